@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples.replication.__main__ import OURS, compared, main, make_project, markdown
-from examples.replication.literature import ANY, MEASURES, NONE, PUBLISHED_CSV, beside, groups, parse
+from examples.replication.literature import ANY, MEASURES, NONE, PUBLISHED_CSV, groups, parse
 from lexveil.accounting.budgets import STRATEGIES
 from lexveil.config import CLEAN
 from lexveil.errors import ParameterError
@@ -75,12 +75,7 @@ def test_figures_agree_with_each_other() -> None:
     assert best and [(one.dataset, one.epsilon) for one in off] == [("mrpc", 15.0)]
 
 
-def test_beside_takes_the_same_data_set_mechanism_strategy_and_epsilons_only() -> None:
-    rows = beside(PUBLISHED, ["sst2"], ["utility_micro_f1"], [("madlib", "S1"), ("vickrey", "S3")], [1.0, 10.0, 99.0])
-    assert [row.source for row in rows] == ["CLMLDP Table 3, deberta-v3-base", "CLMLDP Table 6, k 2, deberta-v3-base"]
-    assert set(rows[0].at) == {1.0, 10.0} and rows[0].at[10.0].mean == pytest.approx(0.5673)
-    for dataset, measure, epsilon in (("sst2", "utility_micro_f1", 2.0), ("sst2", "cosine", 1.0)):
-        assert beside(PUBLISHED, [dataset], [measure], [("madlib", "S1")], [epsilon]) == []
+def test_averages_belong_to_all_their_data_sets() -> None:
     four = ["cola", "mrpc", "rte", "sst2"]
     assert groups(PUBLISHED, ["cosine"], [*four, "mine"]) == [tuple(four), ("mrpc", "rte", "sst2")]
     assert groups(PUBLISHED, ["cosine"], four[:3]) == []

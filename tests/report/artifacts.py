@@ -203,11 +203,12 @@ def put_arrays(embedding: Path, neighborhood: Path, tokens: Sequence[str]) -> No
 
 
 class Page:
-    """Headings, links, the text of every table cell by the id of its table, and all of the text in one line."""
+    """Ids, headings, links, the text of every table cell by the id of its table, and all of the text in one line."""
 
     def __init__(self, html: str) -> None:
         self.html = html
         self.text = " ".join(unescape(re.sub(r"<[^>]+>", "", html)).split())
+        self.ids = re.findall(r'\bid="([^"]+)"', html)
         self.headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html)
         self.links = re.findall(r'(?:src|href|srcset|data|action)="([^"]*)"', html)
         self.tables = {

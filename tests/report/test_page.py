@@ -52,10 +52,9 @@ def test_nothing_is_fetched_and_no_document_shown(made: Path, page: Page) -> Non
 
 
 def test_ids_are_unique_and_every_reference_has_one(page: Page) -> None:
-    ids = re.findall(r'\bid="([^"]+)"', page.html)
     references = re.findall(r'href="#([\w-]+)"|aria-labelledby="([\w-]+) ?([\w-]*)"', page.html)
-    assert len(ids) == len(set(ids)) and references
-    assert {name for names in references for name in names if name} <= set(ids)
+    assert len(page.ids) == len(set(page.ids)) and references
+    assert {name for names in references for name in names if name} <= set(page.ids)
 
 
 def test_figures_are_labelled_and_have_their_numbers_as_csv(page: Page) -> None:

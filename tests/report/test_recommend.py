@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,10 +21,9 @@ from lexveil.runtime.tables import write_json
 from tests.report.records import named, recovered
 
 N_TEST = 10_000  # documents: an interval of ± 0.01 at most, so that what decides is the spread of the trainings
-CLEAN, LOW, MIDDLE, HIGH, WORSE = (
-    ("none", "none", 0.0), ("madlib", "S1", 1.0), ("madlib", "S1", 10.0), ("tem", "S3", 50.0), ("tem", "S1", 10.0)
-)  # fmt: skip
-Key = tuple[str, str, float]
+CLEAN, LOW, MIDDLE = ("none", "none", 0.0), ("madlib", "S1", 1.0), ("madlib", "S1", 10.0)
+HIGH, WORSE = ("tem", "S3", 50.0), ("tem", "S1", 10.0)
+Command = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(autouse=True)
@@ -35,37 +34,47 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `lexveil recommend`, and gives its exit code and what it prints; nothing else is printed."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        try:
+            code = main(["recommend", *arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        shown = capsys.readouterr()
+        assert (shown.err == "") == (code < 2) and (shown.out == "") == (code == 2)
+        return code, shown.out + shown.err
+
+    return run
+
+
 def write(
-    key: Key,
-    utility: float,
-    attack: float | None,
-    *,
-    spread: float = 0.0,
-    n_test: int = N_TEST,
+    key: tuple[str, str, float], utility: float, attack: float | None, spread: float = 0.0, n_test: int = N_TEST,
     right: int | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """A run on reviews; without an attack on news. Of the documents the first ``right`` are right in all trainings."""
 
-    def entry(settings: Mapping[str, float]) -> dict[str, Any]:
+    def entry(**settings: float) -> dict[str, Any]:
         scores = {name: {"macro_f1": {"each": [mean - spread, mean, mean + spread]}} for name, mean in settings.items()}
         known = {} if right is None else dict.fromkeys(scores, " ".join(["3"] * right + ["0"] * (n_test - right)))
         return {"left_out": None, "n_test": n_test, "majority": {"macro_f1": 0.1}, "scores": scores, "right": known}
 
-    entries = {
-        "utility": entry({"private": utility, "clean": 1 - utility}),
-        "attack": {"left_out": "none"} if attack is None else entry({"static": 0.99, "adaptive": attack}),
-    }
+    attacked = {"left_out": "none"} if attack is None else entry(static=0.99, adaptive=attack)
     file = paths.evaluation(*key)
-    known = json.loads(file.read_text()) if file.exists() else named(*key) | {"datasets": {}}
-    known["datasets"]["news" if attack is None else "reviews"] = entries
-    write_json(known, file)
+    record = json.loads(file.read_text()) if file.exists() else named(*key) | {"datasets": {}}
+    utilities = entry(private=utility, clean=1 - utility)
+    record["datasets"]["news" if attack is None else "reviews"] = {"utility": utilities, "attack": attacked}
+    write_json(record, file)
 
 
 @pytest.fixture
 def grid() -> None:
-    write(CLEAN, 0.95, 0.9)
-    for key, utility, attack in ((LOW, 0.5, 0.2), (MIDDLE, 0.7, 0.5), (HIGH, 0.9, 0.8), (WORSE, 0.65, 0.6)):
+    for key, utility, attack in ((CLEAN, 0.95, 0.9), (LOW, 0.5, 0.2), (MIDDLE, 0.7, 0.5), (HIGH, 0.9, 0.8),
+                                 (WORSE, 0.65, 0.6)):  # fmt: skip
         write(key, utility, attack)
+    write(LOW, 0.6, None)
 
 
 def reviews(**limits: Any) -> dict[str, Any]:
@@ -79,10 +88,8 @@ def test_uncertainty_by_hand() -> None:
     Standard error √(0.02²/3 + 0.05773²) = 0.05888, hardly of trainings, so the normal 1.645: 0.8 may be 0.703.
     """
     write(MIDDLE, 0.8, 0.3, spread=0.02, n_test=48)
-    (row,) = reviews(min_utility=0.7)["runs"]
-    assert row["utility"] == {
-        "mean": pytest.approx(0.8), "sd": pytest.approx(0.02), "half_width": pytest.approx(0.11316, abs=1e-5)
-    }  # fmt: skip
+    expected = {"mean": 0.8, "sd": 0.02, "half_width": 0.11316}
+    assert reviews(min_utility=0.7)["runs"][0]["utility"] == pytest.approx(expected, abs=1e-5)
     for limit, sure in ((0.7, ["madlib S1 ε 10"]), (0.71, [])):
         found = reviews(min_utility=limit)
         assert (found["fitting"], found["sure"], found["clean"]) == (["madlib S1 ε 10"], sure, None)
@@ -98,24 +105,20 @@ def test_runs_that_cannot_be_told_apart_are_named(n_test: int, right: int | None
     write(MIDDLE, 0.75, 0.45, n_test=n_test, right=None if right is None else right + 5)
     others = {"madlib S1 ε 1": "madlib S1 ε 10", "madlib S1 ε 10": "madlib S1 ε 1"}
     assert reviews(min_utility=0.5)["alike"] == {run: [other] * alike for run, other in others.items()}
-    lines = "\n".join(as_text(recommend(min_utility=0.5)))
-    assert ("madlib S1 ε 1 cannot be told apart from madlib S1 ε 10" in lines) == alike
-    assert ("differs from every other run" in lines) != alike
+    text = "\n".join(as_text(recommend(min_utility=0.5)))
+    assert ("madlib S1 ε 1 cannot be told apart from madlib S1 ε 10" in text) == alike
+    assert ("differs from every other run" in text) != alike
 
 
 @pytest.mark.usefixtures("grid")
-def test_the_command_prints_what_fits_and_its_exit_code_says_whether_a_run_does(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    write(LOW, 0.6, None)
-    assert main(["recommend", "--min-utility", "0.6"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "reviews: utility ≥ 0.6"
+def test_the_command_prints_what_fits(command: Command) -> None:
+    code, out = command("--min-utility", "0.6")
+    lines = out.splitlines()
+    assert code == 0 and lines[0] == "reviews: utility ≥ 0.6"
     assert lines[1].split() == "run utility attack keeps the limits".split()
     assert lines[2].split() == "madlib S1 ε 10 0.700 ± 0.000 [0.01] 0.500 ± 0.000 [0.01] surely".split()
     assert "  recommended: madlib S1 ε 10" in lines and "not weighed: news (no attack)" in lines
-    assert main(["recommend", "--min-utility", "0.6", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["datasets"]["reviews"]
+    found = json.loads(command("--min-utility", "0.6", "--json")[1])["datasets"]["reviews"]
     assert found == reviews(min_utility=0.6) and found["nearest"] is None
     assert found["fitting"] == found["sure"] == ["madlib S1 ε 10", "tem S3 ε 50"]  # by attack; tem S1 is beaten
     standing = {row["run"]: row["standing"] for row in found["runs"]}
@@ -126,37 +129,31 @@ def test_the_command_prints_what_fits_and_its_exit_code_says_whether_a_run_does(
 
 
 @pytest.mark.usefixtures("grid")
-def test_nothing_keeps_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_keeps_the_limits(command: Command) -> None:
     """0.7 at 0.5 misses 0.8 by 0.1 and 0.4 by 0.1; 0.9 at 0.8 misses 0.4; 0.5 at 0.2 misses 0.3."""
-    assert main(["recommend", "--min-utility", "0.8", "--max-attack", "0.4", "--dataset", "reviews"]) == 1
-    out = capsys.readouterr().out
+    code, out = command("--min-utility", "0.8", "--max-attack", "0.4", "--dataset", "reviews")
     assert "no run keeps utility ≥ 0.8 and attack ≤ 0.4; madlib S1 ε 10 comes nearest and misses by 0.200" in out
     assert "tem S3 ε 50 has the highest utility and madlib S1 ε 1 the lowest attack" in out
-    assert "recommended" not in out and "not weighed" not in out
+    assert code == 1 and "recommended" not in out and "not weighed" not in out
 
 
 @pytest.mark.usefixtures("grid")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--min-utility, --max-attack or both"),
-        (["--min-utility", "1.5"], "between 0 and 1"),
-        (["--max-attack", "nan"], "between 0 and 1"),
-        (["--max-attack", "low"], "not a number"),
-        (["--min-utility", "0.5", "--dataset", "absent"], "there are news, reviews"),
-        (["--min-utility", "0.5", "--dataset", "news"], "news (no attack)"),
-        (["--min-utility", "0.5", "--setting", "static"], "--setting"),
-        (["--min-utility", "0.5", "--max-recovery", "0.2", "--band", "rare"], "stage evaluate"),
+        ("", "--min-utility, --max-attack or both"),
+        ("--min-utility 1.5", "between 0 and 1"),
+        ("--max-attack nan", "between 0 and 1"),
+        ("--max-attack low", "not a number"),
+        ("--min-utility 0.5 --dataset absent", "there are news, reviews"),
+        ("--min-utility 0.5 --dataset news", "news (no attack)"),
+        ("--min-utility 0.5 --setting static", "--setting"),
+        ("--min-utility 0.5 --max-recovery 0.2 --band rare", "stage evaluate"),
     ],
 )
-def test_wrong_requests(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    write(LOW, 0.6, None)
-    try:
-        code = main(["recommend", *arguments])
-    except SystemExit as end:
-        code = int(end.code or 0)
-    shown = capsys.readouterr()
-    assert code == 2 and shown.out == "" and message in shown.err and shown.err.count("\n") == 1
+def test_wrong_requests(command: Command, arguments: str, message: str) -> None:
+    code, text = command(*arguments.split())
+    assert code == 2 and message in text and text.count("\n") == 1
 
 
 def test_no_scores() -> None:
@@ -168,32 +165,30 @@ def test_no_scores() -> None:
 
 
 @pytest.mark.usefixtures("grid")
-def test_what_is_like_clean_texts_is_never_named_private(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_like_clean_texts_is_never_named_private(command: Command) -> None:
     """0.89 against 0.9: 10,000 documents do not tell them apart, and 0.8 they do. It would be the best in utility."""
     write(("tem", "S4", 50.0), 0.96, 0.897)
     found = reviews(min_utility=0.8)
     assert found["like_clean"] == ["tem S4 ε 50"] and found["recommended"] == "tem S3 ε 50"
-    assert main(["recommend", "--min-utility", "0.95"]) == 1
-    out = capsys.readouterr().out
+    code, out = command("--min-utility", "0.95")
+    assert code == 1 and "no run keeps utility ≥ 0.95; tem S3 ε 50 comes nearest" in out
     assert "not private: the attack cannot be told from that on clean texts: tem S4 ε 50" in out
-    assert "no run keeps utility ≥ 0.95; tem S3 ε 50 comes nearest" in out
     for key in (CLEAN, LOW, MIDDLE, HIGH, WORSE, ("tem", "S4", 50.0)):  # all of them
         write(key, 0.8, 0.45, n_test=20)
-    assert main(["recommend", "--min-utility", "0.5"]) == 1
-    assert "no run keeps utility ≥ 0.5; madlib S1 ε 1 has the highest utility" in capsys.readouterr().out
+    code, out = command("--min-utility", "0.5")
+    assert code == 1 and "no run keeps utility ≥ 0.5; madlib S1 ε 1 has the highest utility" in out
 
 
 @pytest.mark.usefixtures("grid")
-def test_limits_of_recovery(capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_of_recovery(command: Command) -> None:
     """The upper end of the better reader's interval counts; what was not measured does not keep a limit."""
     for key, by_word, by_context in ((LOW, 5, 10), (MIDDLE, 10, 14), (WORSE, 12, None)):
         band = {"n": 100, "by_word": recovered(by_word, 100), "by_context": by_context and recovered(by_context, 100)}
         write_json({"datasets": {"reviews": {"rare": band, "listed": {**band, "n": 0}}}}, paths.recovery(*key))
     found = reviews(max_attack=1.0, max_recovery=0.2, band="rare")
     assert found["readable"] == ["madlib S1 ε 10", "tem S3 ε 50"] and found["recommended"] == "tem S1 ε 10"
-    assert main(["recommend", "--max-attack", "1", "--max-recovery", "0.2", "--band", "rare"]) == 0
-    out = capsys.readouterr().out
-    assert "attack ≤ 1 and recovery of rare words ≤ 0.2" in out
+    code, out = command("--max-attack", "1", "--max-recovery", "0.2", "--band", "rare")
+    assert code == 0 and "attack ≤ 1 and recovery of rare words ≤ 0.2" in out
     assert "more is recovered than the limit allows, or it was not measured: madlib S1 ε 10 and tem S3 ε 50" in out
     assert "lexveil privatize FILE -o OUT --mechanism tem --strategy S1 --epsilon 10" in out
     with pytest.raises(RequestError, match="no run on reviews"):
@@ -206,7 +201,7 @@ def test_runs_at_levels_and_content_words() -> None:
     key = ("tem", "S3", Level(0.2, 7.5))
     write(key, 0.8, 0.4)
     n_of = {"frequent": (60, 30), "middle": (30, 3), "rare": (10, 0), "function": (100, 100)}
-    bands = {band: {"n": n, "by_word": recovered(right, n), "by_context": None} for band, (n, right) in n_of.items()}
+    bands = {band: {"n": n, "by_word": recovered(right, n)} for band, (n, right) in n_of.items()}
     write_json(named(*key) | {"datasets": {"reviews": bands}}, paths.recovery(*key))
     found = reviews(max_attack=1.0, max_recovery=0.45, band="content")
     assert found["recommended"] == "tem S3 20%, ε 7.5"

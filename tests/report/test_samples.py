@@ -21,8 +21,7 @@ from lexveil.report.page import render
 from lexveil.report.samples import EMBEDDED, SampleText, load_samples
 from lexveil.report.section import PageSection
 from lexveil.report.sections import samples as section
-from lexveil.runtime import duckdb_session
-from tests.conftest import run_stage
+from tests.conftest import ROOT, run_stage
 
 pytestmark = pytest.mark.slow
 
@@ -31,14 +30,18 @@ CANARY = "zanzibarix"
 OWN = [f"Fire services {CANARY} two", f"New South Wales {CANARY}", f"The government said {CANARY} <b>one</b>."]
 
 
+def privatize() -> None:
+    for run in (("none", "none", 0.0), *RUNS):
+        run_stage("privatize", *map(str, run))
+
+
 @pytest.fixture(scope="module")
 def _rewritten(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("samples") / "project"
     shutil.copytree(_built, root)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        for run in (("none", "none", 0.0), *RUNS):
-            run_stage("privatize", *map(str, run))
+        privatize()
     return root
 
 
@@ -62,8 +65,7 @@ def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         out.write(document("b", "all", OWN[1]))
         out.write(document("c", "all", "\u00a0"))
     run_stage("plan_budgets")
-    for run in (("none", "none", 0.0), *RUNS):
-        run_stage("privatize", *map(str, run))
+    privatize()
     return root
 
 
@@ -80,13 +82,19 @@ def page(number: int | None, monkeypatch: pytest.MonkeyPatch) -> str:
     return render(report, [PageSection("samples.html.j2", "Samples", "Samples", section.view)])
 
 
-def test_the_embedded_documents_are_known_by_their_texts(tmp_path: Path) -> None:
+def test_embedded_documents_are_known_by_their_texts_and_one_other_character_makes_a_set_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_default_documents(tmp_path / "documents")
-    with duckdb_session.session() as con:
-        files = sorted((tmp_path / "documents").glob("*.parquet"))
-        sets = " union all ".join(f"select '{file.stem}' as dataset, * from '{file}'" for file in files)
-        con.execute(f"create temp view documents as {sets}")
-        assert dict(duckdb_session.run(con, "report/document_hashes").fetchall()) == EMBEDDED
+    params, clean = load_params(ROOT / "params.yaml"), tmp_path / "artifacts/private/none/none/0.0/documents.parquet"
+    monkeypatch.chdir(tmp_path)
+    clean.parent.mkdir(parents=True)
+    for changed, sets in ((False, set(EMBEDDED)), (True, {"reviews"})):
+        files = {name: pq.read_table(tmp_path / f"documents/{name}.parquet").to_pylist() for name in EMBEDDED}
+        files["pang_lee"][17]["text"] += " " * changed
+        rows = [{"dataset": name, **row} for name, own in files.items() for row in own]
+        pq.write_table(pa.Table.from_pylist(rows), clean)
+        assert {sample.dataset for sample in load_samples(params, [])} == sets
 
 
 @pytest.mark.usefixtures("rewritten")
@@ -113,17 +121,6 @@ def test_a_users_texts_are_shown_only_by_a_number(monkeypatch: pytest.MonkeyPatc
     assert "This page holds 3 of your own texts, as they are" in asked and "3 texts are on this page" in asked
     assert f"{CANARY} &lt;b&gt;one" in asked and "<b>one" not in asked
     assert sorted(sample.source for sample in samples(100)) == OWN
-
-
-@pytest.mark.usefixtures("own")
-def test_one_other_character_makes_an_embedded_set_private(tmp_path: Path) -> None:
-    write_default_documents(tmp_path / "documents")
-    clean = Path("artifacts/private/none/none/0.0/documents.parquet")
-    for changed in (False, True):
-        rows = pq.read_table(tmp_path / "documents/pang_lee.parquet").to_pylist()
-        rows[17]["text"] += " " * changed
-        pq.write_table(pa.Table.from_pylist([{"dataset": "pang_lee", **row} for row in rows]), clean)
-        assert len(load_samples(load_params(), [])) == (0 if changed else 3)
 
 
 @pytest.mark.usefixtures("own")
