@@ -14,7 +14,7 @@ import pytest
 
 from lexveil.config import ReportParams, load_params
 from lexveil.data.default import write_default_documents
-from lexveil.data.documents import SetWriter, document
+from lexveil.data.documents import document, write_set
 from lexveil.errors import CheckFailed
 from lexveil.report.data import ReportData
 from lexveil.report.page import render
@@ -60,10 +60,9 @@ def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.chdir(root)
     shutil.rmtree("data/documents")
     Path("data/documents").mkdir()
-    with SetWriter(Path("data/documents/reviews.parquet")) as out:
-        out.write(document("a", "all", OWN[2], text_b=OWN[0]))
-        out.write(document("b", "all", OWN[1]))
-        out.write(document("c", "all", "\u00a0"))
+    texts = {"a": (OWN[2], OWN[0]), "b": (OWN[1], None), "c": ("\u00a0", None)}  # c has no token
+    rows = [document(doc_id, "all", text, text_b=text_b) for doc_id, (text, text_b) in texts.items()]
+    write_set(rows, Path("data/documents/reviews.parquet"))
     run_stage("plan_budgets")
     privatize()
     return root
