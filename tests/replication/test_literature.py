@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from pathlib import Path
 
@@ -22,27 +24,12 @@ PUBLISHED = parse(TEXT)
 CLMLDP, DIFFRACTOR = "CLMLDP", "1-Diffractor"
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        (CLMLDP, "1", "cola+mrpc+rte+sst2", "madlib", "S3", 5, "cosine", "", 0.51, None),
-        (CLMLDP, "2", "cola+mrpc+rte+sst2", "madlib", "S1", 0.1, "perplexity", "", 1731, None),
-        (CLMLDP, "3", "mrpc", "madlib", "S3", 25, "utility_micro_f1", "", 74.75, 4.6),
-        (CLMLDP, "4", "yelp", "madlib", "S4", 1, "attack_adaptive_macro_f1", "", 42.0, 7.5),
-        (CLMLDP, "4", "yelp", "madlib", "S2", 15, "relative_gain", "", -0.09, None),
-        (CLMLDP, "5", "sst2", "mahalanobis", "S3", 10, "utility_micro_f1", "lambda 0.2", 82.6, 0.8),
-        (CLMLDP, "6", "sst2", "vickrey", "S1", 25, "utility_micro_f1", "k 2", 61.5, 7.1),
-        (CLMLDP, "8", "mrpc", ANY, ANY, 15, "document_budget", "", 195.44, None),  # the slip, as printed
-        (DIFFRACTOR, "1", "sst2", "diffractor_tem", "S1", 1, "utility_accuracy", "L2", 81.27, 0.7),
-        (DIFFRACTOR, "2", "mrpc+rte+sst2", "tem", "S1", 3, "cosine", "", 0.38, None),
-        (DIFFRACTOR, "3", "sst2", "truncated_gumbel", "S1", 50, "utility_accuracy", "", 76.41, 0.2),
-        (DIFFRACTOR, "4", "friends", "none", "none", 0, "attack_static_accuracy", "", 33.13, None),
-        ("TEM", "text on Figure 1", "imdb", "tem", "S1", 2, "utility_clean_accuracy", "", 75, None),
-    ],
-)
-def test_figures_are_as_printed(row: tuple[object, ...]) -> None:
-    names = "paper table dataset mechanism strategy epsilon measure variant value sd".split()
-    assert [tuple(getattr(one, name) for name in names) for one in PUBLISHED].count(row) == 1
+def test_figures_are_as_printed() -> None:
+    """As read from the papers a second time; MRPC at ε 15 is the slip."""
+    rows = list(csv.DictReader(io.StringIO(TEXT)))
+    with Path(__file__).with_name("printed.csv").open(encoding="utf-8") as file:
+        for printed in csv.DictReader(file):
+            assert sum(printed.items() <= row.items() for row in rows) == 1, printed
 
 
 def test_every_row_is_complete_and_every_table_has_what_it_prints() -> None:
