@@ -132,7 +132,8 @@ def prepare(
         mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
         return Prepared(mechanism, vocabulary, shown, files, near_folder=near_folder)
     near = _near_lists(near_folder, key := key_of(vocabulary.vectors))
-    mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near)
+    n_words = np.array([space.tokens[row].count("_") + 1 for row in vocabulary.rows.tolist()], dtype=np.int64)
+    mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near, n_words=n_words)
     is_complete = near is not None and near.folder == near_folder
     return Prepared(mechanism, vocabulary, shown, files, None if is_complete else key, near_folder)
 

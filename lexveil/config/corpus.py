@@ -105,10 +105,10 @@ class EmbeddingParams(Documented):
     """of a vector; null: those of the base, 100 without one; 300 in the paper"""
     window: int = Field(5, ge=1, le=100)
     """words on each side"""
-    min_count: int = Field(2, ge=1, le=2**31)
-    """rarer tokens have no vector"""
-    epochs: int = Field(40, ge=1, le=1000)
-    """passes; many for a small corpus, 5 for a large one"""
+    min_count: int | None = Field(None, ge=1, le=2**31)
+    """rarer tokens have no vector; null: 2, or 5 of a corpus of a million tokens or more"""
+    epochs: int | None = Field(None, ge=1, le=1000)
+    """passes; null: as many as read 32 million tokens, from 5 to 40"""
     negative: int = Field(5, ge=1, le=100)
     """negative samples"""
     skip_gram: bool = True

@@ -114,7 +114,6 @@ def _mechanism_sections() -> type[MechanismParams]:
     sections: dict[str, Any] = {
         name: (model, Field(default_factory=model))
         for name, model in (models | {"rank_remap": RankRemapParameters}).items()
-        if model.model_fields
     }
     return create_model("MechanismSections", __base__=MechanismParams, **sections)
 

@@ -130,6 +130,7 @@ class BaseMechanism:
         exactness: how exactly the distribution is sampled: a condition of the guarantee in every record.
         on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
         on_neighbors: uses lists of near words, and takes those that were made before as ``near``.
+        weighs_length: weighs a replacement by its number of words, and takes those of all words as ``n_words``.
         rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as post-processing.
         no_guarantee: why the guarantee does not hold as configured; None where it does.
         delta: probability with which a draw may exceed its loss.
@@ -144,6 +145,7 @@ class BaseMechanism:
     exactness: ClassVar[str] = "continuous noise is drawn in float64, exact up to its rounding"
     on_lists: ClassVar[bool] = False
     on_neighbors: ClassVar[bool] = False
+    weighs_length: ClassVar[bool] = False
     rank_remap: ClassVar[bool] = False
     Parameters: ClassVar[type[Section]] = Section
 

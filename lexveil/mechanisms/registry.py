@@ -12,7 +12,7 @@ from lexveil.mechanisms import mechanism_names
 from lexveil.mechanisms.base import REGISTERED, ClosedForm, Kernel, Mechanism
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
-from lexveil.types import Orders, Vectors
+from lexveil.types import Ids, Orders, Vectors
 
 __all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Kernel", "Mechanism", "build_mechanism"]
 
@@ -30,6 +30,7 @@ def build_mechanism(
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     orders: Sequence[Orders] | Orders | None = None,
     near: NearTable | None = None,
+    n_words: Ids | None = None,
 ) -> Kernel:
     """Build mechanism ``name`` over a vocabulary.
 
@@ -40,6 +41,7 @@ def build_mechanism(
         orders: (n_lists, W), the word orders of a mechanism on lists: ``orders[l][i]`` is the word at index i.
         near: lists of near words that were made before; a mechanism or a remapping that uses some makes the others
             itself.
+        n_words: (W,) the number of words in each word, which is above 1 in a collocation; None: 1.
 
     Raises:
         ParameterError: if there is no such mechanism, a parameter is out of range, or the word orders are missing.
@@ -50,8 +52,10 @@ def build_mechanism(
     if mechanism_class.on_lists and orders is None:
         raise ParameterError(f"mechanism {name} works on lists of the words, and none was given")
     material = orders if mechanism_class.on_lists else vectors
-    made = {"near": near} if mechanism_class.on_neighbors else {}
-    mechanism: Kernel = mechanism_class(material, **made, **given.get(name, {}))
+    known: dict[str, object] = {"near": near} if mechanism_class.on_neighbors else {}
+    if mechanism_class.weighs_length:
+        known["n_words"] = n_words
+    mechanism: Kernel = mechanism_class(material, **known, **given.get(name, {}))
     remap = dict(given.get("rank_remap", {}))
     if remap.pop("enabled", False) and isinstance(mechanism, Madlib) and mechanism.rank_remap:
         return RankRemap(mechanism, near, **remap)

@@ -25,12 +25,20 @@ LENGTH_BITS = 62  # of the length of all envelopes together
 DIGITS = 60  # of exact decisions
 FIRST_NONCE = 2  # of the streams of exact decisions; 0 and 1 are those of the proposals
 BLOCK = 4096  # words at a time
+MOST_HALVINGS = 62  # of a weight: as many bits of one word of the stream
 
 
 class TemParameters(Section):
     """Parameters of tem."""
 
     beta: float = Field(0.001, ge=1e-12, lt=1, description="largest chance of a word beyond the radius γ")
+    length_penalty: int = Field(
+        3,
+        ge=0,
+        le=16,
+        description="times that the weight of a replacement is halved for each of its words beyond the first, so that "
+        "texts keep their length; 0: all weigh the same, as in the paper",
+    )
 
 
 class _Tokens(NamedTuple):
@@ -48,14 +56,17 @@ class _Tokens(NamedTuple):
 
 @register
 class Tem(EuclideanMechanism):
-    """Replace w by u with probability proportional to exp(-ε·min(d(w,u), γ)/2), γ = (2/ε)·ln((1-β)(V-1)/β).
+    """Replace w by u with probability proportional to μ(u)·exp(-ε·min(d(w,u), γ)/2), γ = (2/ε)·ln((1-β)(V-1)/β).
+
+    The base measure μ(u) is 2^(-λ·(n(u) - 1)), n the number of words in u and λ the length penalty: public, and the
+    same for every w. It is 1 for single words, and in the paper for all.
 
     Source: Carvalho et al. (2023), Algorithms 2 and 3; γ from Theorem 4.2, neither rounded nor taken from the data.
     The paper draws a near word or ⊥ ("elsewhere") by Gumbel noise; summing the two cases gives the distribution
     above; any exact sampler of it is the same mechanism.
 
     Privacy: ε·d metric DP with d the Euclidean distance. When w becomes w', min(d, γ) moves by at most d(w,w')
-    (triangle inequality), the weights by at most exp(ε·d/2), and so does their sum.
+    (triangle inequality), the weights by at most exp(ε·d/2), and so does their sum, whatever μ is.
 
     Sampling is by rejection, exact for any envelope. Where uniform proposals are accepted often enough, they are made.
     Else words are proposed from shells of the exact nearest ones, of 1, 1, 2, 4, 8, … words, each with the weight of
@@ -69,23 +80,30 @@ class Tem(EuclideanMechanism):
         vectors: (V, p) float32.
         beta: in (0, 1); at most this is the chance of a word beyond γ.
         near: the lists of near words.
+        halvings: (V,) uint8, -log2 μ of each word.
     """
 
     name: ClassVar[str] = "tem"
     on_neighbors: ClassVar[bool] = True
+    weighs_length: ClassVar[bool] = True
     exactness: ClassVar[str] = (
         "words are drawn exactly by their weights; the rounding of distances to float64 adds less than 1e-10 to the "
         "exponent for each token"
     )
     Parameters: ClassVar[type[Section]] = TemParameters
 
-    def __init__(self, vectors: Vectors, near: NearTable | None = None, **parameters: Any) -> None:
+    def __init__(
+        self, vectors: Vectors, near: NearTable | None = None, n_words: Ids | None = None, **parameters: Any
+    ) -> None:
         from lexveil.embeddings.neighborhoods import Neighborhoods
         from lexveil.embeddings.sketch import Sketch
 
-        self.beta = self.checked(TemParameters, parameters).beta
+        checked = self.checked(TemParameters, parameters)
+        self.beta = checked.beta
         super().__init__(vectors)
         n = self.size
+        beyond_first = np.zeros(n, dtype=np.int64) if n_words is None else n_words - 1
+        self.halvings = np.minimum(checked.length_penalty * beyond_first, MOST_HALVINGS).astype(np.uint8)
         # All words and a list once more, each of at most 2^bits, have a length that 62 bits can count; float64 can
         # tell all positions below 2^52 apart.
         self.bits = min(52, LENGTH_BITS - (2 * n + 1).bit_length())
@@ -107,7 +125,7 @@ class Tem(EuclideanMechanism):
 
         check_epsilon(epsilon)
         score = np.minimum(distance_rows(self.vectors, ids), self.gamma(epsilon)[:, None])
-        log_weight: Floats = -epsilon[:, None] / 2 * score
+        log_weight: Floats = -epsilon[:, None] / 2 * score - np.log(2) * self.halvings
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
 
@@ -126,10 +144,10 @@ class Tem(EuclideanMechanism):
         """Draw from the distribution with each token's own stream."""
         from lexveil.mechanisms.kernels import tem as sampler
 
-        vectors, rows, step = self.vectors, self.sketch.rows, self.sketch.step
+        words = (self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
 
         def uniformly(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
-            drawn: Ids = sampler.draw_uniformly(vectors, rows, step, *tokens, ATTEMPTS, self.bits, refused, doubts)
+            drawn: Ids = sampler.draw_uniformly(*words, *tokens, ATTEMPTS, self.bits, refused, doubts)
             return drawn
 
         out = np.full(len(ids), PENDING)
@@ -141,9 +159,7 @@ class Tem(EuclideanMechanism):
 
             def from_lists(tokens: _Tokens, some: Ids, refused: Ids, doubts: Ids, table: NearTable = table) -> Ids:
                 drawn: Ids = sampler.draw_from_lists(
-                    vectors,
-                    rows,
-                    step,
+                    *words,
                     table.ids,
                     table.distances,
                     self.shells,

@@ -18,9 +18,9 @@ ROWS = 4096  # words whose distances to those are held at a time
 class TemAdversary(LadderAdversary):
     """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, ε).
 
-    Z(w, ε) = Σ_u exp(-ε·min(d(w,u), γ)/2) is computed at the rungs of a ladder of ε; between rungs ln Z is interpolated
-    in ln ε (docs/explanation/recovery.md has the errors). Guesses are decided by scores in float64, so equal ones go to
-    the first word.
+    Z(w, ε) = Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2), μ the base measure, is computed at the rungs of a ladder of ε; between
+    rungs ln Z is interpolated in ln ε (docs/explanation/recovery.md has the errors). The base measure of y itself is
+    the same for every w. Guesses are decided by scores in float64, so equal ones go to the first word.
 
     Attributes:
         bias: (L, V) ln π - ln Z at each rung.
@@ -50,13 +50,13 @@ class TemAdversary(LadderAdversary):
 
 
 def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
-    """The ln Σ_u exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
+    """The ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
 
-    Of more than ``SMALL`` words about that: the word itself, and the mean over ``SUMMED`` other words times how many
-    there are, right to about 0.05 for a few hundredths of the work. Where single near words make up much of a sum their
+    Of more than ``SMALL`` words about that: the word itself, and the mean over ``SUMMED`` other words times the measure
+    of all others, right to about 0.05 for a few hundredths of the work. Where single near words make up much of a sum their
     own scores differ by far more than that, so hardly a guess changes.
     """
-    vectors, n = mechanism.vectors, mechanism.size
+    vectors, n, base = mechanism.vectors, mechanism.size, np.exp2(-mechanism.halvings.astype(np.float64))
     sums = np.empty((len(epsilon), n))
     limit = float(mechanism.gamma(np.array([2.0]))[0])
     if n <= SMALL:
@@ -64,7 +64,7 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
 
         for word in range(n):
             distances = distance_rows(vectors, np.array([word]))[0]
-            sums[:, word] = np.exp(-np.minimum(epsilon[:, None] / 2 * distances, limit)).sum(axis=1)
+            sums[:, word] = (base * np.exp(-np.minimum(epsilon[:, None] / 2 * distances, limit))).sum(axis=1)
         return np.log(sums)
     squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64).astype(np.float32)
     others = np.sort(np.random.default_rng(SEED).choice(n, SUMMED, replace=False))
@@ -73,9 +73,9 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
         products = vectors[words] @ vectors[others].T
         distances = np.sqrt(np.maximum(squares[words, None] + squares[others] - 2 * products, 0))
         is_own = words[:, None] == others
-        n_others = SUMMED - is_own.sum(axis=1)
+        share = np.where(is_own, 0.0, base[others]).sum(axis=1) / (base.sum() - base[words])  # of the other words
         for level, rate in enumerate((epsilon / 2).astype(np.float32)):
             weights = np.exp(-np.minimum(rate * distances, np.float32(limit)))
             weights[is_own] = 0
-            sums[level, words] = 1 + (n - 1) * weights.sum(axis=1, dtype=np.float64) / n_others
+            sums[level, words] = base[words] + (weights * base[others]).sum(axis=1) / share
     return np.log(sums)

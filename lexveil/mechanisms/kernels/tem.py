@@ -1,10 +1,11 @@
 """Rejection samplers of TEM, exact: integers are drawn, and what rounding could decide is left to exact arithmetic.
 
-The weight of word u is exp(-half·s), half = ε/2, s = min(d, γ), d the distance in float64. In units of 1/S every group
-of words has an envelope, a whole number W >= S·exp(-half·s) for all of its words. A uniform real point on the length
-Σ size·W is a group, a word of it and a position q in [0, W); the word is accepted if q < S·exp(-half·s). So each word
-is drawn with exactly its weight, whatever the envelopes are. Of the point the whole part is drawn first; unless the
-acceptance is then decided beyond any rounding, the token is handed back as undecided.
+The weight of word u is μ(u)·exp(-half·s), half = ε/2, s = min(d, γ), d the distance in float64. In units of 1/S every
+group of words has an envelope, a whole number W >= S·exp(-half·s) for all of its words. A uniform real point on the
+length Σ size·W is a group, a word of it and a position q in [0, W); the word is accepted if q < S·exp(-half·s) and,
+where μ(u) = 2^-h, h further bits are all 0. So each word is drawn with exactly its weight, whatever the envelopes are.
+Of the point the whole part is drawn first; unless the acceptance is then decided beyond any rounding, the token is
+handed back as undecided.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING, UNDECIDED
 from lexveil.types import Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]
+Halvings = npt.NDArray[np.uint8]
 
 REFUSE, ACCEPT, UNSURE = 0, 1, 2
 AHEAD = 2  # tokens; so far ahead the memory of their lists is asked for
@@ -30,6 +32,7 @@ AHEAD = 2  # tokens; so far ahead the memory of their lists is asked for
 @numba.njit(cache=True, error_model="numpy")
 def draw_uniformly(
     vectors: Vectors,
+    halvings: Halvings,
     sketches: Steps,
     step: float,
     ids: Ids,
@@ -44,6 +47,7 @@ def draw_uniformly(
     """Draw by uniform proposals.
 
     Args:
+        halvings: (V,) -log2 μ of each word.
         bits: S is 2 to this power.
         refused: (n,) proposals of each token that are refused already.
         doubts: (n, 3) written for an undecided token: the proposed word, its position q, the number of the proposal.
@@ -63,6 +67,7 @@ def draw_uniformly(
         for attempt in range(attempts):
             point, at = _next_point(state, stream, at, total, mask)
             proposed, q = point >> bits, point & (scale - 1)
+            is_thinned, at = _is_thinned(state, stream, at, halvings[proposed])
             # Decide on the proposal before this one, while the memory of this one is on its way.
             prefetch(sketches, proposed)  # type: ignore[call-arg]
             if before >= 0 and attempt > refused[token]:
@@ -72,13 +77,14 @@ def draw_uniformly(
                     out[token] = before if decision == ACCEPT else UNDECIDED
                     doubts[token, 0], doubts[token, 1], doubts[token, 2] = before, q_before, attempt - 1
                     break
-            before, q_before = proposed, q
+            before, q_before = -1 if is_thinned else proposed, q
     return out
 
 
 @numba.njit(cache=True, error_model="numpy")
 def draw_from_lists(
     vectors: Vectors,
+    halvings: Halvings,
     sketches: Steps,
     step: float,
     near_ids: Members,
@@ -127,17 +133,19 @@ def draw_from_lists(
         while out[token] == PENDING:
             attempt += 1
             point, at = _next_point(state, stream, at, total, mask)
-            if attempt < refused[token]:
-                continue
             shell = 0
             while point >= size[shell] * envelope[shell]:
                 point -= size[shell] * envelope[shell]
                 shell += 1
             proposed = point // envelope[shell]
             q = point - proposed * envelope[shell]
-            if shell < n_shells:
-                there = shells[shell] + proposed
+            there = shells[shell] + proposed if shell < n_shells else -1
+            if there >= 0:
                 proposed = np.int64(near_ids[place, there])
+            is_thinned, at = _is_thinned(state, stream, at, halvings[proposed])
+            if is_thinned or attempt < refused[token]:
+                continue
+            if there >= 0:
                 near = far = near_distances[place, there]
             else:
                 near, far = sketch_bounds(sketches, step, word, proposed)
@@ -161,6 +169,17 @@ def _next_point(
         point = np.int64(stream[at] & mask)
         at += 1
     return point, at
+
+
+@numba.njit(inline="always")
+def _is_thinned(state: State, stream: Words, at: int, halvings: int) -> tuple[bool, int]:  # pragma: no cover - compiled
+    """Whether a proposal is refused by its base measure 2^-halvings, and where in ``stream`` the next word begins."""
+    if halvings == 0:
+        return False, at
+    if at == WORDS:
+        next_words(state, stream)
+        at = 0
+    return (stream[at] & ((np.uint64(1) << np.uint64(halvings)) - np.uint64(1))) != 0, at + 1
 
 
 @numba.njit(cache=True)
