@@ -18,7 +18,6 @@ LIBRARIES = {
     "sklearn": "scikit-learn",
     "threadpoolctl": "threadpoolctl",
     "floret": "floret",
-    "matplotlib": "matplotlib",
     "jinja2": "jinja2",
     "fsspec": "fsspec",
     "httpx": "httpx",

@@ -236,7 +236,7 @@ def test_an_audit_that_is_refused_sends_its_reason(project: Project) -> None:
 def test_the_audit_that_is_run_is_that_of_the_command_line(project: Project) -> None:
     from lexveil.auditing.request import AuditRequest
     from lexveil.cli.main import parse
-    from lexveil.cli.rewriting import requested
+    from lexveil.cli.options import requested
 
     argv = audit_flow.audit_command("tem", "S3", 10.0, 20, 400, project.root / "out.json")
     assert argv[:3] == [sys.executable, "-m", "lexveil.cli"]

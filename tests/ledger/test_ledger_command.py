@@ -139,7 +139,7 @@ def test_export(here: Path, capsys: pytest.CaptureFixture[str], keys: str) -> No
     [
         ((), "ACTION"),
         (("show", "--top", "0"), "--top"),
-        (("show", "--top", "1", "--subject", "x"), "not allowed with"),
+        (("show", "--top", "1", "--subject", "x"), "exclusive arguments"),
         (("export",), "OUT"),
         (("export", "out.xlsx"), "must end in .csv or .parquet"),
         (("export", "params.csv"), "exists already"),

@@ -119,7 +119,7 @@ def test_the_report_reads_them(made: Path) -> None:
     assert [run.key for run in report.runs[:-1]] == report.keys == [run.key for run in report.recovery]
     of = {("utility", key): MeanSd(0.5, None, 0.1) for key in report.keys}
     found = made_at_levels(of, report.recovery, "reviews", ["utility"])
-    assert [one.at.level for one in found] == [0.3, 0.7]
+    assert [one.level for one in found] == [0.3, 0.7]
     assert found[0].recovered.share < found[1].recovered.share
 
 
