@@ -73,7 +73,7 @@ def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
     """
     shipped = folders()[0]
     for name in named:
-        if "@" not in name and installed().get(name, shipped / name).parent != shipped:
+        if "@" not in name and installed().get(name, shipped).parent != shipped:
             raise ParameterError(f"{KEY}: {name} does not ship with the library; write FILE{SUFFIX}@HASH")
     return tuple(
         read(listed_file(name, KEY), weight) if "@" in name else find_purpose(f"{name}={weight!r}")

@@ -134,7 +134,7 @@ def charge(con: sqlite3.Connection, release: int, n_documents: int, most: int, c
     con.execute("drop table if exists temp.charges")
     try:
         terms = {"release": release, "most": most, "limit": MOST if cap is None else cap}
-        con.execute(f"create temp table charges as {text('ledger/charges')}", terms)
+        con.execute("create temp table charges as " + text("ledger/charges"), terms)
     except sqlite3.OperationalError as error:
         if "integer overflow" not in str(error):
             raise

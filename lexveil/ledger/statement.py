@@ -187,10 +187,10 @@ def export(ledger: Ledger, target: Path | str) -> int:
     if target != "-" and path.exists():
         raise RequestError(f"{path}: exists already; remove it or choose another output")
     names = [name for name in COLUMNS if name != "key" or ledger.keys == "plain"]
-    n_rows = 0
+    query, n_rows = text("ledger/export"), 0
     try:
         with _writer(target, names) as write, ledger.database.snapshot() as con:
-            cursor = con.execute(f"select {', '.join(names)} from ({text('ledger/export')})")
+            cursor = con.execute(f"select {', '.join(names)} from ({query})")
             while rows := cursor.fetchmany(BATCH):
                 write(rows)
                 n_rows += len(rows)

@@ -190,7 +190,7 @@ class Transaction:
         try:
             lost = roll_forward(stored(self._database.con, self._number), trusted=True)
         except OSError as error:
-            why = f"the output, which is paid for, cannot be renamed ({error.strerror})"
+            why = f"the output cannot be renamed ({error.strerror}). It is paid for"
             raise RequestError(f"{error.filename2 or error.filename}: {why}; {PUT_RIGHT}") from None
         self._commit({"lost": lost} if lost else {})
         if lost:
