@@ -43,7 +43,8 @@ class Detection:
         Raises:
             RequestError: if an entry is on both lists, or a type has no names to draw from.
         """
-        if self.protect is not None and self.allow is not None and self.protect.both(self.allow):
+        entries = [phrases.types.keys() for phrases in (self.protect, self.allow) if phrases is not None]
+        if len(entries) == 2 and not entries[0].isdisjoint(entries[1]):
             raise RequestError("policy.protect and policy.allow have an entry in common; take it out of one")
         for name, action in self.actions.items():
             if action == "pseudonym" and not self.names_for(name):

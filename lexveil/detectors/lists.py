@@ -106,10 +106,6 @@ class Phrases:
             covered[first:last] = True
         return covered
 
-    def both(self, other: Phrases) -> bool:
-        """Whether an entry is on both lists."""
-        return not self.types.keys().isdisjoint(other.types)
-
 
 def _variants(form: str, in_parts: bool) -> tuple[str, ...]:
     bare = form.removesuffix("'s")

@@ -268,19 +268,15 @@ def settings_of(request: Request, params: Params) -> Settings:
                 f"{option('mode')} experiment, or {option('without_guarantee')}, which names the output so"
             )
         return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
-    policy = Policy.of(
-        request.strategy,
-        request.stopwords or params.policy.stopwords,
-        request.punctuation or params.policy.punctuation,
-        request.oov or params.policy.oov,
-    )
+    classes = ("stopwords", "punctuation", "oov")
+    policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
     return Settings(
         request.mechanism,
         request.strategy,
         request.epsilon,
         request.document_budget,
         None if request.is_release else params.seed if request.seed is None else request.seed,
-        policy,
+        Policy.of(request.strategy, **policy),
         request.keep_layout,
         request.consistent,
         request.average_words or params.release.average_words,

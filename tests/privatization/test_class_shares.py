@@ -72,12 +72,6 @@ def test_what_cannot_be_is_refused_in_one_line(built: Path, wrong: dict[str, Any
     assert "\n" not in str(refused.value)
 
 
-def test_a_changed_list_is_refused(named: str, tmp_path: Path) -> None:
-    (tmp_path / "names.txt").write_text("Police\n", encoding="utf-8")
-    with pytest.raises(RequestError, match="but the file is"):
-        privatize(TEXTS, **HOW, shares={"listed": 0.5}, share_list=named)
-
-
 def test_what_needs_a_reader_is_refused_beside_shares(project: Path) -> None:
     """A reader who knows the class expects other words than one who does not."""
     params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))

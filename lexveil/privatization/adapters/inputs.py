@@ -6,8 +6,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -96,23 +96,6 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
     Raises:
         RequestError: if it cannot be read.
     """
-    with _found_readers(source, request, spool) as readers:
-        if not request.text_column:
-            others = readers[0].find_text_column()
-            columns = readers[0].text_columns
-            for reader in readers[1:]:
-                reader.text_columns = columns
-            if columns != ["text"]:
-                also = f" (or {names(others)})" if others else ""
-                print(
-                    f"the texts are those of column {names(columns)}{also}; --text-column (text_column=) names another",
-                    file=sys.stderr,
-                )
-        yield readers
-
-
-@contextmanager
-def _found_readers(source: Path | str, request: FileRequest, spool: Path) -> Iterator[list[Reader]]:
     columns = request.text_column, request.subject_column, request.spans_column
     form, sql = request.form, request.sql
     if sql is not None and not is_address(source):
@@ -121,19 +104,36 @@ def _found_readers(source: Path | str, request: FileRequest, spool: Path) -> Ite
         )
     if source != STDIN and form is not None:
         raise RequestError(f"{option('form')} {form}: only for standard input; the name of a file says how it is read")
-    if source != STDIN and not is_address(source):
-        yield [Reader(file, *columns) for file in find_sources([Path(source)])]
-        return
-    # In a file without a name, which ends with this process: the rows are read twice.
-    with write_errors(spool), _temporary(spool) as file:
-        rows = SpooledRows(lambda: _again(file), file.fileno())
-        if source == STDIN:
-            origin = _spool_stdin(form or "jsonl", file)
-        else:
-            origin, engine, kinds = _spool_rows(str(source), sql, file)
-            rows = replace(rows, engine=engine, kinds=kinds)
-        file.flush()
-        yield [Reader(origin, *columns, rows)]
+    with ExitStack() as stack:
+        if source != STDIN and not is_address(source):
+            readers = [Reader(file, *columns) for file in find_sources([Path(source)])]
+        else:  # in a file without a name, which ends with this process: the rows are read twice
+            stack.enter_context(write_errors(spool))
+            file = stack.enter_context(_temporary(spool))
+            rows = SpooledRows(lambda: _again(file), file.fileno())
+            if source == STDIN:
+                origin = _spool_stdin(form or "jsonl", file)
+            else:
+                origin, engine, kinds = _spool_rows(str(source), sql, file)
+                rows = replace(rows, engine=engine, kinds=kinds)
+            file.flush()
+            readers = [Reader(origin, *columns, rows)]
+        if not request.text_column:
+            _find_text_column(readers)
+        yield readers
+
+
+def _find_text_column(readers: Sequence[Reader]) -> None:
+    others = readers[0].find_text_column()
+    columns = readers[0].text_columns
+    for reader in readers[1:]:
+        reader.text_columns = columns
+    if columns != ["text"]:
+        also = f" (or {names(others)})" if others else ""
+        print(
+            f"the texts are those of column {names(columns)}{also}; --text-column (text_column=) names another",
+            file=sys.stderr,
+        )
 
 
 def _spool_stdin(form: str, file: BinaryIO) -> Source:
