@@ -64,14 +64,11 @@ def test_the_record_names_the_purpose_and_says_what_is_less_hidden(scale: Path) 
 
 
 @pytest.mark.parametrize("strategy", ["S1", "S3"])
-def test_an_audit_reads_the_axes_by_itself_and_finds_nothing(scale: Path, strategy: str) -> None:
+def test_an_audit_reads_the_axes_by_itself(scale: Path, strategy: str) -> None:
     using = Model.load(name="toy+toy.tsv=2")
     made = using.mechanism("tem", strategy, Policy("perturb", "keep", "sample"))
     space = read_space(using, made, AuditRequest(mechanism="tem", epsilon=1.0, strategy=strategy))
     np.testing.assert_allclose(space.vectors, made.vocabulary.vectors, atol=1e-6)
-    if strategy == "S1":
-        request = AuditRequest(mechanism="tem", epsilon=3.0, strategy=strategy, words=12, samples=200)
-        assert not audit(request, model="toy+toy.tsv=2").violation
 
 
 def test_a_longer_axis_than_is_said_is_a_violation(scale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
