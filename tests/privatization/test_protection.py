@@ -77,7 +77,9 @@ def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
     using = Model.load(name="en")
     usual = resolve_settings(Request(protection="light"), using)
     limited = resolve_settings(Request(protection="light", max_token_epsilon=3.0), using)
-    assert usual.protection is not None and limited.base_epsilon == limited.max_token_epsilon == 3.0 != usual.base_epsilon
+    assert (
+        usual.protection is not None and limited.base_epsilon == limited.max_token_epsilon == 3.0 != usual.base_epsilon
+    )
     assert "measured" in usual.protection.reader
 
 
