@@ -36,8 +36,8 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         run_stage("train_language_model")
         for one in (("none", "none", "0.0"), ("tem", "S1", "1.0")):
             run_stage("privatize", *one)
-        run_stage("train_attackers")
-        run_stage("evaluate", "tem", "S1", "1.0")
+        paths.recovery(*RUN).parent.mkdir(parents=True, exist_ok=True)
+        write_json(measure_recovery(*RUN, load_params()), paths.recovery(*RUN))  # as the stage evaluate does
     return root
 
 
