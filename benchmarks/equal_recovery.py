@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks.table import markdown
-from lexveil.accounting.budgets import STRATEGIES, Action, DocumentBudget, Policy
+from lexveil.accounting.budgets import STRATEGIES, TOKEN_CAP, Action, DocumentBudget, Policy
 from lexveil.artifacts.model import Model
 from lexveil.evaluation.classifier import Linear
 from lexveil.privatization.engine.batch import Batch
@@ -161,13 +161,13 @@ class Rewriting:
 
     def run(self, texts: Sequence[str], epsilon: float, average_words: float) -> Run:
         """Rewrite texts at a base epsilon, which ``average_words`` make a budget of."""
-        budget = DocumentBudget.of(epsilon, None, average_words, None)
+        budget = DocumentBudget(epsilon * average_words, TOKEN_CAP * epsilon, average_words)
         worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
         batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
         done = worker.draw(batch, budget)
         number = self.words.prepared.vocabulary.number
         at = np.flatnonzero(done.action == Action.PERTURBED.value)
-        source, output, budgets = number[done.encoded.rows[at]], number[done.rows[at]], done.epsilon[at]
+        source, output, budgets = number[done.encoded.rows[at]], number[done.rows[at]], done.token_epsilon[at]
         content = self.words.bands[source] > 0
         source, output, budgets = source[content], output[content], budgets[content]
         guess = self.reader.guess(output, budgets)

@@ -35,7 +35,7 @@ from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.embeddings.screen import Screen
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, build_mechanism
 from lexveil.mechanisms.tem import Tem
-from lexveil.privatization.engine.rewrite import DRAW, MOST_NOISE
+from lexveil.privatization.engine.worker import DRAW, MOST_NOISE
 from lexveil.runtime.tables import write_json
 
 SIZES = (20_000, 50_000, 100_000)

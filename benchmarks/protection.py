@@ -109,7 +109,7 @@ class Measuring:
         certain = [words[word] if kept else None for word, kept in zip(first_word, is_kept, strict=True)]
         outputs = np.full(n, -1, dtype=np.int64)
         outputs[is_drawn] = output
-        guesses = reader.guess(SeenTokens(done.encoded.text_of.astype(np.int64), outputs, done.epsilon, certain))
+        guesses = reader.guess(SeenTokens(done.encoded.text_of.astype(np.int64), outputs, done.token_epsilon, certain))
         bands = self.public.bands[source]
         content, rare = bands > 0, bands == RARE
 

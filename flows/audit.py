@@ -115,7 +115,7 @@ def released(params: Params) -> list[Combination]:
         return []
     epsilon = inbox.epsilon
     if inbox.recovery is not None or inbox.protection is not None:
-        epsilon = resolve_settings(inbox.request, Model.load(Path(), OWN)).epsilon
+        epsilon = resolve_settings(inbox.request, Model.load(Path(), OWN)).base_epsilon
     if epsilon is None:
         assert inbox.document_budget is not None  # one of the four is given
         epsilon = inbox.document_budget / (params.release.average_words or Model.load(Path(), OWN).average_words())

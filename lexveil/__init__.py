@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lexveil.errors import CheckFailed, LexveilError, MissingArtifact, ParameterError, RequestError
     from lexveil.ledger.ledger import Ledger
     from lexveil.mechanisms.registry import MECHANISMS
-    from lexveil.privatization.adapters.memory import PrivatizeBatches, Privatized
+    from lexveil.privatization.adapters.memory import Privatized
     from lexveil.privatization.looking.inspect import Inspection
 
     __version__: str
@@ -37,7 +37,6 @@ __all__ = [
     "Model",
     "ParameterError",
     "PrivacyRecord",
-    "PrivatizeBatches",
     "Privatized",
     "RequestError",
     "__version__",
@@ -54,7 +53,6 @@ _MODULES = {
     "Ledger": "lexveil.ledger.ledger",
     "Model": "lexveil.artifacts.model",
     "PrivacyRecord": "lexveil.accounting.record",
-    "PrivatizeBatches": "lexveil.privatization.adapters.memory",
     "Privatized": "lexveil.privatization.adapters.memory",
 } | dict.fromkeys(_ERRORS, "lexveil.errors")
 

@@ -68,7 +68,7 @@ def privatize(
     Args:
         texts: n of them: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series of pandas or polars.
             None is no text. Or a table: a DataFrame of pandas or polars, a Table of pyarrow, a relation of DuckDB, a
-            Dataset of Hugging Face; of one that streams, ``PrivatizeBatches``.
+            Dataset of Hugging Face; of one that streams, its batches, one after the other.
         column: of a table: its text column.
         subjects: n of them: whom each text is about, whose budget the ledger keeps over all releases. None: each text
             is a subject of its own. Of a table also the name of a column.

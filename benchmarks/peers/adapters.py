@@ -164,8 +164,7 @@ def lexveil(spec: dict[str, Any]) -> Peer:
     from lexveil.accounting.vocabulary import Vocabulary
     from lexveil.mechanisms.registry import build_mechanism
     from lexveil.privatization.engine.batch import Batch
-    from lexveil.privatization.engine.rewrite import Components
-    from lexveil.privatization.engine.worker import BatchWorker
+    from lexveil.privatization.engine.worker import BatchWorker, Components
     from lexveil.privatization.settings import Settings
     from lexveil.text.encode import Lexicon
 
@@ -179,7 +178,7 @@ def lexveil(spec: dict[str, Any]) -> Peer:
 
     def together(sentences: list[Words]) -> list[Words]:
         rows: list[list[str | None]] = [[" ".join(sentence)] for sentence in sentences]
-        batch = Batch(rows, [()] * len(rows), epsilon=np.full(len(rows), spec["epsilon"]))
+        batch = Batch(rows, [()] * len(rows), part_epsilon=np.full(len(rows), spec["epsilon"]))
         return [text.split() for text in worker.draw(batch).texts]
 
     return Peer(

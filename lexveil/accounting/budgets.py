@@ -193,23 +193,3 @@ class DocumentBudget:
     def usual(self) -> float:
         """What an ordinary document spends at most: one of ``ORDINARY`` tokens, or B."""
         return min(self.total, ORDINARY * self.cap)
-
-    @classmethod
-    def of(
-        cls,
-        base_epsilon: float | None,
-        total: float | None,
-        average_words: float | None,
-        cap: float | None,
-    ) -> DocumentBudget:
-        """B from the base ε where it is not given; where no cap is, twice the base ε, which B gives where it is not.
-
-        Raises:
-            ParameterError: if the base ε or the budget is no finite number greater than 0.
-        """
-        if total is None:
-            total = budget_of_average(base_epsilon or 0.0, average_words or 0.0)
-        if cap is None:
-            base_epsilon = base_epsilon or (total / average_words if average_words else math.inf)
-            cap = TOKEN_CAP * base_epsilon
-        return cls(total, cap, average_words)

@@ -70,6 +70,12 @@ class TextChanges:
         start, end = self.source_spans[token].tolist()
         return self.source[start:end]
 
+    def to_dict(self) -> dict[str, object]:
+        """Texts, fates and spans as JSON values; the output of a token that was dropped is null."""
+        spans = zip(self.fates, self.source_spans.tolist(), self.output_spans.tolist(), strict=True)
+        tokens = [{"fate": f, "source": source, "output": None if out[0] < 0 else out} for f, source, out in spans]
+        return {"source": self.source, "output": self.output, "tokens": tokens}
+
     def counts(self) -> dict[Fate, int]:
         """How many tokens met each fate, in the order of ``Fate``; without those that none met."""
         counted = Counter(self.fates)

@@ -9,17 +9,20 @@ from lexveil.accounting.results import Number, Result
 
 
 class BandRecovery(Result):
-    """What is expected of the words of one frequency band, or of all; shares of 1."""
+    """What is expected of the words of one frequency band, or of all; shares of 1.
+
+    Attributes:
+        share_of_words: Of the words that are perturbed, by public frequencies.
+        recovered: What a best-informed reader names.
+        high: Ends of its 95% interval.
+        unchanged: What comes out as it is.
+    """
 
     share_of_words: float
-    """Of the words that are perturbed, by public frequencies."""
     recovered: float
-    """What a best-informed reader names."""
     low: float
     high: float
-    """Ends of its 95% interval."""
     unchanged: float
-    """What comes out as it is."""
 
 
 class RecoveryAt(Result):
@@ -33,51 +36,66 @@ class Factor(Result):
     """How many times likelier an output is at most under the true word than under another, as its natural logarithm.
 
     Rounded to four digits. The largest ones are beyond what floating point numbers hold, so that logarithms stand here.
+
+    Attributes:
+        median: Of the words of the vocabulary.
+        worst: The largest found.
     """
 
     median: Number
-    """Of the words of the vocabulary."""
     worst: Number
-    """The largest found."""
 
 
 class Bound(Result):
-    """What the guarantee bounds: the logarithm of Pr[output | true word] / Pr[output | other word]."""
+    """What the guarantee bounds: the logarithm of Pr[output | true word] / Pr[output | other word].
+
+    Attributes:
+        nearest: The other word is the nearest one.
+        middle: A middling one: half of all words are nearer.
+        random: Drawn at random.
+    """
 
     nearest: Factor
-    """The other word is the nearest one."""
     middle: Factor
-    """A middling one: half of all words are nearer."""
     random: Factor
-    """Drawn at random."""
 
 
 class ScaleTold(Result):
-    """What a reader is told of the words on a public scale that the metric keeps; shares of 1."""
+    """What a reader is told of the words on a public scale that the metric keeps; shares of 1.
+
+    Attributes:
+        share_of_words: Of the words that are perturbed, those on the scale.
+        side: Of them, those whose side a reader tells.
+        auc: How often a reader puts a word of the upper side above one of the lower; 0.5 is chance.
+        recovered: Of them, those that a reader names.
+    """
 
     share_of_words: float
-    """Of the words that are perturbed, those on the scale."""
     side: float
-    """Of them, those whose side a reader tells."""
     auc: float
-    """How often a reader puts a word of the upper side above one of the lower; 0.5 is chance."""
     recovered: float
-    """Of them, those that a reader names."""
 
 
 class MeaningAt(RecoveryAt):
-    """What one epsilon of a token means."""
+    """What one epsilon of a token means.
+
+    Attributes:
+        bound: By the mechanism's privacy map; null where no bound is proven.
+        purposes: By scale and weight; not there where the metric keeps none.
+    """
 
     bound: Bound | None
-    """By the mechanism's privacy map; null where no bound is proven."""
     purposes: dict[str, ScaleTold] | None = None
-    """By scale and weight; not there where the metric keeps none."""
 
 
 class Meaning(Result):
-    """What epsilon means for the tokens of an output: a function of public things and epsilon, never of a source."""
+    """What epsilon means for the tokens of an output: a function of public things and epsilon, never of a source.
+
+    Attributes:
+        at: At the smallest epsilon of a token, or the next larger one of a fixed lattice, and at the largest; or at
+            one.
+        sentences: The same for people, of the largest epsilon.
+    """
 
     at: list[MeaningAt]
-    """At the smallest epsilon of a token, or the next larger one of a fixed lattice, and at the largest; or at one."""
     sentences: list[str]
-    """The same for people, of the largest epsilon."""

@@ -9,20 +9,18 @@ run. The design is that of OpenDP's measurements (Gaboardi et al. 2020); composi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from lexveil.accounting.budgets import Action, DocumentBudget, Policy
-from lexveil.accounting.guarantee import NONE, Guarantee, StructureFigures
-from lexveil.accounting.shares import MEANING, Shares
+from lexveil.accounting.budgets import DocumentBudget, Policy
+from lexveil.accounting.record import NONE, Guarantee, StructureFigures
+from lexveil.accounting.shares import MEANING, BudgetShares
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import Kernel
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats
 
 FORMULA = "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]"
 NEIGHBOURS = "two texts with the same number of tokens, the same fate of each token and the same ε_i"
@@ -44,52 +42,11 @@ class NoBound(LexveilError):
     """Nothing is proven of the measurement, or the texts are not neighbours under it."""
 
 
-class Bound(NamedTuple):
+class PrivacyBound(NamedTuple):
     """Pr[M(D) in S] <= exp(nats)·Pr[M(D') in S] + delta, for every set S of outputs."""
 
     nats: float
     delta: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Structure:
-    """What of a text is not hidden: its disclosed structure. n tokens, those of all text columns one after the other.
-
-    Attributes:
-        action: (n,) ``Action`` of each token: its fate.
-        epsilon: (n,) ε_i; 0 where nothing is spent on the token.
-        leader: (n,) the token whose replacement each takes; itself where each has its own.
-        column: (n,) the text column it stands in.
-        kept: the words of kept tokens.
-        layout: what is copied of the writer's layout; empty if nothing is.
-        found: (n,) the type of each token that a detector found, else None; empty without detectors.
-        forms: of found tokens that are redrawn in their form: that.
-    """
-
-    action: npt.NDArray[np.int8]
-    epsilon: Floats
-    leader: Ids
-    column: Ids
-    kept: tuple[str, ...]
-    layout: tuple[str, ...]
-    found: tuple[str | None, ...] = ()
-    forms: tuple[str, ...] = ()
-
-    def differences(self, other: Structure) -> list[str]:
-        """In what two texts differ that neighbours share."""
-        if len(self.action) != len(other.action):
-            return ["the number of tokens"]
-        same = {
-            "the fate of a token": np.array_equal(self.action, other.action),
-            "the ε_i": np.array_equal(self.epsilon, other.epsilon),
-            "which tokens are repeated": np.array_equal(self.leader, other.leader),
-            "the column of a token": np.array_equal(self.column, other.column),
-            "a kept word": self.kept == other.kept,
-            "the layout": self.layout == other.layout,
-            "what was found": self.found == other.found,
-            "the form of a number": self.forms == other.forms,
-        }
-        return [name for name, is_same in same.items() if not is_same]
 
 
 def check_spent(spent: Floats, per_token: Floats, per_part: Floats, n_parts: Floats, budget: DocumentBudget) -> None:
@@ -138,21 +95,22 @@ class Measurement:
     budget: DocumentBudget | None = None
     conditions: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
-    shares: Shares | None = None
+    shares: BudgetShares | None = None
     repeats: bool = False
     copies_layout: bool = False
     looks_for: bool = False
     refusals: tuple[str, ...] = ()
 
-    def adding(self, *conditions: str) -> Measurement:
-        """The same under further conditions."""
-        return replace(self, conditions=(*self.conditions, *conditions))
+    def adding(self, *conditions: str, not_covered: Sequence[str] = (), **changes: Any) -> Measurement:
+        """The same under further conditions, with less covered, and with other attributes."""
+        changes["not_covered"] = (*self.not_covered, *not_covered)
+        return replace(self, conditions=(*self.conditions, *conditions), **changes)
 
     def refused(self, why: str) -> Measurement:
         """The same, of which nothing is claimed."""
         return replace(self, refusals=(*self.refusals, why))
 
-    def bound(self, distances: Floats, epsilon: Floats | None = None) -> Bound:
+    def bound(self, distances: Floats, epsilon: Floats | None = None) -> PrivacyBound:
         """How far two neighbours can be told apart: the privacy map.
 
         Args:
@@ -172,31 +130,7 @@ class Measurement:
             raise NoBound("there must be one finite distance for each perturbed token")
         spent = epsilon > 0  # a token that copies another's replacement pays nothing
         nats = math.fsum(self.loss(epsilon[spent], distances[spent]).tolist())
-        return Bound(nats, min(1.0, self.delta * int(spent.sum())))
-
-    def between(self, first: Structure, second: Structure, distances: Floats) -> Bound:
-        """The bound of two texts, whose structures are compared first.
-
-        Args:
-            distances: (n,) of the perturbed tokens, in text order.
-
-        Raises:
-            NoBound: if they are not neighbours, or as ``bound``.
-        """
-        if differences := first.differences(second):
-            raise NoBound(f"the texts are not neighbours: they differ in {', '.join(differences)}")
-        epsilon = first.epsilon[first.action == Action.PERTURBED.value]
-        if not self._are_shares(np.unique(epsilon[epsilon > 0])):
-            raise NoBound("the ε_i of a text are not " + ("equal" if self.shares is None else "those of the shares"))
-        return self.bound(distances, epsilon)
-
-    def _are_shares(self, epsilon: Floats) -> bool:
-        """Whether different ε_i of one text are all of some part of the budget times the parts of a class."""
-        if self.shares is None or not len(epsilon):
-            return len(epsilon) <= 1
-        parts = [Fraction(number) for number in self.shares.parts.tolist()]
-        exact = [Fraction(value) for value in epsilon.tolist()]
-        return any(all(value / (exact[-1] / most) in parts for value in exact) for most in parts)
+        return PrivacyBound(nats, min(1.0, self.delta * int(spent.sum())))
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
         """The statement of a record."""
@@ -207,22 +141,31 @@ class Measurement:
                 because=[*self.refusals],
             )
         formula = FORMULA if not self.delta else f"{FORMULA} + n·{self.delta:g}"
+        figures = [] if structure is None else [self._figures(structure)]
         return Guarantee(
             formula=formula,
             statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are indistinguishable up to "
             f"exp(Σ ε_i·d(w_i,w'_i)): the sum is over the perturbed tokens on which ε is spent, d is the "
             f"{self.metric}.",
             because=[*self.conditions],
-            not_covered=" ".join((*self.not_covered, *_figures(structure, self._uncounted()))) or None,
+            not_covered=" ".join((*self.not_covered, *figures)) or None,
             structure=structure,
         )
 
-    def _uncounted(self) -> str:
-        """What of the structure no figure counts."""
-        left_out = ["where tokens are repeated"] if self.repeats else []
-        left_out += [] if self.shares is None else ["what share of the budget a word gets"]
-        left_out += ["what a detector finds"] if self.looks_for else []
-        return f"; {' and '.join(left_out)} is not in these figures" if left_out else ""
+    def _figures(self, structure: StructureFigures) -> str:
+        """What was measured of the structure, and what of it no figure counts."""
+        uncounted = {
+            "where tokens are repeated": self.repeats,
+            "what share of the budget a word gets": self.shares is not None,
+            "what a detector finds": self.looks_for,
+        }
+        left_out = " and ".join(name for name, is_so in uncounted.items() if is_so)
+        return (
+            f"On {structure.source} ({structure.texts:,} texts, {structure.replacements:,} replacements of one word by "
+            f"another) it changed the number of tokens in {structure.number_changed:.1%}, the number or a fate in "
+            f"{structure.pattern_changed:.1%}, and anything of the structure in {structure.structure_changed:.1%}"
+            f"{f'; {left_out} is not in these figures' if left_out else ''}."
+        )
 
     def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
         """The ε_i that B and the largest one allow and that tell most: all on the largest distances."""
@@ -233,15 +176,6 @@ class Measurement:
         worst = np.minimum(self.budget.cap, self.budget.total - before)
         # Where nothing is left a token still has its rounding and its δ, which a loss of next to no ε brings in.
         return np.maximum(worst, 2.0**-60 * self.budget.cap), ordered
-
-
-def _figures(structure: StructureFigures | None, but: str) -> Iterator[str]:
-    if structure is not None:
-        yield (
-            f"On {structure.source} ({structure.texts:,} texts, {structure.replacements:,} replacements of one word by "
-            f"another) it changed the number of tokens in {structure.number_changed:.1%}, the number or a fate in "
-            f"{structure.pattern_changed:.1%}, and anything of the structure in {structure.structure_changed:.1%}{but}."
-        )
 
 
 def of_token(mechanism: Kernel) -> Measurement:
@@ -270,26 +204,18 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
     """
     treatments = {"stop words": policy.stopwords, "punctuation": policy.punctuation, "unknown words": policy.oov}
     kept = [name for name, treatment in treatments.items() if treatment == "keep"]
-    text = replace(
-        token,
-        domain="a text",
-        neighbours=NEIGHBOURS,
-        conditions=(
-            "not hidden: the number of tokens of a text, the fate of each (perturbed, kept, dropped or sampled) and "
-            "its ε_i",
-            *([f"kept, unprotected: {', '.join(kept)}; the same in both texts"] if kept else []),
-            *(
-                ["what replaces a sampled token is a uniform draw from the vocabulary, whatever stood there"]
-                if "sample" in treatments.values()
-                else []
-            ),
-            *token.conditions,
-        ),
-    )
+    conditions = [
+        "not hidden: the number of tokens of a text, the fate of each (perturbed, kept, dropped or sampled) and its ε_i"
+    ]
+    if kept:
+        conditions.append(f"kept, unprotected: {', '.join(kept)}; the same in both texts")
+    if "sample" in treatments.values():
+        conditions.append("what replaces a sampled token is a uniform draw from the vocabulary, whatever stood there")
+    text = replace(token, domain="a text", neighbours=NEIGHBOURS, conditions=(*conditions, *token.conditions))
     return text.refused("the seed of the noise is known: it can be subtracted") if seed_is_known else text
 
 
-def with_shares(text: Measurement, shares: Shares) -> Measurement:
+def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
     """The class of a token decides how much of the budget it gets, so that ε_i is not the same for all of a text.
 
     Classes are decided by the token alone and the ε_i are disclosed, so that they are equal in neighbours: a token of
@@ -299,15 +225,10 @@ def with_shares(text: Measurement, shares: Shares) -> Measurement:
         f"{share:g} of what another token gets for {MEANING[name]}" for name, share in shares.differing.items()
     )
     listed = f" (the list's sha256 begins with {shares.list_sha256[:12]})" if shares.list_sha256 else ""
-    return replace(
-        text.adding(
-            f"shares of the budget by public classes of tokens: {named}{listed}; not hidden: which tokens have which "
-            "share, so that a word is protected among the words of its own share, and not against any other"
-        ),
-        not_covered=(
-            *text.not_covered,
-            "Not covered: a word in place of one that has another share of the budget; it changes the ε_i.",
-        ),
+    return text.adding(
+        f"shares of the budget by public classes of tokens: {named}{listed}; not hidden: which tokens have which "
+        "share, so that a word is protected among the words of its own share, and not against any other",
+        not_covered=["Not covered: a word in place of one that has another share of the budget; it changes the ε_i."],
         shares=shares,
     )
 
@@ -327,29 +248,24 @@ def under_strategy(
     if budget is not None and not math.isfinite(budget.cap):
         text = text.refused("no limit holds the ε of a token: short texts come out as they are")
     text = text.adding(SOURCES[source])
-    if strategy == "S1":
-        if not text.repeats and not text.looks_for:
-            alike = " and has the same capitals" if text.copies_layout else ""
-            alike += " and has the same share of the budget" if text.shares is not None else ""
-            text = text.adding(
-                f"each token is one word: two texts that differ in one word which is perturbed in both{alike} always "
-                "have the same structure, so each such word is protected by ε_i·d(w_i,w'_i)"
-            )
-        return replace(
-            text,
-            not_covered=(
-                *text.not_covered,
-                "Not covered: texts with another number of words, and a word whose fate is another, such as a stop "
-                "word or an unknown word in place of one that is perturbed.",
-            ),
-        )
-    return replace(
-        text,
-        not_covered=(
-            *text.not_covered,
+    if strategy != "S1":
+        cut = (
             "Not covered: the text itself decides how it is cut into tokens. Replacing one word by another can change "
-            "the number of tokens, their fates or the ε_i, and between such texts nothing is claimed.",
-        ),
+            "the number of tokens, their fates or the ε_i, and between such texts nothing is claimed."
+        )
+        return text.adding(not_covered=[cut])
+    other = (
+        "Not covered: texts with another number of words, and a word whose fate is another, such as a stop word or an "
+        "unknown word in place of one that is perturbed."
+    )
+    if text.repeats or text.looks_for:
+        return text.adding(not_covered=[other])
+    alike = " and has the same capitals" if text.copies_layout else ""
+    alike += " and has the same share of the budget" if text.shares is not None else ""
+    return text.adding(
+        f"each token is one word: two texts that differ in one word which is perturbed in both{alike} always have the "
+        "same structure, so each such word is protected by ε_i·d(w_i,w'_i)",
+        not_covered=[other],
     )
 
 
@@ -365,8 +281,9 @@ def over_columns(text: Measurement, n_columns: int) -> Measurement:
     """The texts of several columns are one text, which shares a budget."""
     if n_columns == 1:
         return text
-    return replace(text, domain=f"the texts of {n_columns} columns of a row").adding(
-        f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden"
+    return text.adding(
+        f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden",
+        domain=f"the texts of {n_columns} columns of a row",
     )
 
 
@@ -377,26 +294,24 @@ def repeated_alike(text: Measurement) -> Measurement:
     post-processing. Between texts whose tokens are equal at other places there is no bound: a copy never differs from
     what it was copied from, two draws do.
     """
-    return replace(
-        text.adding("which tokens of a text are equal is not hidden; the sum is over the distinct ones"),
+    return text.adding(
+        "which tokens of a text are equal is not hidden; the sum is over the distinct ones",
         neighbours=f"{NEIGHBOURS}, whose tokens are repeated at the same places,",
-        not_covered=(
-            *text.not_covered,
-            "Not covered: texts whose tokens are repeated at other places, also where only one word is another.",
-        ),
+        not_covered=[
+            "Not covered: texts whose tokens are repeated at other places, also where only one word is another."
+        ],
         repeats=True,
     )
 
 
 def with_layout_copied(text: Measurement) -> Measurement:
     """White space and capitals are those of the source. Before ``under_strategy``: one word can change its capitals."""
-    return replace(
-        text.adding("kept, unprotected: layout; white space and capitals are copied and the same in both texts"),
-        not_covered=(
-            *text.not_covered,
+    return text.adding(
+        "kept, unprotected: layout; white space and capitals are copied and the same in both texts",
+        not_covered=[
             "Not covered: texts with another layout, also where only one word is another and has other capitals, "
-            "which no figure here counts.",
-        ),
+            "which no figure here counts."
+        ],
         copies_layout=True,
     )
 
@@ -441,18 +356,15 @@ def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[s
     alike = ["equal in the same way where they get pseudonyms"] if "pseudonym" in by_action else []
     alike += ["in the same form where they are redrawn in it"] if "digits" in by_action else []
     same = f"in which the same was found at the same places{''.join(f', {what}' for what in alike)},"
-    return replace(
-        text.adding(
-            f"found by {' and '.join(sources)}; which tokens were found, and of which type, is not hidden, and no "
-            "claim rests on it: what is not found is treated as any other token",
-            f"unprotected, of found tokens: that they were found, and their type. {'; '.join([*told, ''])}{others}: "
-            f"{_IN_PLACE[other]}",
-        ),
+    return text.adding(
+        f"found by {' and '.join(sources)}; which tokens were found, and of which type, is not hidden, and no claim "
+        "rests on it: what is not found is treated as any other token",
+        f"unprotected, of found tokens: that they were found, and their type. {'; '.join([*told, ''])}{others}: "
+        f"{_IN_PLACE[other]}",
         neighbours=f"{text.neighbours.removesuffix(',')}, {same}",
-        not_covered=(
-            *text.not_covered,
-            "Not covered: texts in which other tokens are found. One other word can change that anywhere in a text.",
-        ),
+        not_covered=[
+            "Not covered: texts in which other tokens are found. One other word can change that anywhere in a text."
+        ],
         looks_for=True,
     )
 

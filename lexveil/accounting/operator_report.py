@@ -9,9 +9,9 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt
 
-from lexveil.accounting.language_finding import LanguageFinding
 from lexveil.accounting.record import Counts, ModelReference, json_schema
 from lexveil.accounting.results import Number, Result, Sha256
+from lexveil.text.languages import LANGUAGES
 
 SCHEMA = 2
 MUCH_KEPT = 0.5  # of the content words of a text: most of what it says
@@ -40,16 +40,19 @@ class ClassCounts(Result):
 
 
 class DocumentShares(Result):
-    """How much of each document came out as it went in, of its content words (neither stop words nor punctuation)."""
+    """How much of each document came out as it went in, of its content words (neither stop words nor punctuation).
+
+    Attributes:
+        documents: In which there is a content word.
+        median_unchanged: Share of its content words that came out as themselves, of the middle document.
+        worst_tenth_unchanged: Of the tenth of the documents that kept most: at least so much.
+        nearly_verbatim: Documents that kept nine tenths of them or more.
+    """
 
     documents: NonNegativeInt
-    """In which there is a content word."""
     median_unchanged: float
-    """Share of its content words that came out as themselves, of the middle document."""
     worst_tenth_unchanged: float
-    """Of the tenth of the documents that kept most: at least so much."""
     nearly_verbatim: NonNegativeInt
-    """Documents that kept nine tenths of them or more."""
 
     @property
     def sentence(self) -> str:
@@ -72,7 +75,15 @@ class DocumentShares(Result):
 
 
 class RunCounts(Result):
-    """All that is counted of a source and its output."""
+    """All that is counted of a source and its output.
+
+    Attributes:
+        share_unchanged: Of the perturbed tokens: replaced by themselves.
+        mean_cosine: Of the vectors of perturbed tokens that changed, and of their replacements.
+        unprotected_share: Of all tokens: kept.
+        epsilon_spent_mean: Per text.
+        found: Tokens that detectors found, by type and action; they are in no class. Null without a detector.
+    """
 
     n_texts: NonNegativeInt
     n_documents: NonNegativeInt
@@ -86,15 +97,10 @@ class RunCounts(Result):
     n_sampled: NonNegativeInt
     by_class: ClassCounts
     share_unchanged: float | None
-    """Of the perturbed tokens: replaced by themselves."""
     mean_cosine: float | None
-    """Of the vectors of perturbed tokens that changed, and of their replacements."""
     unprotected_share: float
-    """Of all tokens: kept."""
     epsilon_spent_mean: float | None
-    """Per text."""
     found: dict[str, dict[str, NonNegativeInt]] | None = None
-    """Tokens that detectors found, by type and action; they are in no class. Null without a detector."""
 
     def public(self, **further: int | None) -> Counts:
         """What of it a record publishes; ``further`` are counts of rows and of formula cells."""
@@ -105,31 +111,65 @@ class RunCounts(Result):
         return Counts(n_tokens=self.n_tokens_in, **values)
 
 
+class LanguageFinding(Result):
+    """Texts look like another language than the model's.
+
+    Attributes:
+        model: The model.
+        language: Of the model.
+        looks_like: The language of which the texts have most function words.
+        function_words: Share of the words that are function words of the two languages.
+        known: Share of the words that the model's vocabulary knows.
+        words: That were looked at: the first ones.
+    """
+
+    model: str
+    language: str
+    looks_like: str
+    function_words: dict[str, float]
+    known: float
+    words: int
+
+    @property
+    def sentence(self) -> str:
+        """The same for people."""
+        shares = ", ".join(f"{code} {share:.0%}" for code, share in self.function_words.items())
+        name = LANGUAGES[self.looks_like].name
+        return (
+            f"looks like {name} (function words {shares}); the model `{self.model}` knows {self.known:.0%} of its "
+            f"words. Take a model of {name} (docs/how-to/languages.md)"
+        )
+
+
 class LedgerCosts(Result):
-    """What was requested of the ledger, and what it charged."""
+    """What was requested of the ledger, and what it charged.
+
+    Attributes:
+        id: Of the transaction, as the record has it.
+        head: The ledger's chain after the output was paid for.
+        cap: Lifetime epsilon of a subject.
+        documents_withheld: Left out, and not charged, because their subject's budget is exhausted.
+        subjects: Of all documents requested.
+        subjects_near: Of these, who differ from another one in capitals or punctuation only: probably one, with two
+            budgets.
+        subjects_exhausted: Of these, who had documents withheld.
+        subjects_charged: Of these, who pay.
+        epsilon_charged: Spent over all subjects.
+        largest_balance: The most that one of its subjects has spent, over all releases.
+    """
 
     id: str
-    """Of the transaction, as the record has it."""
     head: Sha256
-    """The ledger's chain after the output was paid for."""
     cap: Number | None
-    """Lifetime epsilon of a subject."""
     documents_requested: NonNegativeInt
     documents_charged: NonNegativeInt
     documents_withheld: NonNegativeInt
-    """Left out, and not charged, because their subject's budget is exhausted."""
     subjects: NonNegativeInt
-    """Of all documents requested."""
     subjects_near: NonNegativeInt = 0
-    """Of these, who differ from another one in capitals or punctuation only: probably one, with two budgets."""
     subjects_exhausted: NonNegativeInt
-    """Of these, who had documents withheld."""
     subjects_charged: NonNegativeInt = 0
-    """Of these, who pay."""
     epsilon_charged: Number
-    """Spent over all subjects."""
     largest_balance: Number
-    """The most that one of its subjects has spent, over all releases."""
 
 
 class OperatorHashes(Result):
@@ -140,38 +180,44 @@ class OperatorHashes(Result):
 
 
 class ReleaseEvents(Result):
-    """What `lexveil release` remembers of a release beside its ids."""
+    """What `lexveil release` remembers of a release beside its ids.
+
+    Attributes:
+        salt: Fingerprint of the ledger's salt, under which ids are known again.
+    """
 
     name: str
     salt: str
-    """Fingerprint of the ledger's salt, under which ids are known again."""
     new: NonNegativeInt
     changed: NonNegativeInt
 
 
 class OperatorReport(Result):
-    """What only the operator may see of a run: OUT.operator.json, readable by its owner alone."""
+    """What only the operator may see of a run: OUT.operator.json, readable by its owner alone.
+
+    Attributes:
+        schema_version: Version of this form.
+        lexveil: Version of Lexveil.
+        model: What gave the words and their vectors.
+        coverage: Share of the words that the vocabulary knows.
+        documents: Null where there is no content word.
+        language: Null where nothing speaks against the model's language.
+        ledger: Null of an experiment, for which nothing is paid.
+        release: Of `lexveil release`.
+    """
 
     schema_version: Literal[2] = Field(2, alias="schema")
-    """Version of this form."""
     secrecy: str = SECRECY
     lexveil: str
-    """Version of Lexveil."""
     model: ModelReference
-    """What gave the words and their vectors."""
     rows_read: NonNegativeInt
     counts: RunCounts
     coverage: float | None
-    """Share of the words that the vocabulary knows."""
     documents: DocumentShares | None = None
-    """Null where there is no content word."""
     language: LanguageFinding | None = None
-    """Null where nothing speaks against the model's language."""
     ledger: LedgerCosts | None = None
-    """Null of an experiment, for which nothing is paid."""
     output: OperatorHashes | None = None
     release: ReleaseEvents | None = None
-    """Of `lexveil release`."""
 
 
 def operator_schema() -> dict[str, object]:

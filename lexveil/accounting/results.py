@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import textwrap
-from itertools import pairwise
+import re
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, StringConstraints
@@ -14,6 +12,9 @@ from pydantic_core import CoreSchema
 
 Sha256: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Number: TypeAlias = int | float  # as it was given: 5 stays 5
+
+ATTRIBUTES = "\n\nAttributes:\n"
+_ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Result(BaseModel):
@@ -24,28 +25,22 @@ class Result(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """What stands below a field describes it. It is read from the source here, so that no import reads it."""
+        """What a docstring says of an attribute describes the field."""
         shown = handler(schema)
-        properties = handler.resolve_ref_schema(shown).get("properties", {})
-        for name, meaning in _meanings(cls).items():
-            key = cls.model_fields[name].alias
-            properties[key if key in properties else name].setdefault("description", meaning)
+        resolved = handler.resolve_ref_schema(shown)
+        resolved["description"], properties = (
+            (inspect.getdoc(cls) or "").partition(ATTRIBUTES)[0],
+            resolved["properties"],
+        )
+        for base in reversed(cls.__mro__):
+            _, _, attributes = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition(ATTRIBUTES)
+            for name, meaning in _ATTRIBUTE.findall(attributes):
+                if name in cls.model_fields:
+                    key = cls.model_fields[name].alias
+                    field = properties[key if key in properties else name]
+                    field.setdefault("description", " ".join(meaning.split()))
         return shown
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
-
-
-def _meanings(model: type[Result]) -> dict[str, str]:
-    """The strings below the fields of a result, by field."""
-    meanings = {}
-    for base in reversed(model.__mro__):
-        if not issubclass(base, Result):
-            continue
-        (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        for field, below in pairwise(getattr(body, "body", ())):
-            match field, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    meanings[name] = inspect.cleandoc(text)
-    return meanings

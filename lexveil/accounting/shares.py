@@ -79,7 +79,7 @@ class ShareClasses:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class BudgetShares:
     """What tokens of each class get of a document's budget, and the public rule by which they are of the class.
 
     Attributes:

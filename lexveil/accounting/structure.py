@@ -22,7 +22,7 @@ BATCH = 2000  # changed texts cut at a time
 Z = 1.959963984540054  # of a 95 % interval
 
 
-class Share(Result):
+class ReplacementShare(Result):
     """A share of the replacements, with its 95 % interval over texts."""
 
     share: float
@@ -31,18 +31,21 @@ class Share(Result):
 
 
 class StructureChange(Result):
-    """What one replaced word changes, as shares of the replacements."""
+    """What one replaced word changes, as shares of the replacements.
 
-    number: Share
-    """The number of tokens."""
-    cuts: Share
-    """The number of tokens, or the number of words in one of them."""
-    pattern: Share
-    """The number of tokens, or the fate of one of them."""
-    epsilon: Share
-    """What the budget is divided by, and with it every ε_i: perturbed tokens, or words in them (S2)."""
-    structure: Share
-    """Any of number, pattern, ε_i and kept words: between such texts nothing is claimed."""
+    Attributes:
+        number: The number of tokens.
+        cuts: The number of tokens, or the number of words in one of them.
+        pattern: The number of tokens, or the fate of one of them.
+        epsilon: What the budget is divided by, and with it every ε_i: perturbed tokens, or words in them (S2).
+        structure: Any of number, pattern, ε_i and kept words: between such texts nothing is claimed.
+    """
+
+    number: ReplacementShare
+    cuts: ReplacementShare
+    pattern: ReplacementShare
+    epsilon: ReplacementShare
+    structure: ReplacementShare
 
 
 class Replacements:
@@ -167,7 +170,7 @@ def _divisors(encoded: Encoded, action: Codes, strategy: str) -> Floats:
     return np.bincount(encoded.text_of, weight, minlength=encoded.n_texts).astype(np.float64)
 
 
-def _share(changed: Flags, text_of: Ids) -> Share:
+def _share(changed: Flags, text_of: Ids) -> ReplacementShare:
     """The share that changed, with Wilson's interval at the sample size that the spread over texts leaves."""
     n, k = np.bincount(text_of), np.bincount(text_of, changed)
     whole, texts = float(n.sum()), int(np.count_nonzero(n))
@@ -177,4 +180,4 @@ def _share(changed: Flags, text_of: Ids) -> Share:
     centre = p + Z**2 / (2 * size)
     half = Z * float(np.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)))
     low, high = (max(0.0, min(1.0, end / (1 + Z**2 / size))) for end in (centre - half, centre + half))
-    return Share(share=round(p, 6), low=round(low, 6), high=round(high, 6))
+    return ReplacementShare(share=round(p, 6), low=round(low, 6), high=round(high, 6))

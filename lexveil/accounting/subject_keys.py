@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -41,7 +42,7 @@ UNSEEN = (
     (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
 _UNSEEN = "[%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in UNSEEN)  # noqa: UP031
-MAX_COMPARED = 2**21  # different subjects that are compared with each other
+MAX_COMPARED = 2**18  # different subjects that are compared with each other, in some 50 MB
 
 
 def subject_key(name: str) -> str:
@@ -117,30 +118,17 @@ class NearCollisions:
     """
 
     def __init__(self) -> None:
-        self._pairs = np.zeros((0, 2), np.int64)
-        self._waiting: list[npt.NDArray[np.int64]] = []
-        self._n_waiting = 0
+        self._hashes: set[tuple[int, int]] = set()  # of a key without capitals and punctuation, and of the key
 
     def add(self, keys: Sequence[str]) -> None:
         """Add the keys of rows."""
-        # As many wait as there are, so that each is sorted a few times only.
-        if self._n_waiting > len(self._pairs) or len(self._pairs) + self._n_waiting >= MAX_COMPARED:
-            self._merge()
-        if len(self._pairs) >= MAX_COMPARED:
-            return
-        distinct = set(keys)
-        self._waiting.append(np.array([(hash(_folded(key)), hash(key)) for key in distinct], np.int64).reshape(-1, 2))
-        self._n_waiting += len(distinct)
-
-    def _merge(self) -> None:
-        self._pairs = np.unique(np.concatenate([self._pairs, *self._waiting]), axis=0)
-        self._waiting, self._n_waiting = [], 0
+        if len(self._hashes) < MAX_COMPARED:
+            self._hashes |= {(hash(_folded(key)), hash(key)) for key in keys}
 
     def count(self) -> int:
         """How many subjects have a near namesake."""
-        self._merge()
-        _, sizes = np.unique(self._pairs[:, 0], return_counts=True)
-        return int(sizes[sizes > 1].sum())
+        sizes = Counter(folded for folded, _ in self._hashes)
+        return sum(size for size in sizes.values() if size > 1)
 
 
 def _folded(key: str) -> str:

@@ -21,13 +21,15 @@ class LevelCalibration(PlannedEpsilon):
     """The epsilon at which an adversary is expected to name so much; it follows from public things alone.
 
     It is that of each replaced token.
+
+    Attributes:
+        recovery: The level: the share of the words of ``band`` that an adversary is expected to name.
+        achieved: At that epsilon, of other words and other noise than those it was found with.
     """
 
     recovery: float
-    """The level: the share of the words of ``band`` that an adversary is expected to name."""
     band: str
     achieved: RecoveryAt
-    """At that epsilon, of other words and other noise than those it was found with."""
 
 
 def epsilon_of(mechanism: str, strategy: str, epsilon: float) -> float:

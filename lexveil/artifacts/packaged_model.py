@@ -49,47 +49,53 @@ ORDERS = {"word": "orders/word.npy", "all": "orders/all.npy"}
 
 
 class Source(Result):
-    """One source of a model's corpus."""
+    """One source of a model's corpus.
+
+    Attributes:
+        words: Both 0 where the texts are not known, as of vectors made elsewhere.
+        license: Its licence and who states it.
+        origin: Where the text came from.
+    """
 
     name: str
     documents: int
     words: int
-    """Both 0 where the texts are not known, as of vectors made elsewhere."""
     license: str
-    """Its licence and who states it."""
     origin: str
-    """Where the text came from."""
 
 
 class ModelCard(Result):
-    """What a model is, of what, and how good."""
+    """What a model is, of what, and how good.
+
+    Attributes:
+        format: Of the files of the folder.
+        license: Under which the model may be used, as an SPDX expression or in words.
+        built: Date, as YYYY-MM-DD.
+        n_words: Tokens of one word.
+        average_words: Words per document of the corpus: the public number by which a base epsilon becomes a budget.
+        cleaning: What was left out of the corpus and of the vocabulary, and how it was found.
+        dropped: Tokens that a screen left out, by screen.
+        made_with: Hashes of the corpus and of the code, and versions of the libraries.
+    """
 
     format: int
-    """Of the files of the folder."""
     name: str = Field(pattern=rf"^{MODEL_NAME}$")
     version: str = Field(pattern=r"^[0-9]+(\.[0-9]+){0,2}$")
     language: str
     license: str = Field(min_length=1)
-    """Under which the model may be used, as an SPDX expression or in words."""
     description: str
     built: str
-    """Date, as YYYY-MM-DD."""
     n_tokens: int = Field(ge=2, le=MAX_WORDS)
     n_words: int
-    """Tokens of one word."""
     n_bigrams: int
     n_trigrams: int
     dimensions: int = Field(ge=2, le=MAX_DIMENSIONS)
     average_words: float = Field(ge=0, allow_inf_nan=False)
-    """Words per document of the corpus: the public number by which a base epsilon becomes a budget."""
     sources: list[Source]
     cleaning: list[str]
-    """What was left out of the corpus and of the vocabulary, and how it was found."""
     dropped: dict[str, int]
-    """Tokens that a screen left out, by screen."""
     parameters: dict[str, object]
     made_with: dict[str, str]
-    """Hashes of the corpus and of the code, and versions of the libraries."""
     quality: dict[str, Any]
     known_faults: list[str]
     files: dict[str, Sha256]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.guarantee import StructureFigures
+from lexveil.accounting.record import StructureFigures
 from lexveil.accounting.results import Result
 from lexveil.accounting.structure import Replacements, StructureChange, measure
 from lexveil.config import Params
@@ -20,19 +20,22 @@ from lexveil.text.encode import Lexicon
 
 
 class MeasuredStructure(Result):
-    """What one replaced word changes in public texts of one segmentation."""
+    """What one replaced word changes in public texts of one segmentation.
+
+    Attributes:
+        source: The texts.
+        policies: The policy of each strategy, as params.yaml had it.
+        strategies: Under that policy.
+        any_policy: Bounds from above for every policy: classes of tokens in place of their fates.
+    """
 
     segmentation: str
     source: str
-    """The texts."""
     texts: int
     replacements: int
     policies: dict[str, dict[str, str]]
-    """The policy of each strategy, as params.yaml had it."""
     strategies: dict[str, StructureChange]
-    """Under that policy."""
     any_policy: dict[str, StructureChange]
-    """Bounds from above for every policy: classes of tokens in place of their fates."""
 
     def change(self, strategy: str, policy: Policy) -> tuple[StructureChange, str]:
         """What holds for a strategy under a policy, and of what texts."""

@@ -140,14 +140,6 @@ class AuditResult:
         }[self.verdict]
         return [*lines, f"{self.mechanism} at ε = {self.epsilon:g}, {self.model}, {self.mode} mode: {said}"]
 
-    def _repr_html_(self) -> str:
-        """As notebooks show it."""
-        from lexveil.accounting.notebook import framed, table_html
-
-        holds = {"violated": False, "no violation found": True}.get(self.verdict)
-        said = framed("Audit", [self.as_text()[-1]], [self.no_guarantee] if self.no_guarantee else [], holds=holds)
-        return said + table_html(COLUMNS, [finding.cells for finding in self.audits])
-
 
 def _finite(value: Any) -> Any:
     """The same value with infinities as text, which JSON can carry."""

@@ -139,7 +139,7 @@ def _preview(source: str, n_rows: int, output: str | None, json: bool, how: Rewr
 
     found = preview(in_file, n_rows, request, model=model)
     if json:
-        show(found.result().to_dict(), True)
+        show(found.to_dict(), True)
         return 0
     from lexveil.cli.preview import show_preview
 
@@ -159,7 +159,7 @@ def inspect(
     """What `lexveil privatize` would do with a file, without doing it.
 
     Reads a file or folder and says how many of its words the vocabulary knows, what would be unprotected, how
-    the budget would be spread, how much would change, and how long it would take. Writes and spends nothing.
+    the budget would be spread, and how much would change. Writes and spends nothing.
     Works anywhere, and has the defaults of `lexveil privatize`.
 
         lexveil inspect tickets.csv
@@ -244,12 +244,9 @@ class Target:
 
 
 def calibrate(
-    file: Annotated[Stream | None, Parameter(name="FILE")] = None,
-    /,
     *,
     target: Target,
     words: ChosenModel = CHOSEN,
-    text_column: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = ("text",),
     json: Json = False,
 ) -> int:
     """Find the epsilon at which a reader gets back so many words.
@@ -262,14 +259,9 @@ def calibrate(
 
         lexveil calibrate --recovery 0.1
         lexveil calibrate --recovery 0.05 --band rare --mechanism all --strategy S1,S3
-        lexveil calibrate letters.jsonl --recovery 0.1 --mechanism tem --json
-
-    Args:
-        file: say also what would become of this file or folder; it changes no epsilon
-        text_column: of FILE; can be given several times
+        lexveil calibrate --recovery 0.1 --mechanism tem --json
     """
     strategies = tuple(STRATEGIES.get(name, name) for name in _names(target.strategy))
-    source = file if file in (None, "-") else Path(file).absolute()
     anywhere()
     from lexveil.artifacts.model import Model
     from lexveil.mechanisms.registry import MECHANISMS
@@ -278,10 +270,6 @@ def calibrate(
     model = Model.load(None, words.name)
     mechanisms = tuple(MECHANISMS) if target.mechanism == "all" else _names(target.mechanism)
     result = calibration.calibrate(model, target.recovery, mechanisms, strategies, target.band)
-    if source is not None:
-        from lexveil.privatization.looking.inspect import with_texts
-
-        result = with_texts(result, source, tuple(dict.fromkeys(text_column)), model)
     show(result.to_dict() if json else result, json, calibration.as_text)
     return 0 if any(run.epsilon is not None for run in result.runs) else 1
 

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Protocol
 
 import numpy as np
 
 from lexveil.accounting.budgets import DEFAULT_FOUND, FOUND_ACTIONS, Action, Codes
 from lexveil.detectors.lists import Phrases
+from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
 from lexveil.text.spans import Claim, Claims, Span, Spans, Words, claims_of
 
 ANY = ""  # in lists of pseudonyms, what serves every type that has no list of its own
-
-
-class Detector(Protocol):
-    """Says where something stands in texts. The same texts have the same spans, in any process and order."""
-
-    @property
-    def name(self) -> str:
-        """As records call it."""
-
-    def check(self) -> None:
-        """See that it can begin.
-
-        Raises:
-            RequestError: if not.
-        """
-
-    def find(self, texts: Sequence[str]) -> Iterator[list[Span]]:
-        """What it finds in each text."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,7 +23,7 @@ class Detection:
 
     Attributes:
         actions: by type, the name of the action; of other types it is ``DEFAULT_FOUND``.
-        detector: besides lists and columns; None without one.
+        detector: besides lists and columns; None without one. The same texts have the same spans, in any process.
         protect: words and phrases that are found.
         allow: words and phrases that nobody may claim.
         has_spans: spans come with the texts.
@@ -49,7 +31,7 @@ class Detection:
     """
 
     actions: Mapping[str, str] = field(default_factory=dict)
-    detector: Detector | None = None
+    detector: Presidio | None = None
     protect: Phrases | None = None
     allow: Phrases | None = None
     has_spans: bool = False
@@ -61,7 +43,8 @@ class Detection:
         Raises:
             RequestError: if an entry is on both lists, or a type has no names to draw from.
         """
-        if self.protect is not None and self.allow is not None and self.protect.both(self.allow):
+        entries = [phrases.types.keys() for phrases in (self.protect, self.allow) if phrases is not None]
+        if len(entries) == 2 and not entries[0].isdisjoint(entries[1]):
             raise RequestError("policy.protect and policy.allow have an entry in common; take it out of one")
         for name, action in self.actions.items():
             if action == "pseudonym" and not self.names_for(name):
@@ -72,17 +55,13 @@ class Detection:
         if self.detector is not None:
             self.detector.check()
 
-    def action_of(self, name: str) -> str:
-        """The name of what happens to tokens of a type."""
-        return self.actions.get(name, DEFAULT_FOUND)
-
     def names_for(self, name: str) -> tuple[str, ...]:
         """The names that pseudonyms of a type are drawn from."""
         return self.pseudonyms.get(name) or self.pseudonyms.get(ANY, ())
 
     def codes(self, types: Sequence[str]) -> Codes:
         """(n_types,) ``Action`` of each type; PERTURBED of those whose tokens are treated as any."""
-        return np.array([FOUND_ACTIONS[self.action_of(name)] for name in types], dtype=np.int8)
+        return np.array([FOUND_ACTIONS[self.actions.get(name, DEFAULT_FOUND)] for name in types], dtype=np.int8)
 
     @property
     def sources(self) -> list[str]:
@@ -100,13 +79,8 @@ class Detection:
 
         def claim(words: Words) -> Claims:
             found = [] if self.detector is None else self.detector.find(texts)
-            spans = Spans.of(
-                chain(
-                    ((text, span) for text, several in enumerate(found) for span in several),
-                    () if self.protect is None else self.protect.spans(words),
-                    given,
-                )
-            )
+            detected = ((text, span) for text, several in enumerate(found) for span in several)
+            spans = Spans.of(chain(detected, () if self.protect is None else self.protect.spans(words), given))
             allowed = None if self.allow is None else self.allow.covered(words)
             return claims_of(spans, words, self.codes(spans.types) != Action.PERTURBED.value, allowed)
 

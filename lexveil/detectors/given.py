@@ -71,7 +71,7 @@ def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where
     start, end, name, text = item["start"], item["end"], type_name(item["type"]), texts[column]
     if name is None:
         raise RequestError(f"{where}: its type is no name; types are published, so write letters, digits and _ only")
-    if not all(isinstance(place, int) and not isinstance(place, bool) for place in (start, end)):
+    if not {type(start), type(end)} <= {int}:
         raise RequestError(f"{where}: start and end must be whole numbers")
     if not 0 <= start < end <= len(text or ""):
         raise RequestError(

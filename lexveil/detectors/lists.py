@@ -83,10 +83,8 @@ class Phrases:
         """
         variants = [_variants(form, in_parts) for form in words.forms]
         for size, first_words in self._first_words.items():
-            is_first = np.fromiter(
-                (not first_words.isdisjoint(forms) for forms in variants), dtype=np.bool_, count=len(variants)
-            )
-            starts = np.flatnonzero(is_first[words.word]) if variants else np.zeros(0, dtype=np.int64)
+            is_first = np.array([not first_words.isdisjoint(forms) for forms in variants], dtype=np.bool_)
+            starts = np.flatnonzero(is_first[words.word])
             starts = starts[starts + size <= len(words.word)]
             starts = starts[words.text_of[starts] == words.text_of[starts + size - 1]]
             for start in starts.tolist():
@@ -107,10 +105,6 @@ class Phrases:
         for first, last, _ in self.matches(words):
             covered[first:last] = True
         return covered
-
-    def both(self, other: Phrases) -> bool:
-        """Whether an entry is on both lists."""
-        return not self.types.keys().isdisjoint(other.types)
 
 
 def _variants(form: str, in_parts: bool) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from lexveil.errors import RequestError
@@ -66,7 +67,7 @@ class Presidio:
 
 def _last(model: str) -> str:
     """The name of a model without its folder, which is nobody's business."""
-    return model.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return Path(model).name
 
 
 @cache
@@ -81,16 +82,12 @@ def _engine(settings: Presidio) -> Any:
         from presidio_analyzer.nlp_engine import NoOpNlpEngine
     except ImportError:
         raise RequestError(f"the detector presidio is not installed; {INSTALL}") from None
-    languages = [settings.language]
-    nlp: Any = (
-        NoOpNlpEngine(models=[{"lang_code": settings.language, "model_name": "none"}])
-        if settings.spacy_model is None
-        else _spacy(settings)
-    )
+    languages, countries = [settings.language], list(settings.countries) or None
+    nlp: Any = NoOpNlpEngine(models=[{"lang_code": settings.language, "model_name": "none"}])
+    if settings.spacy_model is not None:
+        nlp = _spacy(settings)
     registry = RecognizerRegistry(supported_languages=languages)
-    registry.load_predefined_recognizers(
-        languages=languages, nlp_engine=nlp, countries=list(settings.countries) or None
-    )
+    registry.load_predefined_recognizers(languages=languages, nlp_engine=nlp, countries=countries)
     _keep_offline(registry.recognizers)
     if not registry.recognizers:
         raise RequestError(f"policy.presidio.language: presidio has no recognizer of {settings.language}")
@@ -103,7 +100,7 @@ def _spacy(settings: Presidio) -> Any:
 
     model = str(settings.spacy_model)
     # Presidio would fetch a model that is not there.
-    if not spacy.util.is_package(model) and not _is_folder(model):
+    if not spacy.util.is_package(model) and not (Path(model) / "config.cfg").is_file():
         raise RequestError(
             f"policy.presidio.spacy_model: {_last(model)} is neither an installed model of spaCy nor a folder of one; "
             "install it, or leave it out for patterns alone. No model is fetched"
@@ -120,12 +117,6 @@ def _spacy(settings: Presidio) -> Any:
     engine = SpacyNlpEngine(models=[{"lang_code": settings.language, "model_name": _last(model)}])
     engine.nlp = {settings.language: loaded}
     return engine
-
-
-def _is_folder(model: str) -> bool:
-    from pathlib import Path
-
-    return (Path(model) / "config.cfg").is_file()
 
 
 def _keep_offline(recognizers: Sequence[Any]) -> None:

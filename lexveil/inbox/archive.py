@@ -32,16 +32,14 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import PARQUET, atomic_file, write_json, write_table
 
 DOCUMENTS = "documents.parquet"
-RECORD, CHECKS, PAGE = f"{DOCUMENTS}.record.json", "checks.json", "checks.html"
+RECORD = f"{DOCUMENTS}.record.json"
 # The operator's: what he remembers of a release, and what the gate said of its source.
 REPORT, TOKENS, IDS = f"{DOCUMENTS}.operator.json", f"{DOCUMENTS}.tokens.parquet", "ids.parquet"
-SOURCE_CHECKS, SOURCE_PAGE = "source_checks.json", "source_checks.html"
 AS_RELEASED = "record.as_released.json"  # the record whose hash the ledger's chain has, once the other was changed
 CURRENT, CURRENT_WITHOUT = "current.parquet", f"current.{STAMP}.parquet"
 INDEX, WITHDRAWN = "index.parquet", "withdrawn.parquet"
 
 HASH = pa.binary(16)
-SEPARATED = 4  # the first schema of records that hold nothing of the operator's
 
 IDS_SCHEMA = pa.schema(
     [
@@ -110,12 +108,6 @@ class Archive:
             raise self._forgotten(self.memory / WITHDRAWN)
 
     def _check_release(self, release: Path) -> None:
-        if (release / IDS).exists() or read_record(release)["schema"] < SEPARATED:
-            raise RequestError(
-                f"{shown(release)}: was released by an earlier version, which published hashes of contents, a token "
-                "log and statistics of the source beside it. Take back what you can of what was handed on, and choose "
-                "another folder in params.yaml: inbox.archive; what the ledger has charged stays charged"
-            )
         if not (release / DOCUMENTS).is_file():
             raise RequestError(
                 f"{shown(release / DOCUMENTS)} is missing; bring it back by `dvc checkout {shown(release)}.dvc`"

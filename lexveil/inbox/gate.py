@@ -2,60 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lexveil.accounting.operator_report import LedgerCosts, OperatorReport, ReleaseEvents
 from lexveil.accounting.record import PrivacyRecord, Publication
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import GateParams, MachineParams
-from lexveil.inbox.archive import CHECKS, DOCUMENTS, IDS, PAGE, SOURCE_CHECKS, SOURCE_PAGE
+from lexveil.config import Params
+from lexveil.inbox.archive import DOCUMENTS, IDS, Archive
+from lexveil.inbox.selection import ReleaseSelection
 from lexveil.inbox.source import Columns, quoted
 from lexveil.privatization.adapters.files import ReleaseHooks
-from lexveil.privatization.engine.counts import coverage, unprotected_share
-from lexveil.privatization.engine.worker import InputTotals
+from lexveil.privatization.engine.counts import InputTotals, coverage, unprotected_share
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import write_json, write_table
+
+# What the gate writes of a release: for everybody, and for the operator.
+PUBLISHED = ("checks.json", "checks.html")
+REMEMBERED = (IDS, "source_checks.json", "source_checks.html")
 
 
 class NothingToRelease(Exception):
     """Every document is withheld."""
 
 
-@dataclass(slots=True, kw_only=True)
 class ReleaseGate(ReleaseHooks):
     """The gate of `lexveil release`.
 
+    Args:
+        name: of the release.
+        docs: pages of what an observer can compute; those of what counts the source are the operator's.
+
     Attributes:
-        release, memory: the folder of the release, and the operator's of it.
-        ids: what the operator remembers of the rows, in their order; withheld rows are left out.
-        docs: pages of what an observer can compute.
-        source_docs: pages of what counts the source: the operator's.
-        publication, events: what record and report say of this release.
         n_withheld: documents that were, once the ledger has said so.
     """
 
-    release: Path
-    memory: Path
-    columns: Columns
-    ids: pa.Table
-    limits: GateParams
-    machine: MachineParams
-    docs: DataDocs
-    source_docs: DataDocs
-    publication: Publication
-    events: ReleaseEvents
-    n_withheld: int = 0
-    _source: tuple[dict[str, object], str] = field(default=({}, ""))
+    def __init__(
+        self, name: str, archive: Archive, columns: Columns, selection: ReleaseSelection, params: Params, docs: DataDocs
+    ) -> None:
+        self.name, self.release, self.memory = name, archive.folder / name, archive.memory / name
+        super().__init__(
+            more=[*(self.release / file for file in PUBLISHED), *(self.memory / file for file in REMEMBERED)],
+            operator_folder=self.memory,
+            about={"archive": params.inbox.archive, "publication": name},
+            subjects=selection.subjects,
+        )
+        self.columns, self.limits, self.machine = columns, params.inbox.gate, params.machine
+        self.docs, self.source_docs = docs, DataDocs(archive.memory / "checks")
+        # What is remembered of the rows, in their order; withheld rows are left out.
+        self.ids = selection.ids.set_column(0, "release", pa.array([name] * selection.ids.num_rows, pa.string()))
+        report = selection.report
+        self.events = ReleaseEvents(name=name, salt=archive.salt, new=report.new, changed=report.changed)
+        self.n_withheld = 0
+        self._source: tuple[dict[str, object], str] = {}, ""
 
-    @property
-    def name(self) -> str:
-        """Of the validations."""
-        return f"releases/{self.release.name}"
+    def _validated(
+        self, docs: DataDocs, suite: Any, frame: Any, numbers: dict[str, object]
+    ) -> tuple[dict[str, object], str]:
+        """What a suite says of a frame, for the record, and its page."""
+        from lexveil.checks.validation import validate
+
+        verdict = validate(f"releases/{self.name}", suite, frame, docs)
+        return verdict.record(numbers), verdict.page
 
     def counted(self, totals: InputTotals) -> None:
         """Judge what counts the source, before anything is reserved or drawn.
@@ -67,18 +78,16 @@ class ReleaseGate(ReleaseHooks):
         import pandas as pd
 
         from lexveil.checks.release_suite import source_suite
-        from lexveil.checks.validation import validate
 
         known, kept = coverage(totals.by_class), unprotected_share(totals.by_class)
-        numbers = {
+        numbers: dict[str, object] = {
             "n_documents": totals.documents,
             "coverage": 1.0 if known is None else known,  # of no words none is unknown
             "unprotected_share": kept or 0.0,
         }
         suite = source_suite(self.limits.min_coverage, self.limits.max_unprotected)
-        frame = pd.DataFrame([{"release": self.release.name, **numbers}])
-        verdict = validate(self.name, suite, frame, self.source_docs)
-        self._source = verdict.record(numbers), verdict.page
+        frame = pd.DataFrame([{"release": self.name, **numbers}])
+        self._source = self._validated(self.source_docs, suite, frame, numbers)
 
     def reserved(self, costs: LedgerCosts | None) -> None:
         """See that any document is left.
@@ -100,7 +109,6 @@ class ReleaseGate(ReleaseHooks):
             CheckFailed: if an expectation does not hold. The noise is drawn, so its epsilon is spent.
         """
         from lexveil.checks.release_suite import PERSONAL, release_suite
-        from lexveil.checks.validation import validate
 
         assert record.spent is not None
         (budget,) = record.document_budget.values()
@@ -115,9 +123,23 @@ class ReleaseGate(ReleaseHooks):
                 **PERSONAL,
             ).df()
         suite = release_suite(self.limits.max_length_ratio, self.limits.pii)
-        verdict = validate(self.name, suite, frame, self.docs)
-        self._write(outputs, verdict.record(_summary(frame)), verdict.page, set(frame["row"].tolist()))
-        published = {"publication": self.publication, "withdrawn": 0}
+        numbers: dict[str, object] = {
+            "n_documents": len(frame),
+            "n_tokens": int(frame["n_tokens"].sum()),
+            "n_words_out": int(frame["n_words_out"].sum()),
+            "length_ratio_most": round(float(frame["length_ratio"].max()), 9),
+            "epsilon_spent_most": float(frame["epsilon_spent"].max()),
+        }
+        judged = self._validated(self.docs, suite, frame, numbers)
+        stays = pc.is_in(self.ids.column("row"), pa.array(frame["row"].tolist(), pa.int64()))
+        write_table(self.ids.filter(stays), outputs.begin(self.memory / IDS, in_place=False))
+        for folder, names, (result, page) in (
+            (self.release, PUBLISHED, judged),
+            (self.memory, REMEMBERED[1:], self._source),
+        ):
+            write_json(result, outputs.begin(folder / names[0], in_place=False))
+            outputs.begin(folder / names[1]).write_text(page, encoding="utf-8")
+        published = {"publication": Publication(name=self.name, id_column=self.columns.id), "withdrawn": 0}
         return record.model_copy(update=published), operator.model_copy(update={"release": self.events})
 
     def _open(self, con: Any, outputs: Outputs) -> None:
@@ -130,23 +152,3 @@ class ReleaseGate(ReleaseHooks):
             f"left join ids on ids.published = documents.{quoted(self.columns.id)}"
         )
         duckdb_session.view(con, "tokens", outputs.begun[outputs.companion("tokens.parquet")])
-
-    def _write(self, outputs: Outputs, verdict: dict[str, object], page: str, rows: set[int]) -> None:
-        stays = pa.array([row in rows for row in self.ids.column("row").to_pylist()], pa.bool_())
-        write_table(self.ids.filter(stays), outputs.begin(self.memory / IDS, in_place=False))
-        for folder, (checks, checks_page), (result, html) in (
-            (self.release, (CHECKS, PAGE), (verdict, page)),
-            (self.memory, (SOURCE_CHECKS, SOURCE_PAGE), self._source),
-        ):
-            write_json(result, outputs.begin(folder / checks, in_place=False))
-            outputs.begin(folder / checks_page).write_text(html, encoding="utf-8")
-
-
-def _summary(frame: Any) -> dict[str, object]:
-    return {
-        "n_documents": len(frame),
-        "n_tokens": int(frame["n_tokens"].sum()),
-        "n_words_out": int(frame["n_words_out"].sum()),
-        "length_ratio_most": round(float(frame["length_ratio"].max()), 9),
-        "epsilon_spent_most": float(frame["epsilon_spent"].max()),
-    }

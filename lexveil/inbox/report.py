@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+
+from lexveil.accounting.statement import lines_of
 
 
 @dataclass(slots=True)
@@ -42,29 +43,6 @@ class ReleaseReport:
         """As JSON has it."""
         return asdict(self)
 
-    def as_text(self) -> Iterator[str]:
-        """Yield it as lines for people."""
-        yield (
-            f"{self.rows:,} rows: {self.new:,} new, {self.changed:,} changed, {self.duplicate:,} known or repeated, "
-            f"{self.withdrawn:,} withdrawn"
-        )
-        if self.dry_run:
-            if self.new + self.changed:
-                yield (
-                    f"would be released: {self.new + self.changed:,} documents, for {self.epsilon:.6g} epsilon in all, "
-                    f"at most {self.budget:.6g} each, as far as the cap of their subjects allows"
-                )
-            if self.taken_out:
-                yield f"would be taken out of the archive: {self.taken_out:,}"
-            yield "dry run: nothing was done"
-            return
-        if self.taken_out:
-            yield f"taken out of the archive: {self.taken_out:,}"
-        if self.withheld:
-            yield f"withheld, because the budget of their subjects is exhausted: {self.withheld:,}"
-        if self.release:
-            yield f"released: {self.released:,} documents for {self.epsilon:.6g} epsilon, as {self.release}"
-            yield "these counts, and what lies in inbox.operator, are private to the operator"
-        else:
-            yield "nothing to release"
-        yield f"archived now: {self.current:,} documents"
+    def as_text(self) -> list[str]:
+        """It as lines for people."""
+        return lines_of("inbox", "report.txt.j2", report=self)

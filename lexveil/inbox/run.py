@@ -6,18 +6,12 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import numpy.typing as npt
-import pyarrow as pa
 
 from lexveil import paths
-from lexveil.accounting.operator_report import ReleaseEvents
-from lexveil.accounting.record import Publication
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.project import Project
@@ -25,18 +19,9 @@ from lexveil.checks.data_docs import DataDocs
 from lexveil.config import Params
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source
-from lexveil.formats.chunks import Chunk
 from lexveil.formats.readers import Reader
 from lexveil.formats.registry import format_named
-from lexveil.inbox.archive import (
-    CHECKS,
-    DOCUMENTS,
-    IDS,
-    PAGE,
-    SOURCE_CHECKS,
-    SOURCE_PAGE,
-    Archive,
-)
+from lexveil.inbox.archive import DOCUMENTS, Archive
 from lexveil.inbox.gate import NothingToRelease, ReleaseGate
 from lexveil.inbox.report import ReleaseReport
 from lexveil.inbox.selection import ReleaseSelection, select_documents
@@ -46,11 +31,9 @@ from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.output_files import make_folder
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.privatization.adapters.files import privatize_file
-from lexveil.privatization.engine.counts import ExactSum
-from lexveil.privatization.release.charge import Charge
-from lexveil.privatization.release.preconditions import STAMP, is_without_guarantee
+from lexveil.privatization.release.charge import Payment
+from lexveil.privatization.release.preconditions import STAMP, check, is_without_guarantee
 from lexveil.privatization.release.run import TwoPassRun
-from lexveil.privatization.settings import resolve_settings
 from lexveil.request import FileRequest
 
 
@@ -110,10 +93,7 @@ def _open_archive(params: Params, make: bool) -> Archive:
         ((salt_print,),) = ledger.database.rows("select value from meta where name = 'salt'")
         charged = [json.loads(payload)["about"] for _, payload in ledger.database.rows(text("ledger/charged"))]
         archive = Archive(folder, memory, params.machine, ledger.hasher, str(salt_print))
-    # Up to 0.1.0 the folder was called `publish`.
-    archive.check(
-        about["publication"] for about in charged if about.get("archive", about.get("publish")) == terms.archive
-    )
+    archive.check(about["publication"] for about in charged if about.get("archive") == terms.archive)
     return archive
 
 
@@ -140,42 +120,22 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
     """Release what was selected, and fill in the report."""
     report, terms, name = selection.report, params.inbox, release_name(datetime.now(UTC))
     model = Model(Project(Path(), params, is_project=True))
-    if is_without_guarantee(resolve_settings(terms.request, model), model):
+    if is_without_guarantee(terms.request, model):
         name = f"{name}-{STAMP}"
-    release, memory = archive.folder / name, archive.memory / name
     assert selection.source is not None
-    gate = ReleaseGate(
-        release=release,
-        memory=memory,
-        columns=columns,
-        ids=selection.ids.set_column(0, "release", pa.array([name] * selection.ids.num_rows, pa.string())),
-        limits=terms.gate,
-        machine=params.machine,
-        docs=docs,
-        source_docs=DataDocs(archive.memory / "checks"),
-        publication=Publication(name=name, id_column=columns.id),
-        events=ReleaseEvents(name=name, salt=archive.salt, new=report.new, changed=report.changed),
-        more=[release / CHECKS, release / PAGE, *(memory / file for file in (IDS, SOURCE_CHECKS, SOURCE_PAGE))],
-        operator_folder=memory,
-        about={"archive": terms.archive, "publication": name},
-        subjects=selection.subjects,
-    )
+    gate = ReleaseGate(name, archive, columns, selection, params, docs)
     archive.make_memory(name)
     mask = os.umask(0o022)  # the private folder's mask is not for what is archived
     try:
-        make_folder(release)
-        done = privatize_file(
-            selection.source,
-            release / DOCUMENTS,
-            FileRequest(**terms.request.model_dump(exclude_unset=True), text_column=columns.texts),
-            hooks=gate,
-        )
+        make_folder(gate.release)
+        request = FileRequest(**terms.request.model_dump(exclude_unset=True), text_column=columns.texts)
+        done = privatize_file(selection.source, gate.release / DOCUMENTS, request, hooks=gate)
     except NothingToRelease:
         report.withheld = gate.n_withheld
         return
     finally:
         os.umask(mask)
-        for folder in (release, memory):
+        for folder in (gate.release, gate.memory):
             with suppress(OSError):
                 folder.rmdir()  # if nothing appeared
     report.release, report.withheld = name, gate.n_withheld
@@ -184,33 +144,11 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
     report.epsilon = done.operator.ledger.epsilon_charged if done.operator and done.operator.ledger else 0.0
 
 
-class _CostEstimate(Charge):
-    """Adds up what all rows would cost."""
-
-    def __init__(self) -> None:
-        self.epsilon = ExactSum()
-
-    def request(
-        self,
-        chunk: Chunk,  # noqa: ARG002
-        epsilon: npt.NDArray[Any],
-        keys: Sequence[str] | None = None,  # noqa: ARG002
-    ) -> None:
-        self.epsilon.add(epsilon)
-
-
 def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:
     """The budget of each document, and what all would cost, before any cap."""
     file = Source(source, format_named("parquet"), "", source.stem)
     reader = Reader(file, columns.texts, columns.subject, spans_column=columns.spans)
-
-    run = TwoPassRun(
-        resolve_settings(model.params.inbox.request, model),
-        model,
-        reader.chunks,
-        columns.texts,
-        model.params.machine.workers,
-    )
-    estimate = _CostEstimate()
-    run.count(estimate)
-    return run.budget.total, float(estimate.epsilon)
+    checked = check(model.params.inbox.request, model)
+    run = TwoPassRun(checked, reader.chunks, columns.texts, model.params.machine.workers)
+    run.count(Payment())
+    return run.budget.total, float(run.cost)

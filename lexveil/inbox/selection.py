@@ -71,6 +71,12 @@ def select_documents(params: Params, columns: Columns, archive: Archive, folder:
                 "or leave the older one out"
             )
         duckdb_session.create(con, "fates", "release/fates")
+        # New and changed documents, in the order of the source.
+        con.execute(
+            "create temp view chosen as select *, row_number() over (order by position) as row from "
+            f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
+            "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed')"
+        )
         withdrawn = con.execute("select document from fates where fate = 'withdrawn'").fetchall()
         gone |= {bytes(document) for (document,) in withdrawn}
         report = _counts(con, n_rows)
@@ -80,11 +86,14 @@ def select_documents(params: Params, columns: Columns, archive: Archive, folder:
                 "params.yaml: inbox.subject_column each version would have a budget of its own: `subject_column: "
                 f"{columns.id}` lets the versions of a document share one"
             )
-        _check_spans(con, source, columns)
-        ids, subjects = _ids(con), _subjects(con, source, columns)
-        names = _published(con, source, columns, subjects, params.inbox.ids)
+        _check_spans(con, columns)
+        ids = con.sql(
+            "select '' as release, row, document, content, version::integer as version from chosen order by row"
+        ).to_arrow_table()
+        subjects = None if columns.subject is None else _values(con, columns.inner(columns.subject))
+        names = _published(_values(con, columns.inner(columns.id)), columns, subjects, params.inbox.ids)
         if ids.num_rows:
-            _write_selected(con, source, columns, names, selected)
+            _write_selected(con, columns, names, selected)
     report.taken_out = _count_taken_out(archive, gone)
     ids = ids.append_column("published", names.column("id")).cast(IDS_SCHEMA)
     return ReleaseSelection(selected if ids.num_rows else None, subjects, ids, gone, report)
@@ -102,52 +111,26 @@ def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
     )
 
 
-def _check_spans(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns) -> None:
+def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
     """Check the spans of new and changed documents here, where a row is still known by where it was read from."""
     if columns.spans is None:
         return
     inner = ", ".join(map(columns.inner, (columns.spans, *columns.texts)))
-    batches = con.execute(
-        f"select place, {inner} from "
-        f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
-        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed') order by position"
-    )
+    batches = con.execute(f"select place, {inner} from chosen order by row")
     while rows := batches.fetchmany(BATCH):
         for place, spans, *texts in rows:
             given_spans(spans, texts, columns.texts, f"{place}, {name(columns.spans)}")
 
 
-def _ids(con: duckdb.DuckDBPyConnection) -> pa.Table:
-    """What is to be remembered of new and changed documents."""
-    selected = con.sql(
-        "select '' as release, row_number() over (order by position) as row, document, content, "
-        "version::integer as version from fates where fate in ('new', 'changed') order by position"
-    )
-    return selected.to_arrow_table()
-
-
-def _values(con: duckdb.DuckDBPyConnection, source: Path, inner: str) -> list[str]:
-    """A column of new and changed documents, in the order of ``_ids``."""
-    rows = con.execute(
-        f"select {inner} from read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
-        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed') order by position"
-    ).fetchall()
-    return [value for (value,) in rows]
-
-
-def _subjects(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns) -> list[str] | None:
-    return None if columns.subject is None else _values(con, source, columns.inner(columns.subject))
+def _values(con: duckdb.DuckDBPyConnection, inner: str) -> list[str]:
+    """A column of new and changed documents."""
+    return [value for (value,) in con.execute(f"select {inner} from chosen order by row").fetchall()]
 
 
 def _published(
-    con: duckdb.DuckDBPyConnection,
-    source: Path,
-    columns: Columns,
-    subjects: list[str] | None,
-    how: Literal["pseudonym", "plain"],
+    ids: list[str], columns: Columns, subjects: list[str] | None, how: Literal["pseudonym", "plain"]
 ) -> pa.Table:
     """The id and the subject of each row as they are published: random, so that they are functions of no content."""
-    ids = _values(con, source, columns.inner(columns.id))
     if how == "pseudonym":
         ids = [secrets.token_hex(PSEUDONYM) for _ in ids]
         if subjects is not None:
@@ -158,21 +141,18 @@ def _published(
     return pa.table({"id": pa.array(ids, pa.string()), "subject": whom})
 
 
-def _write_selected(con: duckdb.DuckDBPyConnection, source: Path, columns: Columns, names: pa.Table, out: Path) -> None:
-    """Write the rows of new and changed documents, in the order of ``_ids``, under the names that are published.
+def _write_selected(con: duckdb.DuckDBPyConnection, columns: Columns, names: pa.Table, out: Path) -> None:
+    """Write the rows of new and changed documents under the names that are published.
 
     Every row has its name. They are joined as if one might not have, because DuckDB then declares that columns can be
     null. Else it does so where any row of the source is null, and published files show what their input's columns are.
     """
     inner = dict.fromkeys(columns.subjects, "names.subject") | {columns.id: "names.id"}
     wanted = ", ".join(f"{inner.get(column, columns.inner(column))} as {quoted(column)}" for column in columns.names)
-    con.register("named", names.append_column("number", pa.array(range(names.num_rows), pa.int64())))
+    con.register("named", names.append_column("row", pa.array(range(1, names.num_rows + 1), pa.int64())))
     con.execute(
-        f"copy (select {wanted} from named as names left join "
-        "(select *, row_number() over (order by position) - 1 as number from "
-        f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
-        "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed')) as chosen "
-        f"using (number) order by position) to '{out}' (format parquet, compression zstd, row_group_size {BATCH})"
+        f"copy (select {wanted} from named as names left join chosen using (row) order by position) "
+        f"to '{out}' (format parquet, compression zstd, row_group_size {BATCH})"
     )
 
 

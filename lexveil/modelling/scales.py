@@ -27,21 +27,24 @@ ENDS = 12  # words of each end that are shown
 
 
 class ShownScale(Result):
-    """A scale, and what of it a model's words know."""
+    """A scale, and what of it a model's words know.
+
+    Attributes:
+        public: Whether who made it says that no private text has a part in it.
+        words: Of the vocabulary, those on the scale: their score is not 0.
+        share_of_tokens: Of all tokens of the model's corpus.
+        lowest: Frequent words at the lower end.
+        highest: Frequent words at the upper end.
+    """
 
     name: str
     sha256: Sha256
     public: bool
-    """Whether who made it says that no private text has a part in it."""
     model: str
     words: int
-    """Of the vocabulary, those on the scale: their score is not 0."""
     share_of_tokens: float
-    """Of all tokens of the model's corpus."""
     lowest: list[str]
-    """Frequent words at the lower end."""
     highest: list[str]
-    """Frequent words at the upper end."""
 
 
 def build(

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from lexveil.accounting.budgets import DEFAULT_FOUND, Policy
+from lexveil.accounting.budgets import (
+    DEFAULT_FOUND,
+    SEGMENTATION_OF,
+    TOKEN_CAP,
+    DocumentBudget,
+    Policy,
+    budget_of_average,
+)
 from lexveil.accounting.measurements import BudgetSource
-from lexveil.accounting.record import Configuration, DetectionRecord, Protection
-from lexveil.accounting.shares import CLASSES, WHOLE, Shares, parts_of
+from lexveil.accounting.record import Protection
+from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import screened_words
@@ -42,8 +50,8 @@ class Settings:
     """How texts are rewritten. The texts of a document share one budget.
 
     Attributes:
-        epsilon: base epsilon per word; None if ``budget`` is given.
-        budget: document budget B; None if ``epsilon`` is given.
+        base_epsilon: per word; None if ``budget`` is given.
+        budget: document budget B; None if ``base_epsilon`` is given.
         seed: None in release mode.
         consistent: replace equal tokens of a document alike, on one payment.
         average_words: as of ``Request``; None is that of the corpus.
@@ -57,7 +65,7 @@ class Settings:
 
     mechanism: str
     strategy: str
-    epsilon: float | None
+    base_epsilon: float | None
     budget: float | None
     seed: int | None
     policy: Policy
@@ -66,7 +74,7 @@ class Settings:
     average_words: float | Literal["data"] | None = None
     max_token_epsilon: float | Literal["none"] | None = None
     without_guarantee: bool = False
-    shares: Shares | None = None
+    shares: BudgetShares | None = None
     detection: Detection | None = None
     protection: Protection | None = None
     screens: bool = False
@@ -85,25 +93,41 @@ class Settings:
             return "level"
         if self.average_words == "data":
             return "data"
-        if self.epsilon is None:
+        if self.base_epsilon is None:
             return "given"
         return "corpus" if self.average_words is None else "given words"
 
-    def configuration(self, no_proof: str | None = None) -> Configuration:
-        """What the record says of it."""
-        return Configuration(
-            self.mechanism,
-            self.strategy,
-            self.policy,
-            self.mode,
-            self.consistent,
-            self.keep_layout,
-            no_proof,
-            self.shares,
-            None if self.detection is None else _detection_record(self.detection),
-            self.protection,
-            screened_words().sha256 if self.screens else None,
-        )
+    @property
+    def has_public_budget(self) -> bool:
+        """Whether the budget is known before any text is read; else it follows from the data set."""
+        return self.average_words != "data"
+
+    def described(self) -> dict[str, object]:
+        """The fields of a record that say how texts are rewritten."""
+        known, detection = MECHANISMS.get(self.mechanism), self.detection
+        described = {
+            "mechanism": self.mechanism,
+            "metric": known.metric if known else None,
+            "strategy": self.strategy,
+            "segmentation": SEGMENTATION_OF.get(self.strategy),
+            "base_epsilon": self.base_epsilon,
+            "policy": asdict(self.policy),
+            "consistent": "document" if self.consistent else None,
+            "layout": "copied, unprotected" if self.keep_layout else "ordinary English spacing, lower case",
+            "mode": self.mode,
+        }
+        further = {
+            "shares": self.shares and self.shares.as_dict(),
+            "detection": detection
+            and {
+                "sources": detection.sources,
+                "types": dict(sorted(detection.actions.items())),
+                "other_types": DEFAULT_FOUND,
+            },
+            "protection": self.protection,
+            "screen": screened_words().sha256 if self.screens else None,
+        }
+        return described | {name: value for name, value in further.items() if value is not None}
 
 
 UNCHANGED = Settings("none", "none", None, None, None, Policy("keep", "keep", "keep"), keep_layout=True)
@@ -125,9 +149,32 @@ def resolve_settings(request: Request, model: Model) -> Settings:
         return settings
     require_uniform_shares(settings, option("recovery"))
     curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress)
-    found = curve.epsilon_for(request.recovery, request.band)
-    print(f"recovery {request.recovery:g} ({request.band}): base epsilon {found.epsilon:g}", file=sys.stderr)
-    return replace(settings, epsilon=found.epsilon, max_token_epsilon=settings.max_token_epsilon or found.epsilon)
+    epsilon = curve.epsilon_for(request.recovery, request.band).epsilon
+    print(f"recovery {request.recovery:g} ({request.band}): base epsilon {epsilon:g}", file=sys.stderr)
+    return replace(settings, base_epsilon=epsilon, max_token_epsilon=settings.max_token_epsilon or epsilon)
+
+
+def document_budget(settings: Settings, model: Model, average_of_texts: float = 0.0) -> DocumentBudget:
+    """What each document may spend: B is the base epsilon times an average number of words, or was given itself.
+
+    Where no largest epsilon of a token is given, it is twice the base epsilon, which B gives where that is not.
+
+    Args:
+        average_of_texts: words per document of the data set, where the budget follows from that.
+
+    Raises:
+        MissingArtifact: if it follows from the corpus, and no run has counted its words.
+    """
+    average, total, cap = settings.average_words, settings.budget, settings.max_token_epsilon
+    if average == "data":
+        average = average_of_texts
+    elif average is None and (total is None or cap is None):
+        average = model.average_words()
+    if total is None:
+        total = budget_of_average(settings.base_epsilon or 0.0, average or 0.0)
+    if cap is None:
+        cap = TOKEN_CAP * (settings.base_epsilon or (total / average if average else math.inf))
+    return DocumentBudget(total, math.inf if cap == "none" else cap, average)
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
@@ -148,9 +195,8 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
             f"it: a reader who uses the context names more at every one; take {option('mechanism')} tem"
         )
     if known is not None:
-        level = Protection(
-            level=name, content=known.content, rare=known.rare, reader="measured on public texts, in context"
-        )
+        shares = {"content": known.content, "rare": known.rare}
+        level = Protection(level=name, reader="measured on public texts, in context", **shares)
         epsilon = known.epsilon
     else:
         level, epsilon = _by_word(settings, model, name, (BY_WORD_ON_LISTS if on_lists else BY_WORD)[name])
@@ -170,7 +216,7 @@ def of_every_token(settings: Settings, epsilon: float) -> Settings:
     """The settings with an epsilon of every token, or the limit of a token where that is less."""
     limit = settings.max_token_epsilon
     epsilon = min(epsilon, limit) if isinstance(limit, float) else epsilon
-    return replace(settings, epsilon=epsilon, max_token_epsilon=epsilon, average_words=LONGEST)
+    return replace(settings, base_epsilon=epsilon, max_token_epsilon=epsilon, average_words=LONGEST)
 
 
 def _by_word(settings: Settings, model: Model, name: LevelName, part: float) -> tuple[Protection, float]:
@@ -222,19 +268,15 @@ def settings_of(request: Request, params: Params) -> Settings:
                 f"{option('mode')} experiment, or {option('without_guarantee')}, which names the output so"
             )
         return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
-    policy = Policy.of(
-        request.strategy,
-        request.stopwords or params.policy.stopwords,
-        request.punctuation or params.policy.punctuation,
-        request.oov or params.policy.oov,
-    )
+    classes = ("stopwords", "punctuation", "oov")
+    policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
     return Settings(
         request.mechanism,
         request.strategy,
         request.epsilon,
         request.document_budget,
         None if request.is_release else params.seed if request.seed is None else request.seed,
-        policy,
+        Policy.of(request.strategy, **policy),
         request.keep_layout,
         request.consistent,
         request.average_words or params.release.average_words,
@@ -246,7 +288,7 @@ def settings_of(request: Request, params: Params) -> Settings:
     )
 
 
-def _shares(request: Request, params: Params) -> Shares | None:
+def _shares(request: Request, params: Params) -> BudgetShares | None:
     """The classes of tokens with shares of their own; None if all have the same."""
     defaults = params.release.shares
     parts = {}
@@ -264,7 +306,7 @@ def _shares(request: Request, params: Params) -> Shares | None:
     if named is not None and parts["listed"] != WHOLE:
         key = "params.yaml: release.shares.list" if request.share_list is None else option("share_list")
         words, digest = load_words(named, key), sha256(Path(named.rpartition("@")[0]))
-    shares = Shares(**parts, words=words, list_sha256=digest)
+    shares = BudgetShares(**parts, words=words, list_sha256=digest)
     return shares if shares.differing else None
 
 
@@ -285,18 +327,11 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
                 )
         return None
     actions = dict(policy.types) | _actions(request.types or {})
-    presidio = policy.presidio
+    presidio: dict[str, Any] = policy.presidio.model_dump()
+    presidio |= {name: tuple(presidio[name]) for name in ("entities", "countries")}
     detection = Detection(
         actions,
-        None
-        if detector != "presidio"
-        else Presidio(
-            presidio.language,
-            tuple(presidio.entities),
-            tuple(presidio.countries),
-            presidio.threshold,
-            presidio.spacy_model,
-        ),
+        Presidio(**presidio) if detector == "presidio" else None,
         None if protect is None else load_phrases(*protect),
         None if allow is None else load_phrases(*allow),
         request.spans_column is not None,
@@ -304,17 +339,6 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
     )
     detection.check()
     return detection
-
-
-def _detection_record(detection: Detection) -> DetectionRecord:
-    """What a record says of it: parameters, and nothing that was found."""
-    return DetectionRecord.model_validate(
-        {
-            "sources": detection.sources,
-            "types": dict(sorted(detection.actions.items())),
-            "other_types": DEFAULT_FOUND,
-        }
-    )
 
 
 def _file(request: Request, policy: PolicyParams, name: str) -> tuple[Path, str] | None:
@@ -326,10 +350,7 @@ def _file(request: Request, policy: PolicyParams, name: str) -> tuple[Path, str]
 
 
 def _actions(types: Mapping[str, str]) -> dict[str, str]:
-    actions = {}
-    for written, action in types.items():
-        name = type_name(written)
-        if name is None:
-            raise RequestError(f"{option('types')}: a type is a name, such as PERSON in PERSON=placeholder")
-        actions[name] = action
-    return actions
+    actions = {type_name(written): action for written, action in types.items()}
+    if None in actions:
+        raise RequestError(f"{option('types')}: a type is a name, such as PERSON in PERSON=placeholder")
+    return {str(name): action for name, action in actions.items()}

@@ -12,10 +12,8 @@ from itertools import product
 
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.expected_recovery import RecoveryAt
-from lexveil.accounting.operator_report import SECRECY
 from lexveil.accounting.results import Result
 from lexveil.accounting.shares import CLASSES
-from lexveil.accounting.statement import PRIVATE
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.registry import MECHANISMS
@@ -24,32 +22,21 @@ from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
 
 
-class TextsAt(Result):
-    """What would become of the rows of a file at an epsilon; private, as the file is."""
-
-    secrecy: str = SECRECY
-    rows: int
-    document_budget: float
-    """Epsilon times the public average number of words."""
-    capped_documents: int
-    """So short that their tokens get the whole epsilon, and leave some of the budget."""
-    mean_epsilon: float | None
-    """Of a perturbed token: longer documents divide the budget among more."""
-
-
 class CalibratedRun(Result):
-    """The epsilon of one mechanism and strategy, and what is expected there."""
+    """The epsilon of one mechanism and strategy, and what is expected there.
+
+    Attributes:
+        unit: Epsilon is in 1 / this.
+        epsilon: None: no epsilon gives the target.
+        achieved: At that epsilon, of other words and other noise than those it was found with.
+    """
 
     mechanism: str
     strategy: str
     unit: str | None
-    """Epsilon is in 1 / this."""
     epsilon: float | None
-    """None: no epsilon gives the target."""
     why_not: str | None
     achieved: RecoveryAt | None
-    """At that epsilon, of other words and other noise than those it was found with."""
-    texts: TextsAt | None
 
 
 class Calibration(Result):
@@ -111,7 +98,6 @@ def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band
         epsilon=epsilon,
         why_not=why_not,
         achieved=achieved,
-        texts=None,
     )
 
 
@@ -134,18 +120,7 @@ def as_text(result: Calibration) -> Iterator[str]:
         unchanged = ("-" if band is None else f"{band.unchanged:.1%}" for band in bands)
         yield f"{start}{run.epsilon:>9.4g}  " + "".join(f"{cell:>20}" for cell in recovered)
         yield f"{'':<26}{'unchanged':>9}  " + "".join(f"{cell:>20}" for cell in unchanged)
-    if any(run.texts for run in result.runs):
-        yield f"what would become of the rows, {PRIVATE}"
-        yield from (f"  {run.mechanism} {run.strategy}: {_of_texts(run.texts)}" for run in result.runs if run.texts)
 
 
 def _interval(share: float, low: float, high: float) -> str:
     return f"{share:.1%} ({100 * low:.1f}-{100 * high:.1f})"
-
-
-def _of_texts(texts: TextsAt) -> str:
-    mean = "none is perturbed" if texts.mean_epsilon is None else f"a token gets {texts.mean_epsilon:.4g} on average"
-    return (
-        f"document budget {texts.document_budget:.4g}; {texts.capped_documents:,} of {texts.rows:,} rows are so short "
-        f"that each token gets the whole epsilon, longer ones divide the budget: {mean}"
-    )

@@ -24,8 +24,8 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of
-from lexveil.privatization.release.language_check import NoSpaces
-from lexveil.privatization.settings import Settings, resolve_settings
+from lexveil.privatization.release.preconditions import NoSpaces
+from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import BUDGETS, Request
 from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
@@ -38,7 +38,7 @@ HEALTH_SECONDS = 5.0  # to wait for a ledger that others hold
 WARM_UP = "The first text of a worker takes longer, because much is loaded for it."
 DEFAULTS = {name: field.default for name, field in Request.model_fields.items()}
 FIXED = f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
-REMEMBERED = 64  # settings that were found to be usable, and lines that were said
+REMEMBERED = 64  # lines that were said
 
 
 @dataclass(slots=True)
@@ -52,7 +52,6 @@ class Rewriter:
 
     terms: Terms
     model: Model
-    _usable: deque[Settings] = field(default_factory=lambda: deque(maxlen=REMEMBERED), repr=False)
     _said: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED), repr=False)
 
     @property
@@ -69,7 +68,8 @@ class Rewriter:
         if self.terms.is_complete:
             settings = resolve_settings(Request.of(self.terms.fixed), self.model)
             # An experiment on no text of anybody's, which nothing is charged for and nobody sees.
-            privatize_texts(Texts([WARM_UP]), replace(settings, seed=0), self.model, workers=1)
+            experiment = preconditions.check(replace(settings, seed=0), self.model)
+            privatize_texts(Texts([WARM_UP]), experiment, workers=1)
             preconditions.check(settings, self.model)
 
     def privatize(
@@ -97,14 +97,9 @@ class Rewriter:
             # No key's name has a slash, so that no two keys' subjects can meet.
             subjects = [f"{client}/{subject_key(subject)}" for subject in subjects]
         with self._refusing(charged):
-            settings = self._settings(asked)
+            checked = self._checked(asked)
             done = privatize_texts(
-                Texts(texts, subjects),
-                settings,
-                self._answering,
-                workers=1,
-                on_exhausted=on_exhausted,
-                charge_options=charge,
+                Texts(texts, subjects), checked, workers=1, on_exhausted=on_exhausted, charge_options=charge
             )
             # Without a transaction of the ledger nothing goes out, whatever has happened to the settings.
             costs = done.operator.ledger
@@ -119,7 +114,7 @@ class Rewriter:
             Refusal: whatever goes wrong.
         """
         with self._refusing([]):
-            return inspect_texts(texts, settings=self._settings(asked), model=self._answering)
+            return inspect_texts(texts, self._checked(asked).engine)
 
     def ledger_state(self) -> Literal["ok", "none yet", "failed"]:
         """Whether the ledger can be read; one that others hold for a moment can."""
@@ -133,18 +128,13 @@ class Rewriter:
         database.close()
         return "ok"
 
-    def _settings(self, asked: Mapping[str, Any]) -> Settings:
+    def _checked(self, asked: Mapping[str, Any]) -> preconditions.Checked:
         allowed = self._allowed(asked)
-        try:
-            settings = resolve_settings(Request.of(allowed), self._answering)
-            if settings not in self._usable:
-                # No text has been read by now: what is refused here follows from the settings alone.
-                preconditions.check(settings, self._answering)
-                self._usable.append(settings)
+        try:  # no text has been read by now: what is refused here follows from the settings alone
+            return preconditions.check(Request.of(allowed), self._answering)
         except RequestError as error:
             LOG.warning("settings refused: %s", error)
             raise Refusal("refused") from None
-        return settings
 
     def _allowed(self, asked: Mapping[str, Any]) -> dict[str, object]:
         """The request's settings with those that the operator fixed.
@@ -221,7 +211,7 @@ def check_start(terms: Terms, model: Model) -> None:
     if terms.is_complete:
         engine = Engine(resolve_settings(Request.of(terms.fixed), model), model)
         # All of them, before there is a text: those made for one request would make another one faster.
-        budget = engine.budget()
+        budget = document_budget(engine.settings, model)
         engine.prepared.keep_lists(min(budget.cap, budget.total))
     if is_of_user(params.folder):
         make_user_data()

@@ -21,7 +21,7 @@ from uvicorn.supervisors.multiprocess import Process
 
 from lexveil.errors import LexveilError, RequestError
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.settings import resolve_settings
+from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
 from lexveil.service.app import create_app
@@ -106,7 +106,7 @@ def compute_meanings(terms: Terms) -> None:
     try:
         model = WarmModel.find(terms.model)
         engine = Engine(resolve_settings(Request.of(terms.fixed), model), model)
-        budget = engine.budget()
+        budget = document_budget(engine.settings, model)
         most = min(budget.cap, budget.total)
         for step in range(OCTAVES * STEPS + 1):
             engine.meaning(most * 2.0 ** (-step / STEPS), most)

@@ -14,7 +14,7 @@ from lexveil.text.strings import Strings
 NOTHING: Mapping[int, str] = {}  # written in the place of tokens, where no detector looks for any
 
 
-def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int) -> Sequence[str]:
+def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int) -> Strings:
     """Write the tokens of a batch of texts, each text on its own.
 
     Args:

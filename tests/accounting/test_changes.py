@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lexveil.accounting.budgets import Action
-from lexveil.accounting.changes import Fate, Part, changes_of, fates_of, output_spans
+from lexveil.accounting.changes import Fate, Part, changes_of, output_spans
 from lexveil.artifacts.model import Model
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
@@ -55,11 +55,6 @@ def test_by_hand() -> None:
     assert changes.source_of(4) == "Zorblax"
 
 
-def test_a_random_word_is_random_even_if_it_is_the_same() -> None:
-    rows = np.array([1, 1])
-    assert fates_of(np.array([SAMPLED, PERTURBED], dtype=np.int8), rows, rows) == [Fate.RANDOM, Fate.UNCHANGED]
-
-
 @pytest.mark.parametrize("wrong", ["labor senate", "labor party fell more", "party fell", ""])
 def test_another_output_is_found_out(wrong: str) -> None:
     with pytest.raises(ValueError, match="character"):
@@ -75,7 +70,7 @@ def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool)
     settings = settings_of(how, model.params)
     engine = Engine(replace(settings, keep_layout=keep_layout), model)
     keys = [(str(i),) for i in range(len(TEXTS))]
-    done = engine.worker().draw(Batch([[text] for text in TEXTS], keys, epsilon=np.full(len(TEXTS), 30.0)))
+    done = engine.worker().draw(Batch([[text] for text in TEXTS], keys, part_epsilon=np.full(len(TEXTS), 30.0)))
     found = changes_of(done.encoded, TEXTS, done.texts, done.action, done.rows, engine.lexicon)
     assert [changes.source for changes in found] == TEXTS
     for changes in found:

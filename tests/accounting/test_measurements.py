@@ -8,18 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexveil.accounting.budgets import DocumentBudget, Policy
-from lexveil.accounting.guarantee import StructureFigures
-from lexveil.accounting.measurements import NEIGHBOURS, NoBound, Structure, check_spent, of_token
+from lexveil.accounting.measurements import NoBound, check_spent, of_token
+from lexveil.accounting.record import StructureFigures
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
 from lexveil.privatization.engine.engine import guarantee_of
+from lexveil.privatization.settings import document_budget
 from tests.accounting.toy_measurements import (
     PLACES,
-    POLICY,
     WORDS,
+    Structure,
+    between,
     measured,
     settings_of,
     structures_of,
@@ -64,16 +66,16 @@ def test_the_map_bounds_the_exact_loss_of_neighbours(
     engine = toy_engine(mechanism, strategy, consistent=consistent)
     changed = [other if word in WORDS else word for word, other in zip(words, others, strict=False)]
     texts = (" ".join(words), " ".join(changed))
-    budget = engine.budget()
+    budget = document_budget(engine.settings, engine.model)
     first, second = structures_of(engine, [[text] for text in texts], budget)
     measurement = engine.measurement(budget)
     if differences := first.differences(second):
         assert strategy != "S1" or consistent or "fate" in " ".join(differences)
         with pytest.raises(NoBound, match="not neighbours"):
-            measurement.between(first, second, np.zeros(0))
+            between(measurement, first, second, np.zeros(0))
         return
     distances = distances_of(engine, texts, first)
-    bound = measurement.between(first, second, distances)
+    bound = between(measurement, first, second, distances)
     assert exact_loss(engine, texts, (first, second)) <= bound.nats + 1e-9
     assert bound.delta == 0
     assert bound.nats <= measurement.bound(distances).nats + 1e-9  # what is known without the ε_i
@@ -81,7 +83,7 @@ def test_the_map_bounds_the_exact_loss_of_neighbours(
 
 def test_another_number_fate_epsilon_or_repetition_is_no_neighbour() -> None:
     engine = toy_engine("tem", "S3", consistent=True)
-    budget = engine.budget()
+    budget = document_budget(engine.settings, engine.model)
     rows = [["fire water the"], ["fire water"], ["fire water zorblax"], ["fire the fire"], ["fire, water"], ["the new"]]
     text, shorter, unknown, repeated, comma, other = structures_of(engine, rows, budget)
     assert text.differences(shorter) == ["the number of tokens"]
@@ -98,7 +100,10 @@ def test_another_number_fate_epsilon_or_repetition_is_no_neighbour() -> None:
 
 VIOLATED: dict[str, tuple[dict[str, Any], str]] = {
     "seed": ({"seed": 7}, "the seed of the noise is known"),
-    "private average": ({"average_words": "data", "epsilon": 1.0, "budget": None}, "follows from the private texts"),
+    "private average": (
+        {"average_words": "data", "base_epsilon": 1.0, "budget": None},
+        "follows from the private texts",
+    ),
 }
 
 
@@ -155,7 +160,7 @@ def test_post_processing_leaves_the_bound_and_is_said() -> None:
 
 def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
     engine = toy_engine("madlib", "S3", budget=6.0, max_token_epsilon=2.0)
-    measurement = engine.measurement(engine.budget())
+    measurement = engine.measurement(document_budget(engine.settings, engine.model))
     assert measurement.bound(np.array([1.0])).nats == 2.0  # the limit of a token
     assert measurement.bound(np.array([1.0, 5.0, 1.0, 1.0, 1.0])).nats == 2 * 5 + 2 + 2  # B is spent then
     with pytest.raises(NoBound, match="add up to more"):
@@ -173,31 +178,13 @@ def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
         ("S3", {"consistent": True}, "which tokens of a text are equal is not hidden"),
         ("S3", {"n_columns": 2}, "2 columns of a row"),
         ("S1", {}, "two texts that differ in one word"),
+        ("S1", {"keep_layout": True}, "and has the same capitals"),
     ],
 )
 def test_conditions_name_what_is_not_protected(strategy: str, more: dict[str, Any], said: str) -> None:
     assert any(said in line for line in measured("madlib", strategy, **more).guarantee().because)
     plain = measured("madlib", "S3", policy=Policy("perturb", "perturb", "sample")).guarantee().because
     assert not any(said in line for line in plain)
-
-
-def test_figures_say_that_they_leave_repeats_out() -> None:
-    figures = StructureFigures(
-        source="texts", texts=1, replacements=10, number_changed=0.0, pattern_changed=0.5, structure_changed=0.6
-    )
-    for consistent in (False, True):
-        stated = measured("madlib", "S1", consistent=consistent).guarantee(figures)
-        assert ("repeated is not in these figures" in stated.not_covered) is consistent
-
-
-@pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if toy(name).no_guarantee is None])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_one_wording_of_neighbours(mechanism: str, strategy: str) -> None:
-    stated = measured(mechanism, strategy).guarantee()
-    assert NEIGHBOURS == "two texts with the same number of tokens, the same fate of each token and the same ε_i"
-    assert stated.statement.lower().startswith(NEIGHBOURS.lower())
-    assert MECHANISMS[mechanism].metric in stated.statement and stated.not_covered is not None
-    assert ("decides how it is cut" in stated.not_covered) is (strategy != "S1")
 
 
 @pytest.mark.parametrize("consistent", [False, True])
@@ -213,28 +200,6 @@ def test_one_other_word_is_covered_by_itself_in_s1_only_and_not_if_equal_ones_ar
     assert word_level == ([] if consistent else ["S1"])
 
 
-def test_one_other_word_has_to_have_the_same_capitals_where_layout_is_copied() -> None:
-    """Another word in capitals is another structure, of which nothing is claimed."""
-    stated = measured("tem", "S1", keep_layout=True).guarantee()
-    (word_level,) = (line for line in stated.because if "differ in one word" in line)
-    assert "and has the same capitals" in word_level
-    assert stated.not_covered is not None and "another layout" in stated.not_covered
-    plain = measured("tem", "S1").guarantee()
-    assert "capitals" not in f"{plain.because} {plain.not_covered}"
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"budget": 5.0}, "it was given"),
-        ({"budget": None, "epsilon": 1.0, "average_words": 7.0}, "a number of words that was given"),
-        ({"budget": None, "epsilon": 1.0}, "the public corpus's documents"),
-    ],
-)
-def test_the_budget_is_public_and_it_is_said_why(more: dict[str, Any], said: str) -> None:
-    assert any(said in line for line in measured("tem", **more).guarantee().because)
-
-
 def test_how_often_the_structure_changes_is_printed() -> None:
     figures = StructureFigures(
         source="news", texts=300, replacements=3000, number_changed=0.31, pattern_changed=0.335, structure_changed=0.35
@@ -245,11 +210,15 @@ def test_how_often_the_structure_changes_is_printed() -> None:
 
 
 def test_an_experiment_says_what_a_release_would_state() -> None:
-    settings = settings_of("madlib", seed=3, epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none")
-    measurement = measured("madlib", seed=3, epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none")
+    settings = settings_of(
+        "madlib", seed=3, base_epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none"
+    )
+    measurement = measured(
+        "madlib", seed=3, base_epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none"
+    )
     stated = guarantee_of(measurement, settings, toy("madlib"), None)
     assert not stated.holds and stated.in_release is not None and stated.in_release.holds
-    assert stated.in_release == measured("madlib", epsilon=1.0, budget=None).guarantee()
+    assert stated.in_release == measured("madlib", base_epsilon=1.0, budget=None).guarantee()
 
 
 @pytest.mark.parametrize(
@@ -266,15 +235,10 @@ def test_what_was_drawn_must_be_what_is_claimed(spent: float, per_token: float, 
         check_spent(np.array([spent]), np.array([per_token]), np.array([per_token]), np.array([n_paid]), budget)
 
 
-def test_policy_of_the_toys_is_a_release() -> None:
-    assert measured("madlib").guarantee().because[1] == "kept, unprotected: punctuation; the same in both texts"
-    assert POLICY.oov == "sample"
-
-
 def test_what_is_known_without_the_epsilons_is_no_less_in_the_last_digits() -> None:
     """Rounding adds to the loss of each token of TEM, also of those for which nothing of B is left."""
     engine = toy_engine("tem", "S3", budget=6.0, max_token_epsilon=2.0)
-    measurement, distances = engine.measurement(engine.budget()), np.zeros(6)
+    measurement, distances = engine.measurement(document_budget(engine.settings, engine.model)), np.zeros(6)
     known = measurement.bound(distances, np.ones(6)).nats
     assert 0 < known <= measurement.bound(distances).nats * (1 + 1e-12)
     assert known == pytest.approx(2 * measurement.bound(distances[:3]).nats)

@@ -2,29 +2,26 @@
 
 import pytest
 
-from lexveil.accounting.budgets import Policy
-from lexveil.accounting.record import Configuration, Counts, PrivacyRecord, RunFacts, record
+from lexveil.accounting.record import Counts, PrivacyRecord
 from lexveil.accounting.statement import statement
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.engine.engine import guarantee_of
-from tests.accounting.toy_measurements import POLICY, measured, settings_of, toy
+from tests.accounting.toy_measurements import measured, settings_of, toy
 
 COUNTS = dict(n_texts=2, n_tokens=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=3)
 
 
 def recorded(mechanism: str, mode: str, counts: dict[str, float], parameters: dict[str, float]) -> PrivacyRecord:
     settings, kernel = settings_of(mechanism, seed=None if mode == "release" else 1), toy(mechanism)
-    facts = RunFacts(
-        configuration=Configuration(mechanism, "S3", POLICY, mode, no_proof=kernel.no_guarantee),
+    return PrivacyRecord.of(
+        **settings.described(),
         guarantee=guarantee_of(measured(mechanism, seed=settings.seed), settings, kernel, None),
-        base_epsilon=1.0,
-        budgets={"input": 12.0},
+        document_budget={"input": 12.0},
         counts=Counts(**counts),
-        made_with={},
-        version="1",
+        lexveil="1",
+        no_proof=kernel.no_guarantee,
         parameters=parameters,
     )
-    return record(facts)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -59,9 +56,3 @@ def test_a_statement_warns_of_what_a_guarantee_hides(changed: dict[str, float], 
     cautions = [line for line in statement(made) if line.startswith("CAUTION")]
     assert len(cautions) == (said is not None)
     assert said is None or said in cautions[0]
-
-
-def test_policy_is_recorded_as_it_was_resolved() -> None:
-    made = recorded("madlib", "release", COUNTS, {})
-    assert made.policy.model_dump() == {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}
-    assert Policy(**made.policy.model_dump()) == POLICY

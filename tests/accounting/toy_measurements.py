@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, Policy
-from lexveil.accounting.measurements import Measurement, Structure
+from lexveil.accounting.measurements import Measurement, NoBound, PrivacyBound
+from lexveil.accounting.shares import BudgetShares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.detectors.given import GivenSpans
@@ -24,6 +28,7 @@ from lexveil.privatization.settings import Settings
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Encoded, Lexicon
 from lexveil.text.render import _capitals
+from lexveil.types import Floats, Ids
 
 POLICY = Policy("perturb", "keep", "sample")
 WORDS = ("fire", "new", "south", "wales", "police", "the", "water")
@@ -45,7 +50,7 @@ def toy(mechanism: str, n: int = len(WORDS)) -> Kernel:
 
 
 def settings_of(mechanism: str, strategy: str = "S3", **more: Any) -> Settings:
-    given = {"epsilon": None, "budget": 6.0, "seed": None, "policy": POLICY, "keep_layout": False} | more
+    given = {"base_epsilon": None, "budget": 6.0, "seed": None, "policy": POLICY, "keep_layout": False} | more
     return Settings(mechanism, strategy, **given)
 
 
@@ -71,6 +76,73 @@ def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
         average_words=lambda: 3.0,
     )
     return Engine(settings, model)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """What of a text is not hidden: its disclosed structure. n tokens, those of all text columns one after the other.
+
+    Attributes:
+        action: (n,) ``Action`` of each token: its fate.
+        epsilon: (n,) ε_i; 0 where nothing is spent on the token.
+        leader: (n,) the token whose replacement each takes; itself where each has its own.
+        column: (n,) the text column it stands in.
+        kept: the words of kept tokens.
+        layout: what is copied of the writer's layout; empty if nothing is.
+        found: (n,) the type of each token that a detector found, else None; empty without detectors.
+        forms: of found tokens that are redrawn in their form: that.
+    """
+
+    action: npt.NDArray[np.int8]
+    epsilon: Floats
+    leader: Ids
+    column: Ids
+    kept: tuple[str, ...]
+    layout: tuple[str, ...]
+    found: tuple[str | None, ...] = ()
+    forms: tuple[str, ...] = ()
+
+    def differences(self, other: Structure) -> list[str]:
+        """In what two texts differ that neighbours share."""
+        if len(self.action) != len(other.action):
+            return ["the number of tokens"]
+        same = {
+            "the fate of a token": np.array_equal(self.action, other.action),
+            "the ε_i": np.array_equal(self.epsilon, other.epsilon),
+            "which tokens are repeated": np.array_equal(self.leader, other.leader),
+            "the column of a token": np.array_equal(self.column, other.column),
+            "a kept word": self.kept == other.kept,
+            "the layout": self.layout == other.layout,
+            "what was found": self.found == other.found,
+            "the form of a number": self.forms == other.forms,
+        }
+        return [name for name, is_same in same.items() if not is_same]
+
+
+def between(measurement: Measurement, first: Structure, second: Structure, distances: Floats) -> PrivacyBound:
+    """The bound of two texts, whose structures are compared first.
+
+    Args:
+        distances: (n,) of the perturbed tokens, in text order.
+
+    Raises:
+        NoBound: if they are not neighbours, or as ``Measurement.bound``.
+    """
+    if differences := first.differences(second):
+        raise NoBound(f"the texts are not neighbours: they differ in {', '.join(differences)}")
+    epsilon = first.epsilon[first.action == Action.PERTURBED.value]
+    if not _are_shares(measurement.shares, np.unique(epsilon[epsilon > 0])):
+        raise NoBound("the ε_i of a text are not " + ("equal" if measurement.shares is None else "those of the shares"))
+    return measurement.bound(distances, epsilon)
+
+
+def _are_shares(shares: BudgetShares | None, epsilon: Floats) -> bool:
+    """Whether different ε_i of one text are all of some part of the budget times the parts of a class."""
+    if shares is None or not len(epsilon):
+        return len(epsilon) <= 1
+    parts = [Fraction(number) for number in shares.parts.tolist()]
+    exact = [Fraction(value) for value in epsilon.tolist()]
+    return any(all(value / (exact[-1] / most) in parts for value in exact) for most in parts)
 
 
 def structures_of(

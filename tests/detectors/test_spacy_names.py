@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -59,24 +57,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def installed(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The name of the same model as an installed package, in the form in which spaCy publishes its own."""
-    from spacy.cli import package
-
-    (tmp_path / "made").mkdir()
-    package(trained, tmp_path / "made", name="toy_names", version="1.0.0", create_sdist=False)
-    made, site = tmp_path / "made/en_toy_names-1.0.0", tmp_path / "site"
-    shutil.copytree(made / "en_toy_names", site / "en_toy_names")
-    shutil.copy(made / "meta.json", site / "en_toy_names")  # as its setup.py does
-    (site / "en_toy_names-1.0.0.dist-info").mkdir()
-    metadata = "Metadata-Version: 2.1\nName: en_toy_names\nVersion: 1.0.0\n"
-    (site / "en_toy_names-1.0.0.dist-info/METADATA").write_text(metadata, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(site))
-    yield "en_toy_names"
-    sys.modules.pop("en_toy_names", None)
-
-
 def configure(project: Path, model: str | Path, **presidio: object) -> None:
     params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
     params["policy"]["detector"] = "presidio"
@@ -112,13 +92,6 @@ def test_privatize_writes_a_placeholder_for_a_name(
     assert "quix" not in (said.out + said.err).lower()
     log = pq.read_table(built / "out.jsonl.tokens.parquet").to_pylist()
     assert [row["action"] for row in log if row["type"] == "PERSON"] == ["placeholder"]
-
-
-def test_a_model_can_be_an_installed_package(built: Path, installed: str) -> None:
-    configure(built, installed)
-    done = lexveil.privatize([TEXT], seed=1, **HOW)
-    assert done.values[0].count("[PERSON]") == 1
-    assert done.record.detection.sources[0].endswith("(patterns and en_toy_names)")
 
 
 def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(

@@ -13,10 +13,12 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import ValidationError
 
+from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import inspect, privatize
 from lexveil.artifacts.model import Model
@@ -29,7 +31,7 @@ from lexveil.ledger.verification import verify
 from lexveil.lineage.release_lineage import read_record as lineage_record
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.parameters import Section, fields_of, section_of
-from lexveil.privatization.release.preconditions import AuditCriteria, find_valid_audit
+from lexveil.privatization.release.preconditions import find_valid_audit
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request
 
@@ -221,7 +223,7 @@ def _changed(values: Any, draws: Draws) -> Any:
 
 def _record(draws: Draws) -> None:
     with contextlib.suppress(ValidationError):
-        PrivacyRecord.from_dict(_changed(_example(), draws))
+        PrivacyRecord.model_validate(_changed(_example(), draws))
 
 
 def _other_records(draws: Draws) -> None:
@@ -249,4 +251,6 @@ def _other_records(draws: Draws) -> None:
 
 def _audit(file: Path) -> object:
     settings = settings_of(Request(mechanism="tem", strategy="S1", epsilon=1.0), model().params)
-    return find_valid_audit(AuditCriteria(settings, {}, model().reference("S1"), {}, 1.0, 30), file.parent)
+    of_audits = SimpleNamespace(params=model().params, project=SimpleNamespace(audits=file.parent))
+    engine: Any = SimpleNamespace(settings=settings, model=of_audits, prepared=SimpleNamespace(parameters={}))
+    return find_valid_audit(engine, DocumentBudget(1.0, 1.0), model().reference("S1"), {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ import yaml
 from asking import privatize_file
 from toy_inbox import SECRET, WORDS, Inbox, files
 
-from lexveil.databases.base import quotable
 from lexveil.errors import CheckFailed, RequestError
-from lexveil.inbox.run import release_name
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.runtime.hashes import sha256
@@ -52,23 +49,6 @@ def test_new_documents_are_released_once(inbox: Inbox) -> None:
     assert (again.new, again.duplicate, again.released, again.release) == (0, 2, 0, None)
     assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
     assert inbox.tree() == before
-
-
-def test_late_documents_come_with_the_next_run(inbox: Inbox) -> None:
-    inbox.put("a.jsonl", ("1", WORDS))
-    inbox.run()
-    inbox.put("b.jsonl", ("0", WORDS))
-    report = inbox.run()
-    assert (report.new, report.duplicate, report.current) == (1, 1, 2)
-    assert inbox.ids() == ["1", "0"]
-    assert inbox.ids(inbox.releases()[1] / "documents.parquet") == ["0"]
-
-
-def test_a_row_that_is_there_twice_is_released_once(inbox: Inbox) -> None:
-    inbox.put("a.jsonl", ("1", WORDS), ("1", WORDS))
-    inbox.put("b.jsonl", ("1", WORDS))
-    report = inbox.run()
-    assert (report.rows, report.new, report.duplicate, report.released) == (3, 1, 2, 1)
 
 
 def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> None:
@@ -268,20 +248,6 @@ def results() -> list[dict[str, Any]]:
     return found
 
 
-def test_forms_that_are_mixed_several_texts_and_a_base_epsilon(inbox: Inbox) -> None:
-    inbox.configure(
-        text_columns=["text", "title"], columns=["label"], document_budget=None, epsilon=5.0, strategy="S1",
-        gate={"min_coverage": 0.5, "max_unprotected": None, "max_length_ratio": 3.0},
-    )  # fmt: skip
-    (inbox.folder / "a.csv").write_text(f"id,title,text,label,withdrawn\n1,the fire,{WORDS},x,\n2,a,b,y,TRUE\n")
-    inbox.put("b.jsonl", {"id": 3, "title": None, "text": WORDS, "label": 7})
-    report = inbox.run()
-    assert (report.new, report.withdrawn, report.released) == (2, 1, 2)
-    rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
-    assert [(row["id"], row["label"], row["title"] is None) for row in rows] == [("1", "x", False), ("3", "7", True)]
-    assert report.epsilon == pytest.approx(inbox.spent())
-
-
 def test_no_text_and_no_clear_id_stands_where_it_should_not(inbox: Inbox) -> None:
     inbox.configure(ids="pseudonym")
     inbox.put("a.jsonl", ("id-of-mine", WORDS))
@@ -372,28 +338,6 @@ def test_what_cannot_be_released_is_one_line(inbox: Inbox, values: dict[str, obj
     assert inbox.releases() == []
 
 
-def test_an_empty_inbox_is_no_fault(inbox: Inbox) -> None:
-    assert inbox.run().rows == 0
-
-
-def test_names_sort_as_releases_were_made_within_a_second_too() -> None:
-    moments = [datetime(2026, 1, 2, 3, 4, 5, microsecond, UTC) for microsecond in range(0, 10**6, 9_973)]
-    names = [release_name(moment) for moment in moments]
-    assert names == sorted(names)
-    assert names[0] > "20260102T030404Z-ffffffff" and names[-1] < "20260102T030406Z-00000000"  # of earlier versions
-
-
-def test_of_what_duckdb_says_only_the_query_is_quoted() -> None:
-    import duckdb
-
-    error = duckdb.BinderException(
-        'Binder Error: "txt" not found; did you mean "Zanzibar" or `text`?\nLINE 1: Zanzibar'
-    )
-    assert quotable(str(error), "select txt, text from t") == (
-        'Binder Error: "txt" not found; did you mean (not shown) or `text`?'
-    )
-
-
 def test_published_names_are_random_and_of_one_release(inbox: Inbox) -> None:
     inbox.configure(ids="pseudonym", subject_column="who")
     rows = [{"id": f"document-{i}", "who": f"person-{i % 2}", "text": f"{WORDS} {i}"} for i in range(4)]
@@ -434,32 +378,3 @@ def test_without_the_list_of_what_was_withdrawn_nothing_is_released(inbox: Inbox
     (inbox.memory / "withdrawn.parquet").unlink()
     with pytest.raises(RequestError, match=r"withdrawn.parquet is missing"):
         inbox.run()
-
-
-def test_an_archive_of_an_earlier_version_is_refused(inbox: Inbox) -> None:
-    inbox.put("a.jsonl", ("1", WORDS))
-    inbox.run()
-    release = inbox.releases()[0]
-    (release / "ids.parquet").write_bytes((inbox.memory / release.name / "ids.parquet").read_bytes())
-    with pytest.raises(RequestError, match=r"was released by an earlier version.*choose another folder"):
-        inbox.run()
-    (release / "ids.parquet").unlink()
-    record = release / "documents.parquet.record.json"
-    record.write_text(json.dumps(json.loads(record.read_text()) | {"schema": 3}))
-    with pytest.raises(RequestError, match=r"was released by an earlier version"):
-        inbox.run()
-
-
-def test_a_release_finds_what_params_yaml_protects(inbox: Inbox) -> None:
-    file = inbox.root / "params.yaml"
-    params = yaml.safe_load(file.read_text())
-    (inbox.root / "protect.txt").write_text(f"[PERSON]\n{SECRET}\n", encoding="utf-8")
-    params["policy"] |= {"protect": "protect.txt", "types": {"PERSON": "placeholder"}}
-    file.write_text(yaml.safe_dump(params))
-    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
-    inbox.run()
-    (release,) = inbox.releases()
-    texts = pq.read_table(release / "documents.parquet").column("text").to_pylist()
-    assert all(text.endswith("[PERSON]") for text in texts)
-    assert inbox.record()["counts"]["found"] == {"PERSON": {"placeholder": 2}}
-    assert inbox.record()["detection"]["types"] == {"PERSON": "placeholder"}

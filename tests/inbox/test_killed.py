@@ -136,7 +136,7 @@ def test_an_exception_leaves_nothing(inbox: Inbox, monkeypatch: pytest.MonkeyPat
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr("lexveil.inbox.gate.ReleaseGate._write", breaks)
+        patch.setattr("lexveil.inbox.gate.write_table", breaks)
         with pytest.raises(RuntimeError):
             inbox.run()
     assert inbox.releases() == [] and inbox.spent() > 0.0 and inbox.states() == ["failed"]

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from toy_inbox import SECRET, WORDS, Inbox
 
 from lexveil.errors import RequestError
@@ -58,17 +57,6 @@ def test_that_no_row_lacks_anything_is_not_shown(inbox: Inbox) -> None:
     inbox.put("a.jsonl", row("1", SPANS) | {"topic": "fire"})
     inbox.run()
     assert all(field.nullable for field in pq.read_schema(inbox.releases()[0] / "documents.parquet"))
-
-
-def test_actions_are_those_of_params_yaml(inbox: Inbox) -> None:
-    file = inbox.root / "params.yaml"
-    params = yaml.safe_load(file.read_text())
-    params["policy"]["types"] = {"PERSON": "drop"}
-    file.write_text(yaml.safe_dump(params))
-    inbox.configure(spans_column="found")
-    inbox.put("a.jsonl", row("1", SPANS))
-    inbox.run()
-    assert inbox.record()["counts"]["found"] == {"PERSON": {"dropped": 1}}
 
 
 def test_spans_of_several_texts_name_their_column(inbox: Inbox) -> None:
@@ -138,26 +126,3 @@ def test_spans_of_a_query(inbox: Inbox, kind: str) -> None:
     first, second = released(inbox)
     assert first["text"].endswith("[PERSON]") and "[PERSON]" not in second["text"]
     assert inbox.record()["counts"]["found"] == {"PERSON": {"placeholder": 1}}
-
-
-def test_spans_of_a_query_that_are_refused_name_the_row(inbox: Inbox) -> None:
-    query = f"select i as id, '{TEXT}' as text, [i] as found from range(1, 3) as t(i)"
-    inbox.configure(source=None, sql=query, spans_column="found")
-    with pytest.raises(RequestError, match="row 1, `found`, span 1: must have start, end and type"):
-        inbox.run()
-
-
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ({"spans_column": "elsewhere"}, "no column `elsewhere`"),
-        ({"spans_column": "text"}, "inbox.spans_column is another column of inbox"),
-        ({"spans_column": "who", "subject_column": "who"}, "inbox.spans_column is another column of inbox"),
-        ({"spans_column": "found", "columns": ["found"]}, "inbox.spans_column is another column of inbox"),
-    ],
-)
-def test_a_column_of_spans_is_there_and_is_nothing_else(inbox: Inbox, values: dict[str, Any], says: str) -> None:
-    inbox.put("a.jsonl", row("1", SPANS) | {"who": "c"})
-    inbox.configure(**values)
-    with pytest.raises(RequestError, match=says):
-        inbox.run()

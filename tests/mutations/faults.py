@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from lexveil.accounting.budgets import Action, Policy
 from lexveil.mechanisms.mahalanobis import scaled_covariance
 from lexveil.privatization.engine import worker as workers
 from lexveil.privatization.engine.worker import BatchWorker
+from lexveil.text.strings import Strings
 from tests.mutations.planting import Fault, Plant, both, swap, wrap
 
 M = "lexveil.mechanisms"
@@ -149,7 +151,7 @@ def _worded(which: str) -> Any:
             if which == "last" and len(words) == len(source.split()) > 1:
                 words[-1] = source.split()[-1].lower()
             new.append(" ".join(words))
-        return replace(done, texts=new)
+        return replace(done, texts=Strings(pa.array(new, pa.large_string())))
 
     return worded
 
@@ -283,9 +285,9 @@ LISTS = [
 ]  # fmt: skip
 
 REUSE = [
-    Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.engine.rewrite:_draw", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
+    Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.engine.worker:_draw", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
     Fault("each second noise turned round", "reuse", wrap(f"{M}.madlib:Madlib.noise", _in_pairs), MADLIB),
-    Fault("one sampled word for all of a text", "reuse", swap(f"{P}.engine.rewrite:_draw", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
+    Fault("one sampled word for all of a text", "reuse", swap(f"{P}.engine.worker:_draw", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
     Fault("each text starts the stream anew", "reuse", _restarted("0"), TEM),
     Fault("columns of a row share their noise", "reuse", _restarted("batch.keys[batch.document[i]][0]"), TEM),
     Fault("each batch starts the stream anew", "reuse", _one_start, TEM),
@@ -309,7 +311,7 @@ BUDGETS = [
 SHARES = [
     Fault("the share falls for some words of a class", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.parts[share]", "shares.parts[share] - 5 * (known % 2)"), SHARED),
     Fault("a class decided by the document", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.of(encoded.rows)", "shares.of(encoded.rows) * (np.bincount(encoded.text_of)[encoded.text_of] > 2)"), SHARED),
-    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.engine.rewrite:rewrite", "_draw(planned, spent,", "_draw(planned, np.where(pays, 100 * epsilon[encoded.text_of], 0.0),"), SHARED),
+    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.engine.worker:rewrite", "_draw(planned, spent,", "_draw(planned, np.where(pays, 100 * part_epsilon[encoded.text_of], 0.0),"), SHARED),
     Fault("the cap of a token forgets the classes", "shares", swap("lexveil.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"), SHARED),
     Fault("shares counted once in the budget", "shares", swap(f"{P}.engine.plan:count_planned", "pays * plan.parts", "pays * 100"), SHARED),
 ]  # fmt: skip

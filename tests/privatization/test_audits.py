@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lexveil import paths
+from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.record import AuditReference, ModelReference
 from lexveil.api import privatize
 from lexveil.auditing.audit import AuditRequest, audit
 from lexveil.config import load_params
 from lexveil.errors import RequestError
-from lexveil.privatization.release.preconditions import AuditCriteria, find_valid_audit
+from lexveil.privatization.release.preconditions import find_valid_audit
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request
 from lexveil.runtime.hashes import code_hash, sha256, version
@@ -40,8 +42,12 @@ def write(name: str, **changed: Any) -> Path:
 
 def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
     options = Request(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
-    settings = settings_of(options, load_params())
-    return find_valid_audit(AuditCriteria(settings, {"t": 0.75}, MODEL, SPACE, epsilon, 30), paths.AUDITS)
+    params = load_params()
+    model, prepared = SimpleNamespace(params=params, project=SimpleNamespace(audits=paths.AUDITS)), {"t": 0.75}
+    engine: Any = SimpleNamespace(
+        settings=settings_of(options, params), model=model, prepared=SimpleNamespace(parameters=prepared)
+    )
+    return find_valid_audit(engine, DocumentBudget(1.0, 1.0), MODEL, SPACE)
 
 
 def test_the_nearest_epsilon_counts(built: Path) -> None:

@@ -71,17 +71,11 @@ def test_what_was_asked_before_changes_no_epsilon(project: Path, monkeypatch: py
     assert recovered(found[0].expected, "content") == pytest.approx(0.3, abs=0.02)  # between two points of the lattice
 
 
-def test_a_file_changes_no_epsilon(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("some.jsonl").write_text('{"text": "the door was open and the room was cold"}\n', encoding="utf-8")
+def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1"]
-    results = []
-    for more in ([], ["some.jsonl"]):
-        assert main([*command, *more, "--json"]) == 0
-        results.append(json.loads(capsys.readouterr().out)["runs"][0])
-    texts = results[1].pop("texts")
-    assert results[0].pop("texts") is None and results[0] == results[1]
-    assert texts["rows"] == 1 and texts["document_budget"] > results[0]["epsilon"]
-    named = results[0]["achieved"]["bands"]
+    assert main([*command, "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    named = run["achieved"]["bands"]
     assert set(named) == {"all", "frequent", "middle", "rare"}  # S1 keeps function words
     assert named["all"]["recovered"] == pytest.approx(0.3, abs=0.12)  # two samples of 900 words, 5 deviations
     assert main(command) == 0

@@ -204,8 +204,7 @@ def test_what_a_traceback_with_values_shows(tmp_path: Path) -> None:
     """Tools that print local variables print the type of what holds texts."""
     source = inputs(tmp_path)[0]
     from lexveil.formats.registry import as_source
-    from lexveil.privatization.engine.batch import batch_of
-    from lexveil.privatization.engine.rewrite import unchanged
+    from lexveil.privatization.engine.batch import batch_of, unchanged
 
     form = as_source(source)
     assert form is not None

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from asking import privatize_file
 
-from lexveil.api import inspect, privatize
+from lexveil.api import privatize
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.recovery.calibrate import calibrate
@@ -55,18 +55,6 @@ def test_record_log_and_ledger_have_the_shares(named: str, tmp_path: Path) -> No
     assert "police" not in json.dumps(done.record.to_dict()).lower()
 
 
-def test_without_shares_nothing_is_said_of_them(built: Path) -> None:
-    done = privatize(TEXTS, **HOW | {"shares": {"stopwords": 1.0}})
-    assert "shares" not in done.record.to_dict() and "share" not in done.token_log.column_names
-
-
-def test_inspect_shows_what_an_ordinary_token_gets(built: Path, tmp_path: Path) -> None:
-    text = tmp_path / "in.jsonl"
-    text.write_text(json.dumps({"text": "the government said that"}) + "\n", encoding="utf-8")
-    found = inspect(text, **HOW | {"document_budget": 6.0, "shares": {"stopwords": 0.5}})
-    assert found.budget.epsilon_per_token.most == pytest.approx(6 / 3, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -82,12 +70,6 @@ def test_what_cannot_be_is_refused_in_one_line(built: Path, wrong: dict[str, Any
     with pytest.raises(RequestError, match=said) as refused:
         privatize(TEXTS, **HOW | wrong)
     assert "\n" not in str(refused.value)
-
-
-def test_a_changed_list_is_refused(named: str, tmp_path: Path) -> None:
-    (tmp_path / "names.txt").write_text("Police\n", encoding="utf-8")
-    with pytest.raises(RequestError, match="but the file is"):
-        privatize(TEXTS, **HOW, shares={"listed": 0.5}, share_list=named)
 
 
 def test_what_needs_a_reader_is_refused_beside_shares(project: Path) -> None:

@@ -97,47 +97,8 @@ def test_a_selection_of_a_dataset_and_what_streams(built: Path, texts: list[Any]
     datasets = pytest.importorskip("datasets")
     with pytest.raises(lexveil.RequestError, match="give one of its splits: `train`"):
         lexveil.privatize(datasets.DatasetDict(train=given), column="body", seed=7, project=built, **HOW)
-    with pytest.raises(lexveil.RequestError, match="PrivatizeBatches"):
+    with pytest.raises(lexveil.RequestError, match="give its batches"):
         lexveil.privatize(given.to_iterable_dataset(), column="body", seed=7, project=built, **HOW)
-
-
-def test_batches_are_paid_and_recorded(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("records")
-    rewrite = lexveil.PrivatizeBatches("body", subjects="who", records=folder, project=project, **HOW)
-    given = dataset()
-    done = given.map(rewrite, batched=True, batch_size=2)
-    assert done["id"] == ROWS["id"] and done["who"] == ROWS["who"] and done["body"][1] is None
-    assert done["body"] != ROWS["body"]
-    assert len(rewrite.records) == 2
-    written = {json.loads(file.read_text())["release"]["id"] for file in folder.iterdir()}
-    assert written == {record.release.id for record in rewrite.records}
-    stream = list(given.to_iterable_dataset().map(rewrite, batched=True, batch_size=3))
-    assert [row["id"] for row in stream] == ROWS["id"] and len(rewrite.records) == 3
-    copy = pickle.loads(pickle.dumps(rewrite))
-    assert copy.records == [] and copy({"body": ["quiet"], "who": ["eve"]})["body"] != [None]
-
-
-def test_batches_refuse_what_would_not_hold(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(lexveil.RequestError, match="the same noise for every batch"):
-        lexveil.PrivatizeBatches("body", seed=1, **HOW)
-    rewrite = lexveil.PrivatizeBatches("body", project=project, **HOW)
-    with pytest.raises(lexveil.RequestError, match="column 'body': the batch has none"):
-        rewrite({"text": ["quiet"]})
-    monkeypatch.setattr("os.getpid", lambda: 1)
-    with pytest.raises(lexveil.RequestError, match="give records=FOLDER"):
-        rewrite({"body": ["quiet"]})
-
-
-def test_notebooks_show_results_without_source(built: Path) -> None:
-    secret = "<b>quokka</b> told the doctor about the pain."
-    done = lexveil.privatize([secret], seed=7, project=built, **HOW)
-    shown = done._repr_html_()
-    assert "Not private" in shown and "as secret as the source" in shown
-    assert "quokka" not in shown and "<b>" not in shown and "<script" not in shown
-    assert done.values[0].split()[0] in shown
-    assert repr(done) == "<Privatized list: tem S1, experiment, no guarantee>"
-    record = done.record._repr_html_()
-    assert record in shown and "guarantee" in record
 
 
 def saved(data: Any, folder: Path) -> set[bytes]:
@@ -150,7 +111,7 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
 ) -> None:
     """Two sources with the same output: their files differ by a random fingerprint alone."""
     datasets = pytest.importorskip("datasets")
-    from lexveil.privatization.adapters import frames
+    from lexveil.privatization.adapters import memory as frames
 
     monkeypatch.setattr(frames.secrets, "token_hex", lambda n: "0" * 2 * n)
     found = []
@@ -162,16 +123,13 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
         table = frames.frame_of(given)
         assert table is not None
         whole = table.replaced("body", ["the same"])
-        by_batches = lexveil.PrivatizeBatches.without_source(
-            given.map(lambda batch: {"body": ["the same"] * len(batch["body"])}, batched=True)
-        )
-        assert whole.info.dataset_size is None and by_batches.info.download_size is None
-        found.append((saved(whole, tmp_path / f"whole{number}"), saved(by_batches, tmp_path / f"batches{number}")))
+        assert whole.info.dataset_size is None and whole.features == given.features
+        found.append(saved(whole, tmp_path / f"whole{number}"))
     assert found[0] == found[1]
 
 
 def test_metadata_of_tables_is_not_passed_on() -> None:
-    from lexveil.privatization.adapters import frames
+    from lexveil.privatization.adapters import memory as frames
 
     frame = pd.DataFrame({"body": ["x"]})
     frame.attrs["first"] = "the waiter was rude"
@@ -189,7 +147,7 @@ def test_metadata_of_tables_is_not_passed_on() -> None:
 
 def test_what_no_row_has_is_not_passed_on() -> None:
     """Entries of dictionaries, categories, metadata of inner fields, and bytes of rows that were sliced away."""
-    from lexveil.privatization.adapters import frames
+    from lexveil.privatization.adapters import memory as frames
 
     inner = pa.struct([pa.field("a", pa.string(), metadata={"first": "rude"})])
     table = pa.table(

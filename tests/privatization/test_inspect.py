@@ -9,12 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from asking import privatize_file
 
-from lexveil.accounting.measurements import NEIGHBOURS
 from lexveil.api import inspect
-from lexveil.cli.main import main
 from lexveil.errors import LexveilError
 from lexveil.privatization.looking.inspect import as_text
 
@@ -81,20 +78,6 @@ def test_texts_of_another_length_than_is_taken_are_pointed_out(built: Path, tmp_
     assert any("the middle text has 4 words" in line and "average_words 4" in line for line in as_text(found))
 
 
-def test_it_has_the_defaults_of_the_command_that_rewrites(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(source), "--json"]) == 0
-    budget = json.loads(capsys.readouterr().out)["budget"]
-    assert (budget["mechanism"], budget["strategy"], budget["protection"]["level"]) == ("tem", "S1", "balanced")
-    assert main(["inspect", str(source), "--mechanism", "madlib", "--document-budget", "50"]) == 0
-    out = capsys.readouterr().out
-    assert "madlib S1, release mode" in out and "protection" not in out
-
-
-def test_a_copy_has_nothing_to_inspect(source: Path) -> None:
-    with pytest.raises(LexveilError, match="nothing to inspect"):
-        inspect(source, mechanism="none", strategy="none", mode="experiment")
-
-
 @pytest.mark.parametrize(
     ("header", "says"),
     [
@@ -119,47 +102,3 @@ def test_words_are_shown_only_on_request(source: Path) -> None:
     assert ("zorblax", 2) in shown.examples["unknown"]
     assert "zorblax (2)" in "\n".join(as_text(shown))
     assert shown.examples["unprotected"][0][0] in {",", "."}
-
-
-def test_what_is_unknown_and_kept_is_said_to_be_unprotected(source: Path) -> None:
-    found = inspect(source, oov="keep", **HOW)
-    assert found.by_class.oov.kept > 0 == found.by_class.oov.sampled
-    assert found.unprotected_share > inspect(source, oov="sample", **HOW).unprotected_share
-
-
-def test_a_mechanism_without_a_guarantee_is_said_to_have_none(project: Path, source: Path) -> None:
-    params = yaml.safe_load((project / "params.yaml").read_text())
-    params["mechanisms"]["vickrey"]["exclude_input"] = True
-    (project / "params.yaml").write_text(yaml.safe_dump(params))
-    found = inspect(source, **(HOW | {"mechanism": "vickrey"}))
-    assert found.budget.no_guarantee
-    assert any(line.startswith("CAUTION: no guarantee") for line in as_text(found))
-
-
-@pytest.mark.parametrize(
-    ("cap", "said"),
-    [(None, "the ledger's own; if it has none yet, 10 times what"), ("unlimited", ": unlimited"), (50.0, ": 50.0")],
-)
-def test_it_says_the_cap_and_between_which_texts_the_bound_holds(
-    cap: float | str | None, said: str, project: Path, source: Path, tmp_path: Path
-) -> None:
-    params = yaml.safe_load((project / "params.yaml").read_text())
-    params["ledger"] = {"cap": cap}
-    (project / "params.yaml").write_text(yaml.safe_dump(params))
-    found = inspect(source, **HOW)
-    lines = as_text(found)
-    assert any(line.startswith("lifetime cap") and said in line for line in lines)
-    for n, expected in ((1, "1 document is so short that its"), (2, "2 documents are so short that their")):
-        budget = found.budget.model_copy(update={"capped_documents": n, "max_token_epsilon": 5.0})
-        assert any(line.startswith(expected) for line in as_text(found.model_copy(update={"budget": budget})))
-    done = privatize_file(source, tmp_path / "out.jsonl", **HOW).record
-    assert found.guarantee == done.guarantee
-    assert any(line.startswith(f"guarantee: {NEIGHBOURS[0].upper()}{NEIGHBOURS[1:]}") for line in lines)
-
-
-def test_faults_are_those_of_a_release(built: Path, tmp_path: Path) -> None:
-    file = tmp_path / "in.csv"
-    file.write_text("a,b\n1,2\n")
-    with pytest.raises(LexveilError, match="no column `text`") as caught:
-        inspect(file, **HOW)
-    assert caught.value.exit_code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,8 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.purpose_files import find_purpose, installed, write
 from lexveil.auditing.audit import audit, read_space
 from lexveil.auditing.request import AuditRequest
-from lexveil.cli.main import main
 from lexveil.embeddings.purposes import with_axes
 from lexveil.errors import RequestError
-from lexveil.lineage.release_lineage import record_beside, released
 from lexveil.mechanisms.noise.streams import stream
 
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 6.0, "max_token_epsilon": 6.0}
@@ -67,14 +64,11 @@ def test_the_record_names_the_purpose_and_says_what_is_less_hidden(scale: Path) 
 
 
 @pytest.mark.parametrize("strategy", ["S1", "S3"])
-def test_an_audit_reads_the_axes_by_itself_and_finds_nothing(scale: Path, strategy: str) -> None:
+def test_an_audit_reads_the_axes_by_itself(scale: Path, strategy: str) -> None:
     using = Model.load(name="toy+toy.tsv=2")
     made = using.mechanism("tem", strategy, Policy("perturb", "keep", "sample"))
     space = read_space(using, made, AuditRequest(mechanism="tem", epsilon=1.0, strategy=strategy))
     np.testing.assert_allclose(space.vectors, made.vocabulary.vectors, atol=1e-6)
-    if strategy == "S1":
-        request = AuditRequest(mechanism="tem", epsilon=3.0, strategy=strategy, words=12, samples=200)
-        assert not audit(request, model="toy+toy.tsv=2").violation
 
 
 def test_a_longer_axis_than_is_said_is_a_violation(scale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,20 +77,6 @@ def test_a_longer_axis_than_is_said_is_a_violation(scale: Path, monkeypatch: pyt
     monkeypatch.setattr("lexveil.artifacts.model.with_axes", longer)
     request = AuditRequest(mechanism="tem", epsilon=3.0, strategy="S1", words=12, samples=200)
     assert audit(request, model="toy+toy.tsv=1").violation
-
-
-def test_every_command_that_takes_a_model_takes_purposes(
-    scale: Path, outside: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (outside / "in.jsonl").write_text('{"text": "It was a good day for a fire."}\n', encoding="utf-8")
-    more = ("--model", "toy", "--purpose", "toy.tsv=2", "--json")
-    rewriting = ("--mechanism", "tem", "--strategy", "S1", "--epsilon", "6", "--max-token-epsilon", "6")
-    assert main(["inspect", "in.jsonl", *rewriting, *more]) == 0
-    assert json.loads(capsys.readouterr().out)["meaning"]["at"][0]["purposes"].keys() == {"toy=2"}
-    assert main(["calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1", *more]) == 0
-    assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *rewriting, *more]) == 0
-    made = released(Path("out.jsonl"), record_beside(Path("out.jsonl")))["made_with"]
-    assert {one["name"] for one in made if one["path"] is None} == {"purposes/toy=2"}  # a file of the user
 
 
 def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale: Path) -> None:

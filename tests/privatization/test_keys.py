@@ -9,7 +9,7 @@ import pytest
 from lexveil.accounting.subject_keys import text_keys
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Texts
-from lexveil.privatization.engine.batch import Batch, joined_rows, keys_of
+from lexveil.privatization.engine.batch import Batch
 
 PIECES = [
     "The", "http://a.B/c", "hTtps://x.y", "don’t", "CAFÉ", "cafe\u0301", "…", "U.S.", "ﬁ", "\u200b", "l'Été", "ſ", "İ",
@@ -32,14 +32,14 @@ def test_a_text_has_one_key_in_whatever_form_it_comes(width: int) -> None:
     rows = [[text, *[None, ""][: width - 1]] for text in glued]
     keys = text_keys([[text] for text in glued])
     assert keys == text_keys(rows) == text_keys([row[::-1] for row in rows])
-    assert keys == keys_of(batch_of_rows(rows)) == keys_of(batch_of_rows(arrow(rows)))
-    assert keys[3:] == keys_of(batch_of_rows(arrow(rows)[3:]))
+    assert keys == batch_of_rows(rows).text_keys == batch_of_rows(arrow(rows)).text_keys
+    assert keys[3:] == batch_of_rows(arrow(rows)[3:]).text_keys
 
 
 def test_texts_as_arrow_are_laid_out_as_lists() -> None:
     rows: Texts = [["a", None], [None, None], ["b", "c"]]
     one, other = batch_of_rows(arrow(rows)), batch_of_rows(rows)
-    assert [*one.texts] == other.texts and len(one) == len(other)
+    assert one.texts == other.texts and len(one) == len(other)
     assert (one.document == other.document).all() and (one.column == other.column).all()
     assert [*arrow(rows).only(np.array([True, True, False]))] == [["a", None], [None, None], [None, None]]
 
@@ -51,6 +51,6 @@ def test_parts_of_a_batch_are_the_batch(as_arrow: bool) -> None:
     batch = Batch(arrow(rows) if as_arrow else rows, keys, first_row=3)
     parts = batch.parts(10)
     assert len(parts) > 3 and batch.parts(1000) == [batch]
-    assert [*joined_rows([part.rows for part in parts])] == rows
+    assert [row for part in parts for row in part.rows] == rows
     assert [key for part in parts for key in part.keys] == keys
     assert [part.first_row for part in parts] == [3 + int(part.keys[0][0]) for part in parts]

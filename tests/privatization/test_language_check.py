@@ -11,6 +11,7 @@ import lexveil
 from lexveil.artifacts.model import Model
 from lexveil.cli import main
 from lexveil.errors import RequestError
+from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.inspect import inspect_texts
 from lexveil.privatization.settings import resolve_settings
 from lexveil.request import Request
@@ -57,14 +58,6 @@ def test_nothing_is_said_of_the_models_language(outside: Path, capsys: pytest.Ca
     assert json.loads((outside / "out.jsonl.operator.json").read_text())["language"] is None
 
 
-def test_inspect_says_it(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(*({"text": text} for text in german_texts(3)))
-    assert call("inspect", "in.jsonl", *HOW) == 0
-    assert "CAUTION: the input looks like German" in capsys.readouterr().out
-    assert call("inspect", "in.jsonl", "--json", *HOW) == 0
-    assert json.loads(capsys.readouterr().out)["language"]["looks_like"] == "de"
-
-
 def test_the_api_says_it_to_the_operator(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = lexveil.privatize(german_texts(3), average_words=13, **API)
     assert done.operator.language is not None and done.operator.language.looks_like == "de"
@@ -72,7 +65,7 @@ def test_the_api_says_it_to_the_operator(outside: Path, capsys: pytest.CaptureFi
     assert lexveil.privatize(ENGLISH, average_words=13, **API).operator.language is None
     model = Model.load(None, "toy")
     options = Request(mechanism="madlib", strategy="S1", epsilon=10.0, average_words=13, seed=1, mode="experiment")
-    inspect_texts(german_texts(3), settings=resolve_settings(options, model), model=model)
+    inspect_texts(german_texts(3), Engine(resolve_settings(options, model), model))
     assert "looks like German" in capsys.readouterr().err
 
 

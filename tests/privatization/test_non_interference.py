@@ -94,8 +94,9 @@ def privatized(arguments: Sequence[str], form: str = "jsonl") -> Callable[[Seque
     return run
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    ("mechanism", "strategy"), [*((name, "S3") for name in MECHANISMS), *(("tem", name) for name in ("S1", "S2", "S4"))]
+)
 def test_mechanisms_and_strategies(world: World, mechanism: str, strategy: str) -> None:
     unproven = ["--without-guarantee"] if mechanism == "truncated_gumbel" else []
     world(privatized(["--mechanism", mechanism, "--strategy", strategy, *BASE, *unproven]))
@@ -107,7 +108,7 @@ def test_forms(world: World, form: str) -> None:
     world(privatized(["--mechanism", "tem", "--strategy", "S3", *BASE, *columns], form))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ["S1", "S2"])
 @pytest.mark.parametrize(
     "options",
     [

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import logging
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from rich.console import Console
 
 from lexveil.cli import main
 from lexveil.cli.preview import show_preview
-from lexveil.errors import RequestError
 from lexveil.privatization.looking.preview import Preview
 
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
@@ -52,22 +50,6 @@ def test_it_is_the_experiment_of_the_same_seed(source: Path, tmp_path: Path, mor
     assert [row.row for row in found.rows] == [1, 2, 3, 4] and found.seed == 20261
     assert found.rows[0].texts["title"].source == "Fire services"
     assert outputs(preview(source, 4, seed=5, **how)) != outputs(found)
-
-
-def test_of_a_folder_the_first_files(source: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for name in ("a", "b"):
-        shutil.copy(source, folder / f"{name}.jsonl")
-    found = preview(folder, 7, text_column="body", **HOW)
-    assert [(row.file, row.row) for row in found.rows] == [
-        *(("a.jsonl", n) for n in range(1, 6)),
-        ("b.jsonl", 1),
-        ("b.jsonl", 2),
-    ]
-    privatize_file(folder, tmp_path / "out", mode="experiment", text_column="body", **HOW)
-    first = json.loads((tmp_path / "out/b.jsonl").read_text().splitlines()[0])
-    assert outputs(found)[5] == {"body": first["body"]}
 
 
 def contents(root: Path) -> dict[str, str]:
@@ -106,15 +88,6 @@ def test_refused(source: Path, capsys: pytest.CaptureFixture[str], more: list[st
     assert main.main(command) == 2
     out, err = capsys.readouterr()
     assert out == "" and why in err and err.count("\n") == 1
-
-
-def test_a_copy_has_nothing_to_preview_and_an_output_is_needed(
-    source: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(RequestError, match="nothing to preview"):
-        preview(source, 1, mechanism="none", strategy="none")
-    assert main.main(["privatize", str(source), *OPTIONS]) == 2
-    assert "--output, or --preview" in capsys.readouterr().err
 
 
 def shown(found: Preview, **how: Any) -> list[str]:

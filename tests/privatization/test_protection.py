@@ -22,7 +22,7 @@ from lexveil.privatization.settings import BY_WORD, resolve_settings
 from lexveil.protection import DEFAULT, LEVELS, level_of
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.stored_curve import StoredCurve
-from lexveil.request import FileRequest, Request
+from lexveil.request import Request
 
 SHORT, LONG = "The soup was cold.", "The waiter brought cold soup and warm beer to the table. " * 60
 EN = Path(__file__).parents[2] / "lexveil/models/en"
@@ -77,7 +77,9 @@ def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
     using = Model.load(name="en")
     usual = resolve_settings(Request(protection="light"), using)
     limited = resolve_settings(Request(protection="light", max_token_epsilon=3.0), using)
-    assert usual.protection is not None and limited.epsilon == limited.max_token_epsilon == 3.0 != usual.epsilon
+    assert (
+        usual.protection is not None and limited.base_epsilon == limited.max_token_epsilon == 3.0 != usual.base_epsilon
+    )
     assert "measured" in usual.protection.reader
 
 
@@ -111,13 +113,6 @@ def _parts(model: Model, mechanism: str, strategy: str) -> tuple[object, ...]:
     return model, mechanism, strategy, settings.policy
 
 
-def test_without_any_budget_it_is_the_default_level() -> None:
-    assert Request().level == DEFAULT and FileRequest().level == DEFAULT
-    assert Request(epsilon=1.0).level is None and Request(recovery=0.1).level is None
-    assert Request(mechanism="none", strategy="none", mode="experiment").level is None
-    assert Request(protection="strong").level == "strong"
-
-
 @pytest.mark.parametrize(
     ("content", "name", "says"),
     [
@@ -147,11 +142,3 @@ def test_a_row_in_place_of_a_header_is_taken_for_no_column(
     said = capsys.readouterr().err
     assert "its first line looks like a row and no header" in said
     assert first not in said and not (outside / "out.csv").exists()
-
-
-def test_all_files_of_a_folder_have_the_column_of_the_first(outside: Path) -> None:
-    (outside / "in").mkdir()
-    for name, column in (("a", "body"), ("b", "other")):
-        (outside / f"in/{name}.csv").write_text(f"id,{column}\n1,{SHORT}\n", encoding="utf-8")
-    with pytest.raises(RequestError, match="there is no column `body` among its 2: `id`, `other`"):
-        privatize_file(outside / "in", outside / "out", seed=1)

@@ -9,10 +9,7 @@ import yaml
 from asking import privatize_file
 
 from lexveil.api import privatize
-from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
-from lexveil.config import load_params
-from lexveil.errors import ParameterError, RequestError
 from lexveil.formats.readers import Reader
 from lexveil.privatization.engine import engine
 from lexveil.recovery import public_words as public_recovery
@@ -82,29 +79,6 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     assert "nothing is released" in capsys.readouterr().err
     assert main([*command, "3.jsonl", "--epsilon", passes, "--max-token-epsilon", passes]) == 0
     assert main([*command, "4.jsonl", "--epsilon", "500", "--mode", "experiment"]) == 0  # nothing is released
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"recovery": 0.1, "epsilon": 1.0}, "give one of protection"),
-        ({"recovery": 1.5}, "must lie between 0"),
-        ({"recovery": "much"}, "must be a number"),
-        ({"recovery": 0.1, "band": "seldom"}, "band is 'seldom'; it must be one of"),
-        ({"recovery": 1e-6}, "already names"),
-    ],
-)
-def test_a_wrong_request_is_refused(built: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(RequestError, match=message):
-        privatize(["rain"], mechanism="tem", strategy="S1", project=Model.load(built), **options)
-
-
-def test_a_source_is_released_by_recovery_or_by_a_budget(project: Path) -> None:
-    limited(project, source="inbox", recovery=0.1)
-    assert load_params(project / "params.yaml").inbox.recovery == 0.1
-    limited(project, epsilon=1.0)
-    with pytest.raises(ParameterError, match=r"inbox\.recovery"):
-        load_params(project / "params.yaml")
 
 
 @pytest.mark.parametrize("mechanism", ["tem", "madlib"])

@@ -12,7 +12,6 @@ import yaml
 from lexveil import paths
 from lexveil.config import load_params
 from lexveil.errors import ParameterError, RequestError
-from lexveil.recovery import runs as stage
 from lexveil.recovery.runs import measure_recovery
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
@@ -37,8 +36,8 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         run_stage("train_language_model")
         for one in (("none", "none", "0.0"), ("tem", "S1", "1.0")):
             run_stage("privatize", *one)
-        run_stage("train_attackers")
-        run_stage("evaluate", "tem", "S1", "1.0")
+        paths.recovery(*RUN).parent.mkdir(parents=True, exist_ok=True)
+        write_json(measure_recovery(*RUN, load_params()), paths.recovery(*RUN))  # as the stage evaluate does
     return root
 
 
@@ -98,14 +97,6 @@ def test_a_list_that_is_none_is_named(made: Path, tmp_path: Path, text: bytes | 
         file.write_bytes(text)
     with pytest.raises(ParameterError, match=f"evaluation.sensitive: .*{why}"):
         sensitive(file)
-
-
-def test_without_a_language_model_there_is_the_word_alone(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "load_language_model", lambda: None)
-    found = measure_recovery(*RUN, load_params())
-    every = found["all"]["all"]
-    assert found["language_model"] is None and every["by_context"] is every["without_output"] is None
-    assert every["by_word"] == record()["all"]["all"]["by_word"]
 
 
 def test_a_log_of_other_texts_is_refused(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

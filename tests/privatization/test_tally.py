@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.privatization.engine.counts import DocumentTally, ExactSum
+from lexveil.privatization.engine.counts import ExactSum, Tally
 
 NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300), max_size=40)
 
@@ -19,9 +19,9 @@ def test_a_sum_is_exact_in_whatever_parts_it_comes(numbers: list[float], n_parts
     whole, parts = ExactSum(), ExactSum()
     whole.add(np.array(numbers, dtype=np.float64))
     for part in np.array_split(np.array(numbers, dtype=np.float64)[::-1], n_parts):
-        one = ExactSum()
-        one.add(part)
-        parts.merge(one)
+        of_part = ExactSum()
+        of_part.add(part)
+        parts += of_part
     assert float(whole) == float(parts) == math.fsum(numbers)
 
 
@@ -40,11 +40,11 @@ def test_many_equal_numbers_do_not_overflow() -> None:
 
 def test_shares_of_documents() -> None:
     """By hand: of 20 documents 17 keep nothing, one a third, one nearly all, one all."""
-    tally = DocumentTally()
-    assert tally.shares() is None
+    tally = Tally()
+    assert tally.document_shares() is None
     for percent, n in ((0, 17), (34, 1), (95, 1), (100, 1)):
         tally.by_percent[percent] += n
-    shares = tally.shares()
+    shares = tally.document_shares()
     assert shares is not None
     assert (shares.documents, shares.median_unchanged, shares.worst_tenth_unchanged) == (20, 0.0, 0.34)
     assert shares.nearly_verbatim == 2 and shares.caution is None

@@ -5,59 +5,47 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from asking import privatize_file
-from worker_toys import Chosen, Meeting, OneGenerator
+from worker_toys import Meeting, OneGenerator
 
 from lexveil import paths
-from lexveil.accounting.budgets import DocumentBudget, Policy
-from lexveil.accounting.record import Counts
+from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.embeddings import load_embedding
-from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.mechanisms import prepare
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.word_orders import write_word_orders
-from lexveil.config import load_params
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.adapters import files
-from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.memory import Texts, privatize_texts
 from lexveil.privatization.engine import engine
-from lexveil.privatization.engine.batch import Batch, RewrittenChunk, joined
-from lexveil.privatization.engine.rewrite import Components
-from lexveil.privatization.engine.worker import BatchWorker
 from lexveil.privatization.release import run as two_passes
+from lexveil.privatization.release.preconditions import check
 from lexveil.privatization.settings import Settings
 from lexveil.request import FileRequest
 from lexveil.runtime import pool
-from lexveil.runtime.pool import ordered_map
 from tests.conftest import ROOT
 from tests.runtime.pool_functions import interruptible
 from tests.shared_trees import share, stand_beside
 
 pytestmark = pytest.mark.slow
 
-BATCHES = (1, 64, 4096)
+BATCHES = (1, 4096)
 POLICY = Policy("perturb", "keep", "sample")
 
 
@@ -126,41 +114,7 @@ def test_batches_change_no_byte(source: Path, tmp_path: Path, monkeypatch: pytes
         )
         assert operator["output"].pop("tokens_sha256")
         found.append((text, tokens, record, operator))
-    assert found[0] == found[1] == found[2]
-
-
-@pytest.mark.parametrize(("workers", "names"), [(2, list(MECHANISMS)), (3, ["mahalanobis", "tem", "diffractor_tem"])])
-def test_mechanisms_in_workers_and_batches(listed: Path, workers: int, names: list[str]) -> None:
-    """Texts, ledgers and counts from workers, in batches of 1, 64 and 4096 texts, are what this process makes."""
-    texts, params = some_texts(), load_params().mechanisms
-    lexicon, space = load_lexicon("gst", Path(), "en"), load_embedding("gst")
-    work = {}
-    for name in names:
-        prepared = prepare(name, "gst", space, POLICY, params)
-        components = Components(lexicon, prepared.vocabulary, prepared.mechanism)
-        work[name] = BatchWorker(Settings(name, "S3", None, 50.0, 11, POLICY, False), components)
-
-    def items(size: int) -> Iterator[tuple[Batch, DocumentBudget]]:
-        for first in range(0, len(texts), size):
-            rows = [[text] for text in texts[first : first + size]]
-            batch = Batch(rows, [(str(first + i),) for i in range(len(rows))], first + 1)
-            yield batch, DocumentBudget(50.0, math.inf)
-
-    def whole(parts: list[RewrittenChunk]) -> tuple[list[str | None], pa.Table, Counts]:
-        every = joined(parts)
-        return [text for (text,) in every.texts], every.tokens.combine_chunks(), every.tally.counts()
-
-    cells = [(name, size) for name in names for size in BATCHES]
-    calls = [(cell, (cell[0], item)) for cell in cells for item in items(cell[1])]
-    found: dict[tuple[str, int], list[RewrittenChunk]] = {cell: [] for cell in cells}
-    parts = ordered_map(Chosen(work), [call for _, call in calls], workers)
-    for (cell, _), part in zip(calls, parts, strict=True):
-        found[cell].append(part)
-    for name in names:
-        expected = whole([work[name](item) for item in items(len(texts))])
-        assert expected[0] != texts
-        for size in BATCHES:
-            assert whole(found[name, size]) == expected
+    assert found[0] == found[1]
 
 
 def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> list[str]:
@@ -179,7 +133,7 @@ def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> lis
     settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
     texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
     subjects = [f"{workers}-{number}" for number in range(64)]  # or the cap of the one text would withhold most
-    done = privatize_texts(Texts(texts, subjects), settings, Model.load(), workers=workers)
+    done = privatize_texts(Texts(texts, subjects), check(settings, Model.load()), workers=workers)
     assert [len(list(call.iterdir())) for call in calls] == ([workers] if workers > 1 else [])  # one alone is this one
     assert len(done.values) == 64
     assert done.record.mode == "release"
@@ -226,58 +180,6 @@ def test_forked_workers_share_no_noise(
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
     assert prepared and len(texts) == 64
     assert (len(set(texts)) < 64) == are_shared
-
-
-def test_small_work_is_done_here(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And more by as many workers as params.yaml says, unless another number is asked for."""
-    asked: list[int] = []
-
-    class Here:
-        def __init__(self, function: Any, workers: int) -> None:
-            asked.append(workers)
-            self.function = function
-
-        def __enter__(self) -> Any:
-            return self
-
-        def __exit__(self, *failure: object) -> None:
-            pass
-
-        def map(self, items: Any) -> Any:
-            return ordered_map(self.function, items, 1)
-
-    monkeypatch.setattr(two_passes, "Workers", Here)
-    settings = Settings("madlib", "S3", 1.0, None, 1, POLICY, False)
-    texts, how = some_texts(20), {"settings": settings, "model": Model.load()}
-    privatize_texts(Texts(texts), workers=5, **how)
-    assert asked == [5]  # to count and rewrite
-    asked.clear()
-    privatize_texts(Texts(texts), **how)
-    assert asked == []  # no other process
-    asked.clear()
-    monkeypatch.setattr(in_memory, "SMALL", 10)
-    privatize_texts(Texts(texts), **how)
-    assert asked == [load_params().machine.workers]
-
-
-def test_an_interrupt_heard_by_another_thread_waits_for_the_start() -> None:
-    """The mask of this thread does not keep another from hearing it, after which Python interrupts this one."""
-    stay = threading.Event()
-    other = threading.Thread(target=stay.wait)
-    other.start()
-    # Python's own, which a job in the background does not have.
-    before, started = signal.signal(signal.SIGINT, signal.default_int_handler), False
-    try:
-        with pytest.raises(KeyboardInterrupt), pool.starting_workers():
-            signal.pthread_kill(other.ident, signal.SIGINT)
-            time.sleep(0.2)
-            started = True
-        assert started
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
-        stay.set()
-        other.join()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -31,17 +31,6 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Does the work of that one of several that an item names."""
-
-    of: dict[str, Any]
-
-    def __call__(self, item: tuple[str, Any]) -> Any:
-        name, batch = item
-        return self.of[name](batch)
-
-
-@dataclass(frozen=True)
 class OneGenerator(BatchWorker):
     """The mistake: a release's generator made once, and copied to every worker with everything else."""
 

@@ -32,8 +32,7 @@ from lexveil.config import MachineParams, load_params
 from lexveil.errors import RequestError
 from lexveil.privatization.adapters import stage as stage_adapter
 from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.rewrite import Components
-from lexveil.privatization.engine.worker import BatchWorker
+from lexveil.privatization.engine.worker import BatchWorker, Components
 from lexveil.privatization.settings import Settings
 from lexveil.runtime import checkpoints
 from lexveil.runtime.pool import ordered_map
@@ -221,7 +220,7 @@ def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, tmp_path: 
     components = Components(load_lexicon("gst", Path(), "en"), made.vocabulary, made.mechanism)
     worker = BatchWorker(Settings("madlib", "S3", 1.0, None, None, policy, False), components)
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
-    batches = [Batch([[text]], [("same",)], epsilon=np.ones(1))] * 32
+    batches = [Batch([[text]], [("same",)], part_epsilon=np.ones(1))] * 32
     parts = ordered_map(worker.rewrite, batches, machines(tmp_path, used.workers)["dask"])
     assert len({part.texts[0][0] for part in parts}) == 32
     assert used.counts == [32]

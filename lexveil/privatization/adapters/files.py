@@ -21,23 +21,23 @@ import pyarrow.parquet as pq
 
 from lexveil.accounting.measurements import unchanged
 from lexveil.accounting.operator_report import LedgerCosts, OperatorHashes, OperatorReport
-from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord, RunFacts, record
+from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord
 from lexveil.accounting.results import Result
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
-from lexveil.config import LedgerParams
 from lexveil.databases.address import is_address, read_address
 from lexveil.errors import LexveilError, RequestError, option
-from lexveil.formats.base import Formulas, Writer
+from lexveil.formats.base import Writer
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.readers import open_writer
-from lexveil.privatization.adapters.inputs import SMALL, Job, find_jobs, workers_for
-from lexveil.privatization.engine.worker import InputTotals, token_log_schema
+from lexveil.privatization.adapters.inputs import SMALL, STDIN, Job, find_jobs, workers_for
+from lexveil.privatization.engine.batch import token_log_schema
+from lexveil.privatization.engine.counts import InputTotals
 from lexveil.privatization.release.charge import ledger_of, open_charge
 from lexveil.privatization.release.outputs import Outputs, check_companions, writing
-from lexveil.privatization.release.preconditions import STAMP, is_without_guarantee, stamped
+from lexveil.privatization.release.preconditions import STAMP, check, is_without_guarantee, stamped
 from lexveil.privatization.release.run import TwoPassRun
-from lexveil.privatization.settings import Settings, resolve_settings
+from lexveil.privatization.settings import Settings, settings_of
 from lexveil.request import FileRequest
 from lexveil.runtime.hashes import version
 from lexveil.runtime.pool import prepared_workers
@@ -46,10 +46,10 @@ from lexveil.runtime.tables import PARQUET
 if TYPE_CHECKING:
     from lexveil.databases.table import DatabaseTable
 
-OPERATOR_FILES = (("tokens", "tokens.parquet"), ("withheld", "withheld.csv"))
+OPERATOR_FILES = {"tokens_sha256": "tokens.parquet", "withheld_sha256": "withheld.csv"}
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class ReleaseHooks:
     """What `lexveil release` adds to a request: it judges the release at three moments, by raising; this lets all pass.
 
@@ -102,20 +102,18 @@ class PrivatizedFiles:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What to rewrite; see ``privatize_file``."""
+    """What to rewrite, and what goes with it; see ``privatize_file``."""
 
     jobs: Sequence[Job]
-    columns: tuple[str, ...]
-    subject_column: str | None
-    workers: int
-    formulas: Formulas
-    subjects: Sequence[str] | None = None
-    table: DatabaseTable | None = None
+    request: FileRequest
+    hooks: ReleaseHooks
+    outputs: Outputs
+    table: DatabaseTable | None
 
     @property
-    def has_subjects(self) -> bool:
-        """Whether it is said whom each row is about."""
-        return self.subject_column is not None or self.subjects is not None
+    def columns(self) -> tuple[str, ...]:
+        """The text columns."""
+        return tuple(self.jobs[0].reader.text_columns)
 
     @property
     def table_name(self) -> str | None:
@@ -127,21 +125,14 @@ class Work:
         """Whether there is a folder of files, so that a row needs the name of its file."""
         return bool(self.jobs[0].name)
 
-    @property
-    def finals(self) -> list[Path]:
-        """The output files."""
-        return [job.out for job in self.jobs if job.out is not None]
-
     def chunks(self, for_writing: bool) -> Iterator[Chunk]:
         """All chunks of all files, every row to be released."""
+        subjects = self.hooks.subjects
         for job in self.jobs:
             for chunk in job.reader.chunks(for_writing):
-                yield replace(self._with_subjects(chunk), file=job.name)
-
-    def _with_subjects(self, chunk: Chunk) -> Chunk:
-        if self.subjects is None:
-            return chunk
-        return replace(chunk, subjects=list(self.subjects[chunk.first - 1 : chunk.first - 1 + len(chunk)]))
+                start = chunk.first - 1
+                of_chunk = chunk.subjects if subjects is None else list(subjects[start : start + len(chunk)])
+                yield replace(chunk, subjects=of_chunk, file=job.name)
 
 
 def privatize_file(
@@ -169,96 +160,84 @@ def privatize_file(
         RequestError: if the request cannot be served; nothing is written then.
         LexveilError: if the output cannot be written, or the input changed meanwhile; nothing is written then.
     """
+    copied: Settings | None = None
     if request.mechanism == "none":  # takes the place's parameters, and no model
         using = Model(project.project if isinstance(project, Model) else Project.find(project))
+        copied = settings_of(request, using.params)
     else:
         using = Model.load(project, model)
-    settings = resolve_settings(request, using)
-    spool = using.path(using.params.machine.temp_directory)
-    is_stamped = target != "-" and is_without_guarantee(settings, using)
+    hooks, spool = hooks or ReleaseHooks(), using.path(using.params.machine.temp_directory)
+    is_stamped = target != STDIN and is_without_guarantee(request, using)
     out, base, table = _destination(target, request, is_stamped)
     with ExitStack() as stack:
         jobs = stack.enter_context(find_jobs(source, out, request, spool))
         size = sum(job.reader.size for job in jobs)
         workers = workers_for(request, size, using)
-        if size >= SMALL and workers > 1 and settings.mechanism != "none":
+        outputs = stack.enter_context(writing(base, hooks.more, hooks.operator_folder))
+        work = Work(jobs, request, hooks, outputs, table)
+        if copied is not None:
+            return _copy(work, copied)
+        if size >= SMALL and workers > 1:
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
-        hooks = hooks or ReleaseHooks()
-        columns, subject_column = jobs[0].reader.text_columns, request.subject_column
-        work = Work(jobs, tuple(columns), subject_column, workers, request.formulas, hooks.subjects, table)
-        with writing(base, hooks.more, hooks.operator_folder) as outputs:
-            if settings.mechanism == "none":
-                return _copy(work, settings, outputs)
-            ledger = ledger_of(using.project, request.on_exhausted)
-            # Missing artifacts are reported before the input is read.
-            run = TwoPassRun(settings, using, work.chunks, work.columns, work.workers)
-            return _rewrite(work, run, ledger, outputs, hooks)
+        # What is missing or refused is reported before the input is read.
+        return _rewrite(work, TwoPassRun(check(request, using), work.chunks, work.columns, workers))
 
 
-def _copy(work: Work, settings: Settings, outputs: Outputs) -> PrivatizedFiles:
+def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
     """Write the rows as they are: the baseline of a comparison."""
-    n_texts = 0
+    n_texts, outputs = 0, work.outputs
     with ExitStack() as stack:
-        sinks = _Sinks(work, outputs, stack)
+        writers = _Writers(work, stack, None)
         for chunk in work.chunks(for_writing=True):
-            sinks.write(chunk, chunk.texts)
+            writers.write(chunk, chunk.texts, None)
             n_texts += sum(text is not None for row in chunk.texts for text in row)
-    privacy_record = record(
-        RunFacts(
-            configuration=settings.configuration(),
-            guarantee=unchanged(),
-            base_epsilon=None,
-            budgets={},
-            counts=Counts(n_texts=n_texts),
-            made_with={},
-            version=version(),
-            parameters={},
-        ),
+    record = PrivacyRecord.of(
+        **settings.described(),
         **({"without_guarantee": True} if settings.without_guarantee else {}),
+        lexveil=version(),
+        guarantee=unchanged(),
+        counts=Counts(n_texts=n_texts),
     )
     if outputs.target is not None:
-        privacy_record = privacy_record.model_copy(update={"output": _hashes(work, outputs)})
-        _write(privacy_record, outputs, "record.json")
-        _deliver(work, outputs, privacy_record, outputs.publish)
-    return PrivatizedFiles(privacy_record, None, outputs.target, work.table_name)
+        record = record.model_copy(update={"output": _hashes(work)})
+        _write(record, outputs, "record.json")
+        _deliver(work, record, outputs.publish)
+    return PrivatizedFiles(record, None, outputs.target, work.table_name)
 
 
-def _rewrite(
-    work: Work, run: TwoPassRun, ledger: LedgerParams, outputs: Outputs, hooks: ReleaseHooks
-) -> PrivatizedFiles:
+def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
+    hooks, outputs, request = work.hooks, work.outputs, work.request
     about = {**hooks.about, **run.about(), **({"table": work.table_name} if work.table_name else {})}
     for job in work.jobs:
         job.reader.check()  # a wrong column is no request that the ledger keeps
         if work.table is not None:
             work.table.check(job.reader.table.columns)
-    with (
-        open_charge(ledger, run.settings.mode, work.has_subjects, about, outputs, work.finals) as payment,
-        run.working(),
-    ):
+    ledger = ledger_of(run.engine.model.project, request.on_exhausted)
+    has_subjects = request.subject_column is not None or hooks.subjects is not None
+    finals = [job.out for job in work.jobs if job.out is not None]
+    with open_charge(ledger, run.settings.mode, has_subjects, about, outputs, finals) as payment, run.working():
         run.count(payment, hooks.counted)
         hooks.reserved(payment.costs())
         with ExitStack() as stack:
-            sinks = _Sinks(work, outputs, stack)
-            token_log = _TokenLogWriter(work, outputs, stack, run.settings)
-            withheld = _WithheldRows(work, outputs, stack)
+            writers = _Writers(work, stack, run.settings)
             for chunk, rewritten in run.rewrite(payment):
-                sinks.write(chunk, rewritten.texts)
-                token_log.write(chunk, rewritten.tokens)
-                withheld.write(chunk)
-            n_formulas, first_row = sinks.formulas()
-        privacy_record = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
+                writers.write(chunk, rewritten.texts, rewritten.tokens)
+            n_formulas, first_row = writers.formulas()
+        record = run.record(payment, n_formula_cells=n_formulas, first_formula_row=first_row)
         operator = run.operator_report(payment)
         if outputs.target is not None:
-            privacy_record = privacy_record.model_copy(update={"output": _hashes(work, outputs)})
-            operator = operator.model_copy(update={"output": _operator_hashes(outputs)})
-            privacy_record, operator = hooks.written(outputs, privacy_record, operator)
-            _write(privacy_record, outputs, "record.json")
+            files = {name: outputs.companion(ending) for name, ending in OPERATOR_FILES.items()}
+            hashes = {name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun}
+            record = record.model_copy(update={"output": _hashes(work)})
+            operator = operator.model_copy(update={"output": OperatorHashes(**hashes)})
+            record, operator = hooks.written(outputs, record, operator)
+            _write(record, outputs, "record.json")
             _write(operator, outputs, "operator.json")
-        _deliver(work, outputs, privacy_record, lambda: payment.publish(outputs))
-        return PrivatizedFiles(privacy_record, operator, outputs.target, work.table_name)
+        _deliver(work, record, lambda: payment.publish(outputs))
+        return PrivatizedFiles(record, operator, outputs.target, work.table_name)
 
 
-def _deliver(work: Work, outputs: Outputs, record: PrivacyRecord, publish: Callable[[], None]) -> None:
+def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> None:
     """Let the outputs appear, the rows of a table first: they are one transaction with a copy of their record.
 
     So there is never a table without its record, whatever ends this process; and a table that cannot be written leaves
@@ -267,7 +246,7 @@ def _deliver(work: Work, outputs: Outputs, record: PrivacyRecord, publish: Calla
     if work.table is None:
         publish()
         return
-    outputs.settle()
+    work.outputs.settle()
     (job,) = work.jobs
     assert job.stream is not None
     spool = job.reader.spool
@@ -290,28 +269,21 @@ def _destination(
     Args:
         is_stamped: whether the name says that there is no guarantee.
     """
-    table = _table(target, request)
-    if table is None:
+    if not is_address(target):
+        if request.table is not None or request.if_exists != "fail":
+            raise RequestError(f"{option('table')}, {option('if_exists')}: only for a database; OUT is its address")
         out = stamped(Path(target)) if is_stamped else target
-        return out, None if out == "-" else Path(out), None
+        return out, None if out == STDIN else Path(out), None
+    from lexveil.databases.table import DatabaseTable
+
+    if request.table is None:
+        raise RequestError(f"the output is a database; give {option('table')} NAME, which is made in it")
+    table = DatabaseTable.named(read_address(str(target)), request.table, request.if_exists)
     table = table.stamped(STAMP) if is_stamped else table
     table.check()
     base = Path.cwd() / table.name
     check_companions(base, is_table=True)
     return None, base, table
-
-
-def _table(target: Path | str, request: FileRequest) -> DatabaseTable | None:
-    """The table to write, if the output is one."""
-    if not is_address(target):
-        if request.table is not None or request.if_exists != "fail":
-            raise RequestError(f"{option('table')}, {option('if_exists')}: only for a database; OUT is its address")
-        return None
-    from lexveil.databases.table import DatabaseTable
-
-    if request.table is None:
-        raise RequestError(f"the output is a database; give {option('table')} NAME, which is made in it")
-    return DatabaseTable.named(read_address(str(target)), request.table, request.if_exists)
 
 
 def _write(result: Result, outputs: Outputs, ending: str) -> None:
@@ -320,95 +292,77 @@ def _write(result: Result, outputs: Outputs, ending: str) -> None:
     outputs.begin(outputs.companion(ending)).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _hashes(work: Work, outputs: Outputs) -> OutputHashes | None:
+def _hashes(work: Work) -> OutputHashes | None:
     """The sha256 of what is published: never of the source, with whose hash anybody could test a guess of the text."""
     if work.table is not None:
         return None  # a table has no bytes of its own
-    if work.has_names:
-        return OutputHashes(files={job.name: outputs.sha256(job.out) for job in work.jobs if job.out is not None})
-    return OutputHashes(sha256=outputs.sha256(work.finals[0]))
+    files = {job.name: work.outputs.sha256(job.out) for job in work.jobs if job.out is not None}
+    return OutputHashes(files=files) if work.has_names else OutputHashes(sha256=files[""])
 
 
-def _operator_hashes(outputs: Outputs) -> OperatorHashes:
-    files = {f"{name}_sha256": outputs.companion(ending) for name, ending in OPERATOR_FILES}
-    return OperatorHashes(**{name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun})
+class _Writers:
+    """What is written row by row.
 
+    The output files, one open at a time, for they are written one after the other; what happened to every token, with
+    the text column and the file where there are several; and the rows that are withheld, if there are any.
 
-class _Sinks:
-    """The writer of each output file, one open at a time: files are written one after the other."""
+    Args:
+        settings: None writes no token log.
+    """
 
-    def __init__(self, work: Work, outputs: Outputs, stack: ExitStack) -> None:
-        self.jobs, self.outputs, self.work = {job.name: job for job in work.jobs}, outputs, work
+    def __init__(self, work: Work, stack: ExitStack, settings: Settings | None) -> None:
+        self.work, self.outputs, self.stack = work, work.outputs, stack
+        self.jobs = {job.name: job for job in work.jobs}
         self.opened: dict[str, Writer] = {}
-        self.stack = stack.enter_context(ExitStack())
+        self.open_file = stack.enter_context(ExitStack())
+        self.token_log: pq.ParquetWriter | None = None
+        self.withheld: Any = None
+        if settings is None or self.outputs.target is None:
+            return
+        self.schema = token_log_schema(len(work.columns), settings)
+        if work.has_names:
+            self.schema = self.schema.insert(0, pa.field("file", pa.dictionary(pa.int32(), pa.string())))
+        # Rows and positions mostly grow by one, which takes less time and room than a dictionary of them.
+        growing = dict.fromkeys(("row", "position"), "DELTA_BINARY_PACKED")
+        encodings = {
+            "use_dictionary": [name for name in self.schema.names if name not in growing],
+            "column_encoding": growing,
+        }
+        partial = self.outputs.begin(self.outputs.companion("tokens.parquet"))
+        self.token_log = stack.enter_context(pq.ParquetWriter(partial, self.schema, **PARQUET, **encodings))
 
-    def writer(self, file: str) -> Writer:
-        if file not in self.opened:
-            self.stack.close()
-            job = self.jobs[file]
-            out = job.stream or sys.stdout.buffer if job.out is None else self.outputs.begin(job.out)
-            self.opened[file] = self.stack.enter_context(open_writer(job.reader, out, self.work.formulas))
-        return self.opened[file]
-
-    def write(self, chunk: Chunk, texts: Texts) -> None:
+    def write(self, chunk: Chunk, texts: Texts, tokens: pa.Table | None) -> None:
         """Write the rows that are kept, with other texts and without spans: these count characters of the source."""
         if chunk.spans is not None:
             texts = [[*row, None] for row in texts]
-        self.writer(chunk.file).write(chunk, texts, chunk.is_selected)
+        self._writer(chunk.file).write(chunk, texts, chunk.is_selected)
+        if self.token_log is not None and tokens is not None and tokens.num_rows:
+            if self.work.has_names:
+                zeros = pa.array(np.zeros(tokens.num_rows, dtype=np.int32))
+                tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([chunk.file])))
+            self.token_log.write_table(tokens.select(self.schema.names))
+        if self.outputs.target is not None:
+            self._write_withheld(chunk)
+
+    def _writer(self, file: str) -> Writer:
+        if file not in self.opened:
+            self.open_file.close()
+            job = self.jobs[file]
+            out = job.stream or sys.stdout.buffer if job.out is None else self.outputs.begin(job.out)
+            self.opened[file] = self.open_file.enter_context(open_writer(job.reader, out, self.work.request.formulas))
+        return self.opened[file]
+
+    def _write_withheld(self, chunk: Chunk) -> None:
+        file = [chunk.file] if self.work.has_names else []
+        for row in np.flatnonzero(~chunk.is_selected).tolist():
+            if self.withheld is None:
+                partial = self.outputs.begin(self.outputs.companion("withheld.csv"))
+                opened = self.stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
+                self.withheld = csv.writer(opened, lineterminator="\n")
+                self.withheld.writerow([*(["file"] if file else []), "row", "subject"])
+            self.withheld.writerow([*file, chunk.first + row, chunk.subjects[row] if chunk.subjects else ""])
 
     def formulas(self) -> tuple[int, int | None]:
         """How many fields a spreadsheet would compute, and the row of the first."""
         first = (writer.first_formula for writer in self.opened.values() if writer.first_formula is not None)
         return sum(writer.n_formulas for writer in self.opened.values()), next(first, None)
-
-
-class _TokenLogWriter:
-    """What happened to every token; with the text column and the file where there are several."""
-
-    def __init__(self, work: Work, outputs: Outputs, stack: ExitStack, settings: Settings) -> None:
-        self.work = work
-        self.schema = token_log_schema(len(work.columns), settings)
-        if work.has_names:
-            self.schema = self.schema.insert(0, pa.field("file", pa.dictionary(pa.int32(), pa.string())))
-        self.writer: pq.ParquetWriter | None = None
-        if outputs.target is not None:
-            partial = outputs.begin(outputs.companion("tokens.parquet"))
-            self.writer = stack.enter_context(
-                pq.ParquetWriter(partial, self.schema, **PARQUET, **_encodings(self.schema))
-            )
-
-    def write(self, chunk: Chunk, tokens: pa.Table) -> None:
-        if self.writer is None or not tokens.num_rows:
-            return
-        if self.work.has_names:
-            zeros = pa.array(np.zeros(tokens.num_rows, dtype=np.int32))
-            tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([chunk.file])))
-        self.writer.write_table(tokens.select(self.schema.names))
-
-
-def _encodings(schema: pa.Schema) -> dict[str, object]:
-    """Rows and positions mostly grow by one, which takes less time and room than a dictionary of them."""
-    growing = dict.fromkeys(("row", "position"), "DELTA_BINARY_PACKED")
-    return {"use_dictionary": [name for name in schema.names if name not in growing], "column_encoding": growing}
-
-
-class _WithheldRows:
-    """The rows that were not released because their subjects' budget is exhausted: a file only if there are any."""
-
-    def __init__(self, work: Work, outputs: Outputs, stack: ExitStack) -> None:
-        self.has_names, self.outputs, self.stack = work.has_names, outputs, stack
-        self.writer: Any = None
-
-    def write(self, chunk: Chunk) -> None:
-        rows = np.flatnonzero(~chunk.is_selected).tolist()
-        if not rows or self.outputs.target is None:
-            return
-        if self.writer is None:
-            partial = self.outputs.begin(self.outputs.companion("withheld.csv"))
-            self.writer = csv.writer(
-                self.stack.enter_context(partial.open("w", encoding="utf-8", newline="")), lineterminator="\n"
-            )
-            self.writer.writerow([*(["file"] if self.has_names else []), "row", "subject"])
-        file, subjects = [chunk.file] if self.has_names else [], chunk.subjects
-        for row in rows:
-            self.writer.writerow([*file, chunk.first + row, subjects[row] if subjects else ""])

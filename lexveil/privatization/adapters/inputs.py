@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, BinaryIO
 
 from lexveil.artifacts.model import Model
-from lexveil.databases.address import Address, is_address, read_address
+from lexveil.databases.address import is_address, read_address
 from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
@@ -22,9 +23,6 @@ from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.privatization.release.outputs import check_companions, write_errors
 from lexveil.request import FileRequest
 from lexveil.runtime.user_data import is_of_user, make_user_data
-
-if TYPE_CHECKING:
-    pass
 
 STDIN = "-"
 SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
@@ -98,24 +96,7 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
     Raises:
         RequestError: if it cannot be read.
     """
-    with _found_readers(source, request, spool) as readers:
-        if not request.text_column:
-            others = readers[0].find_text_column()
-            columns = readers[0].text_columns
-            for reader in readers[1:]:
-                reader.text_columns = columns
-            if columns != ["text"]:
-                also = f" (or {names(others)})" if others else ""
-                print(
-                    f"the texts are those of column {names(columns)}{also}; --text-column (text_column=) names another",
-                    file=sys.stderr,
-                )
-        yield readers
-
-
-@contextmanager
-def _found_readers(source: Path | str, request: FileRequest, spool: Path) -> Iterator[list[Reader]]:
-    text_columns, subject_column, spans_column = request.text_column, request.subject_column, request.spans_column
+    columns = request.text_column, request.subject_column, request.spans_column
     form, sql = request.form, request.sql
     if sql is not None and not is_address(source):
         raise RequestError(
@@ -123,17 +104,57 @@ def _found_readers(source: Path | str, request: FileRequest, spool: Path) -> Ite
         )
     if source != STDIN and form is not None:
         raise RequestError(f"{option('form')} {form}: only for standard input; the name of a file says how it is read")
-    if source == STDIN:
-        with _standard_input(form or "jsonl", spool) as (source_of_stdin, reopen, descriptor):
-            yield [Reader(source_of_stdin, text_columns, subject_column, spans_column, SpooledRows(reopen, descriptor))]
-        return
-    if is_address(source):
-        with _query(str(source), sql, spool) as (place, rows, reopen, descriptor, kinds):
-            database = SpooledRows(reopen, descriptor, place.engine, kinds)
-            yield [Reader(rows, text_columns, subject_column, spans_column, database)]
-        return
-    files = find_sources([Path(source)])
-    yield [Reader(file, text_columns, subject_column, spans_column=spans_column) for file in files]
+    with ExitStack() as stack:
+        if source != STDIN and not is_address(source):
+            readers = [Reader(file, *columns) for file in find_sources([Path(source)])]
+        else:  # in a file without a name, which ends with this process: the rows are read twice
+            stack.enter_context(write_errors(spool))
+            file = stack.enter_context(_temporary(spool))
+            rows = SpooledRows(lambda: _again(file), file.fileno())
+            if source == STDIN:
+                origin = _spool_stdin(form or "jsonl", file)
+            else:
+                origin, engine, kinds = _spool_rows(str(source), sql, file)
+                rows = replace(rows, engine=engine, kinds=kinds)
+            file.flush()
+            readers = [Reader(origin, *columns, rows)]
+        if not request.text_column:
+            _find_text_column(readers)
+        yield readers
+
+
+def _find_text_column(readers: Sequence[Reader]) -> None:
+    others = readers[0].find_text_column()
+    columns = readers[0].text_columns
+    for reader in readers[1:]:
+        reader.text_columns = columns
+    if columns != ["text"]:
+        also = f" (or {names(others)})" if others else ""
+        print(
+            f"the texts are those of column {names(columns)}{also}; --text-column (text_column=) names another",
+            file=sys.stderr,
+        )
+
+
+def _spool_stdin(form: str, file: BinaryIO) -> Source:
+    named = as_source(Path(f"stdin.{form}"))
+    if named is None:
+        raise RequestError(f"{option('form')} {form}: not known; give {known_names()}")
+    shutil.copyfileobj(sys.stdin.buffer, file, 2**20)
+    return Source(Path("standard input"), named.format, named.compression, "stdin")
+
+
+def _spool_rows(address: str, sql: str | None, file: BinaryIO) -> tuple[Source, str, Mapping[str, str]]:
+    """The rows of a query, the engine of its database, and what that calls the types of columns."""
+    from lexveil.databases.base import QUERY, spool_query
+
+    database = read_address(address)
+    if sql is None:
+        raise RequestError(
+            f"{database.shown}: a database takes {option('sql')} 'SELECT ...', which says what is read of it"
+        )
+    kinds = spool_query(database, sql, file)
+    return Source(Path(QUERY), format_named("parquet"), "", "query"), database.engine, kinds
 
 
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
@@ -169,39 +190,6 @@ def _check_folder(out: Path, source: Path) -> None:
     if not out.parent.is_dir():
         raise RequestError(f"{shown(out.parent)}: there is no such folder; make it first")
     check_companions(out)
-
-
-@contextmanager
-def _standard_input(form: str, folder: Path) -> Iterator[tuple[Source, Callable[[], IO[bytes]], int]]:
-    """Standard input in a file without a name, which ends with this process: it is read twice."""
-    named = as_source(Path(f"stdin.{form}"))
-    if named is None:
-        raise RequestError(f"{option('form')} {form}: not known; give {known_names()}")
-    source = Source(Path("standard input"), named.format, named.compression, "stdin")
-    with write_errors(folder), _temporary(folder) as spool:
-        while block := sys.stdin.buffer.read(2**20):
-            spool.write(block)
-        spool.flush()
-        yield source, lambda: _again(spool), spool.fileno()
-
-
-@contextmanager
-def _query(
-    address: str, sql: str | None, folder: Path
-) -> Iterator[tuple[Address, Source, Callable[[], IO[bytes]], int, Mapping[str, str]]]:
-    """The rows of a query in a file without a name, which ends with this process."""
-    from lexveil.databases.base import QUERY, spool_query
-
-    place = read_address(address)
-    if sql is None:
-        raise RequestError(
-            f"{place.shown}: a database takes {option('sql')} 'SELECT ...', which says what is read of it"
-        )
-    with write_errors(folder), _temporary(folder) as spool:
-        kinds = spool_query(place, sql, spool)
-        spool.flush()
-        rows = Source(Path(QUERY), format_named("parquet"), "", "query")
-        yield place, rows, lambda: _again(spool), spool.fileno(), kinds
 
 
 @contextmanager

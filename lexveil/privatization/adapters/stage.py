@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,20 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action, Policy
 from lexveil.accounting.measurements import unchanged
 from lexveil.accounting.operator_report import RunCounts
-from lexveil.accounting.record import PrivacyRecord, RunFacts, record
+from lexveil.accounting.record import PrivacyRecord
 from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
+from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.levels import Level
+from lexveil.privatization.engine.batch import TOKEN_LOG as ENGINE_LOG
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks
 from lexveil.privatization.engine.counts import Tally
-from lexveil.privatization.engine.engine import Engine, paired
-from lexveil.privatization.engine.worker import BatchWorker
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.worker import BatchWorker, paired
 from lexveil.privatization.settings import UNCHANGED, Settings
 from lexveil.runtime.hashes import version
 from lexveil.runtime.pool import ordered_map
@@ -45,17 +47,8 @@ SMALL = 200_000  # tokens to be perturbed below which worker processes cost more
 TextKey = tuple[str, str, str]  # data set, document, field: what names a text in its plan
 
 TOKEN_LOG = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("doc_id", pa.string()),
-        ("field", pa.string()),
-        ("position", pa.int32()),
-        ("class", pa.dictionary(pa.int8(), pa.string())),
-        ("epsilon", pa.float64()),
-        ("action", pa.dictionary(pa.int8(), pa.string())),
-        ("n_words", pa.int8()),
-        ("word_id", pa.int32()),
-    ]
+    [(name, pa.string()) for name in ("dataset", "doc_id", "field")]
+    + [ENGINE_LOG.field(name) for name in ("position", "class", "epsilon", "action", "n_words", "word_id")]
 )
 
 
@@ -90,28 +83,19 @@ class StageRun:
     """One cell of the grid, at a base epsilon or a level: what rewrites its documents, with which budgets."""
 
     def __init__(self, mechanism: str, strategy: str, epsilon: float, model: Model) -> None:
-        self.machine = model.params.machine
+        self.machine, components = model.params.machine, None
         self.settings, self.engine, self.plan = UNCHANGED, None, BudgetPlan({}, {}, 0)
         if mechanism != "none":
             chosen = model.params.policy
             policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
             base = epsilon_of(mechanism, strategy, epsilon)
-            self.settings = Settings(
-                mechanism,
-                strategy,
-                base,
-                None,
-                model.params.seed,
-                policy,
-                False,
-                average_words="data",
-                max_token_epsilon=base if isinstance(epsilon, Level) else None,
-            )
+            settings = Settings(mechanism, strategy, base, None, model.params.seed, policy, False, average_words="data")
+            self.settings = replace(settings, max_token_epsilon=base if isinstance(epsilon, Level) else None)
             self.engine = Engine(self.settings, model)
             # The record says what the stage measured, or no run repeats it.
             require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")
             self.plan = BudgetPlan.load(mechanism, strategy, epsilon)
-        components = self.engine.worker().components if self.engine else None
+            components = self.engine.worker().components
         column_keys = tuple((field,) for field in FIELDS)
         self.worker = BatchWorker(self.settings, components, FIELDS, column_keys, budget_name=str(epsilon))
         if self.plan.n_perturbed < SMALL:
@@ -124,22 +108,18 @@ class StageRun:
             LexveilError: if the plan has no budget for a document.
         """
         keys = list(zip(*(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True))
-        rows = [list(row) for row in zip(*(documents.column(name).to_pylist() for name in FIELDS), strict=True)]
+        columns = [documents.column(name).cast(pa.large_string()).combine_chunks() for name in FIELDS]
+        batch = Batch(ArrowRows(columns), keys, first_row)
         if self.engine is None:
-            return Batch(rows, keys, first_row)
-        texts = (
-            (*key, field)
-            for key, row in zip(keys, rows, strict=True)
-            for field, text in zip(FIELDS, row, strict=True)
-            if text is not None
-        )
+            return batch
+        texts = ((*keys[row], FIELDS[field]) for row, field in zip(batch.document, batch.column, strict=True))
         try:
             epsilon = np.array([self.plan.epsilon[text] for text in texts], dtype=np.float64)
         except KeyError as missing:
             raise LexveilError(
                 f"document {missing.args[0][1]} has no budget plan; run stage plan_budgets again"
             ) from None
-        return Batch(rows, keys, first_row, epsilon)
+        return replace(batch, part_epsilon=epsilon)
 
     def rewrite(self, documents: pa.Table) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
         """Rewrite documents, in order: GROUP of them and what came of them, so that no other cuts show in the files."""
@@ -157,19 +137,22 @@ class StageRun:
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
         """The privacy record of the run."""
-        prepared = self.engine.prepared if self.engine else None
-        facts = RunFacts(
-            configuration=self.settings.configuration(prepared.mechanism.no_guarantee if prepared else None),
-            guarantee=self.engine.guarantee(self.engine.measurement()) if self.engine else unchanged(),
-            base_epsilon=self.settings.epsilon,
-            budgets=self.plan.budgets,
+        engine, made = self.engine, dict[str, Any]()
+        if engine is not None:
+            made = {
+                "parameters": engine.prepared.parameters,
+                "no_proof": engine.prepared.mechanism.no_guarantee,
+                "made_with": engine.made_with(),
+                "model": engine.model.reference(self.settings.strategy),
+            }
+        return PrivacyRecord.of(
+            **self.settings.described(),
+            **made,
+            lexveil=version(),
+            document_budget=self.plan.budgets,
+            guarantee=engine.guarantee(engine.measurement()) if engine else unchanged(),
             counts=counts.public(n_rows=counts.n_documents),
-            made_with=self.engine.made_with() if self.engine else {},
-            model=self.engine.model.reference(self.settings.strategy) if self.engine else None,
-            version=version(),
-            parameters=prepared.parameters if prepared else {},
         )
-        return record(facts)
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
@@ -177,8 +160,7 @@ def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
     tokens = rewritten.tokens
     names = {name: documents.column(name).take(tokens.column("row")) for name in ("dataset", "doc_id")}
     names["field"] = tokens.column("column").cast(pa.string())
-    columns = [names.get(name, tokens.column(name) if name not in names else None) for name in TOKEN_LOG.names]
-    return pa.table(columns, schema=TOKEN_LOG)
+    return pa.table([names[n] if n in names else tokens.column(n) for n in TOKEN_LOG.names], schema=TOKEN_LOG)
 
 
 def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
@@ -190,20 +172,11 @@ def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Tabl
     def total(weights: Any = None) -> pa.Array:
         return pa.array(np.bincount(row, weights=weights, minlength=n).astype(np.int64))
 
-    text, text_b = zip(*rewritten.texts, strict=True) if n else ((), ())
-    return pa.table(
-        {
-            **{name: documents.column(name) for name in ("dataset", "doc_id", "split")},
-            "text": pa.array(text, pa.string()),
-            "text_b": pa.array(text_b, pa.string()),
-            **{name: documents.column(name) for name in ("label", "attribute")},
-            "n_tokens_in": total(),
-            "n_tokens_out": total(words_out > 0),
-            "n_words_out": total(words_out),
-            "epsilon_spent": pa.array(rewritten.spent),
-            "n_unprotected": total(is_kept),
-        }
-    )
+    columns = {name: documents.column(name) for name in ("dataset", "doc_id", "split")}
+    columns |= {name: text.cast(pa.string()) for name, text in zip(FIELDS, rewritten.texts.columns, strict=True)}
+    columns |= {name: documents.column(name) for name in ("label", "attribute")}
+    columns |= {"n_tokens_in": total(), "n_tokens_out": total(words_out > 0), "n_words_out": total(words_out)}
+    return pa.table({**columns, "epsilon_spent": pa.array(rewritten.spent), "n_unprotected": total(is_kept)})
 
 
 def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> RunCounts:
@@ -219,10 +192,8 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
     ):
         writers: dict[str, pq.ParquetWriter] = {}
         for group, rewritten in groups:
-            for name, table in (
-                ("documents", private_documents(group, rewritten)),
-                ("tokens", token_log(group, rewritten)),
-            ):
+            tables = {"documents": private_documents(group, rewritten), "tokens": token_log(group, rewritten)}
+            for name, table in tables.items():
                 if name not in writers:
                     writer = pq.ParquetWriter(folder / f"{name}.parquet", table.schema, **PARQUET)
                     writers[name] = files.enter_context(writer)

@@ -1,29 +1,71 @@
-"""Documents on their way to a worker and back: their texts, what names the noise of each, and what came of them."""
+"""Documents on their way to a worker and back: their texts, what names the noise of each, and what came of them.
+
+A ``Chunk`` of rows becomes a ``Batch`` of texts, which is ``Rewritten``; a ``RewrittenChunk`` goes back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lexveil.accounting.subject_keys import keys_of_columns, text_keys
+from lexveil.accounting.budgets import Action, Codes
+from lexveil.accounting.changes import TextChanges, changes_of
+from lexveil.accounting.shares import CLASSES
+from lexveil.accounting.subject_keys import keys_of_columns
 from lexveil.detectors.given import GivenSpans
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.privatization.engine.counts import Tally
+from lexveil.privatization.engine.plan import TokenPlan
+from lexveil.privatization.settings import Settings
+from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.pieces import Pieces, escaped
+from lexveil.text.render import render
 from lexveil.text.spans import Span
 from lexveil.text.strings import Strings, letters_of
-from lexveil.types import Floats, Ids
+from lexveil.types import Flags, Floats, Ids
 
 T = TypeVar("T")
 
 PART = 2**16  # characters for a worker at a time where each takes long, so that all end at about the same time
+FEW = 8  # times more words than tokens, and only those that were drawn are written out
+
+# What the engine says of every token; an adapter chooses the columns of its token log.
+TOKEN_LOG = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("position", pa.int32()),
+        ("class", pa.dictionary(pa.int8(), pa.string())),
+        ("epsilon", pa.float64()),
+        ("action", pa.dictionary(pa.int8(), pa.string())),
+        ("column", pa.dictionary(pa.int16(), pa.string())),
+        ("n_words", pa.int8()),
+        ("word_id", pa.int32()),
+        ("share", pa.dictionary(pa.int8(), pa.string())),
+        ("type", pa.string()),  # of what a detector found
+    ]
+)
+
+
+def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
+    """The columns of the token log of a user's rows: without output words, with the text column if there are several.
+
+    Where classes of tokens have shares of their own, the log says which class each token is of, and where there are
+    detectors, the type of what they found.
+
+    Args:
+        n_columns: text columns.
+    """
+    has = {"column": n_columns > 1, "share": settings.shares is not None, "type": settings.detection is not None}
+    names = ("row", "position", "class", "epsilon", "action", *(name for name, is_there in has.items() if is_there))
+    return pa.schema([TOKEN_LOG.field(name) for name in names])
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,8 +76,8 @@ class Batch:
         rows: the texts of each document.
         keys: (n_documents,) what names each document in the run, and with it the noise of a seeded run.
         first_row: the number of the first document, as the token log counts them.
-        epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides the document budget. A plan
-            has no shares of classes: all tokens that pay get the same.
+        part_epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides the document budget. A
+            plan has no shares of classes: all tokens that pay get the same.
         for_ledger: whether who counts it also works out the keys of its rows by their texts.
         given: spans that came with the documents; None if none did.
     """
@@ -43,7 +85,7 @@ class Batch:
     rows: Texts
     keys: Sequence[tuple[str, ...]]
     first_row: int = 0
-    epsilon: Floats | None = None
+    part_epsilon: Floats | None = None
     for_ledger: bool = False
     given: Sequence[GivenSpans] | None = None
 
@@ -51,19 +93,18 @@ class Batch:
         return len(self.rows)
 
     @cached_property
-    def _flat(self) -> tuple[Sequence[str], Ids, npt.NDArray[np.int16]]:
-        if isinstance(self.rows, ArrowRows):
-            array, number = self.rows.flat()
-            width = len(self.rows.columns)
-            return Strings(array), number // width, (number % width).astype(np.int16)
-        width = len(self.rows[0]) if self.rows else 1
-        cells = [text for row in self.rows for text in row]
-        present = np.array([cell for cell, text in enumerate(cells) if text is not None], dtype=np.int64)
-        texts = [text for text in cells if text is not None]
-        return texts, present // width, (present % width).astype(np.int16)
+    def arrow(self) -> ArrowRows:
+        """The texts as columns."""
+        return arrow_rows(self.rows)
+
+    @cached_property
+    def _flat(self) -> tuple[Strings, Ids, npt.NDArray[np.int16]]:
+        array, cell = self.arrow.flat()
+        width = len(self.arrow.columns)
+        return Strings(array), cell // width, (cell % width).astype(np.int16)
 
     @property
-    def texts(self) -> Sequence[str]:
+    def texts(self) -> Strings:
         """(n_texts,) the texts of all documents, one after the other, without those that are missing."""
         return self._flat[0]
 
@@ -89,28 +130,25 @@ class Batch:
             if (document, column) in number
         ]
 
-    def with_texts(self, texts: Sequence[str], width: int) -> Texts:
-        """The rows of the same documents with other texts."""
-        if isinstance(texts, Strings):
-            return ArrowRows([self._column(texts, column) for column in range(width)])
-        rows: list[list[str | None]] = [[None] * width for _ in range(len(self))]
-        for text, document, column in zip(texts, self.document.tolist(), self.column.tolist(), strict=True):
-            rows[document][column] = text
-        return rows
+    @property
+    def text_keys(self) -> list[str]:
+        """The keys of the documents by their texts."""
+        return keys_of_columns(self.arrow.columns)
 
-    def _column(self, texts: Strings, column: int) -> pa.LargeStringArray:
-        own = np.flatnonzero(self.column == column)
-        if len(own) == len(self) == len(texts):
-            return texts.array
-        number = np.full(len(self), -1)
-        number[self.document[own]] = own
-        return texts.array.take(pa.array(number, mask=number < 0))
+    def with_texts(self, texts: Strings) -> ArrowRows:
+        """The rows of the same documents with other texts."""
+        columns = []
+        for column in range(len(self.arrow.columns)):
+            of_column = np.flatnonzero(self.column == column)
+            number = np.full(len(self), -1)
+            number[self.document[of_column]] = of_column
+            is_whole = len(of_column) == len(self) == len(texts)
+            columns.append(texts.array if is_whole else texts.array.take(pa.array(number, mask=number < 0)))
+        return ArrowRows(columns)
 
     def parts(self, size: int) -> list[Batch]:
         """The same documents in batches of about so many characters, in order."""
-        if self.epsilon is not None:
-            return [self]
-        ends = np.cumsum(_sizes(self.rows))
+        ends = np.cumsum(np.sum([np.diff(letters_of(column)[1]) for column in self.arrow.columns], axis=0))
         number = np.maximum(ends - 1, 0) // size  # of the part that each document falls into
         cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
         if len(cuts) <= 3 and (not len(ends) or ends[-1] < 2 * size):
@@ -118,13 +156,82 @@ class Batch:
         return [
             replace(
                 self,
-                rows=self.rows[start:end],
+                rows=self.arrow[start:end],
                 keys=self.keys[start:end],
                 first_row=self.first_row + start,
                 given=None if self.given is None else self.given[start:end],
             )
             for start, end in pairwise(cuts)
         ]
+
+
+@dataclass(frozen=True, repr=False)
+class Rewritten:
+    """A batch of rewritten texts and what happened to each of their n tokens.
+
+    Attributes:
+        encoded: the source's tokens. They hold source text and must not leave the process.
+        plan: what was to happen to each.
+        texts: the rewritten texts.
+        token_epsilon: (n,) spent on the token; 0 unless perturbed, and 0 where the replacement is that of an equal
+            token before it.
+        rows: (n,) row of the output token in the embedding; -1 where kept, dropped or ``written``.
+        out_words: (n,) words in the output token; 0 where dropped.
+        written: what stands in the place of tokens that a detector found, by the number of the token.
+    """
+
+    encoded: Encoded
+    plan: TokenPlan
+    texts: Strings
+    token_epsilon: Floats
+    rows: Ids
+    out_words: npt.NDArray[np.int8]
+    written: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def action(self) -> Codes:
+        """(n,) ``Action`` of each."""
+        return self.plan.action
+
+    def per_text(self, values: npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Floats:
+        """Sum a value per token over each text, shape (n_texts,)."""
+        summed = np.bincount(self.encoded.text_of, weights=values, minlength=self.encoded.n_texts)
+        return summed.astype(np.float64)  # whole numbers where there is no token at all
+
+    def changes(self, texts: Sequence[str], lexicon: Lexicon) -> list[TextChanges]:
+        """What became of each token of the source texts."""
+        return changes_of(self.encoded, texts, self.texts, self.action, self.rows, lexicon, self.written)
+
+    def token_log(
+        self, names: Sequence[str], row: Ids, column: npt.NDArray[np.int16], titles: Sequence[str]
+    ) -> pa.Table:
+        """What happened to each token.
+
+        Args:
+            names: of ``TOKEN_LOG``: the columns that are asked for.
+            row, column: (n_texts,) of each text.
+            titles: the names of the text columns.
+        """
+        encoded, text_of, n = self.encoded, self.encoded.text_of, len(self.rows)
+        found, has_found = encoded.found, encoded.found is not None
+        share = np.zeros(n, dtype=np.int8) if self.plan.share is None else self.plan.share
+        columns: dict[str, Callable[[], pa.Array]] = {
+            "row": lambda: pa.array(row[text_of]),
+            "position": lambda: pa.array((np.arange(n) - encoded.offsets()[text_of]).astype(np.int32)),
+            "class": lambda: _labelled(encoded.classes, TokenClass.labels(with_found=has_found)),
+            "epsilon": lambda: pa.array(self.token_epsilon),
+            "action": lambda: _labelled(self.action, Action.labels(with_found=has_found)),
+            "column": lambda: _labelled(column[text_of], titles),
+            "n_words": lambda: pa.array(self.out_words),
+            "word_id": lambda: pa.array(self.rows.astype(np.int32)),
+            "share": lambda: _labelled(share, CLASSES),
+            "type": lambda: pa.nulls(n, pa.string()) if found is None else pa.array(found.names(), pa.string()),
+        }
+        return pa.table([columns[name]() for name in names], schema=pa.schema(map(TOKEN_LOG.field, names)))
+
+
+def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(labels, pa.string()))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -138,11 +245,19 @@ class RewrittenChunk:
         per_token: (n_documents,) the largest epsilon of its tokens.
     """
 
-    texts: Texts
+    texts: ArrowRows
     tokens: pa.Table
     tally: Tally
     spent: Floats
     per_token: Floats
+
+
+def arrow_rows(rows: Texts) -> ArrowRows:
+    """The texts of rows as columns; of no rows, one."""
+    if isinstance(rows, ArrowRows):
+        return rows
+    columns: Iterable[Sequence[str | None]] = zip(*rows, strict=True) if rows else ([],)
+    return ArrowRows([pa.array(column, pa.large_string()) for column in columns])
 
 
 def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
@@ -158,14 +273,10 @@ def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
     )
 
 
-def selected_texts(chunk: Chunk) -> Texts:
+def selected_texts(chunk: Chunk) -> ArrowRows:
     """The texts of all rows; of rows that are not rewritten, none."""
-    if chunk.selection is None or chunk.selection.all():
-        return chunk.texts
-    if isinstance(chunk.texts, ArrowRows):
-        return chunk.texts.only(chunk.selection)
-    nothing: list[str | None] = [None] * (len(chunk.texts[0]) if chunk.texts else 1)
-    return [row if keep else nothing for row, keep in zip(chunk.texts, chunk.selection.tolist(), strict=True)]
+    rows = arrow_rows(chunk.texts)
+    return rows if chunk.selection is None or chunk.selection.all() else rows.only(chunk.selection)
 
 
 def split_batches(batches: Iterable[tuple[T, Batch]]) -> Iterator[tuple[T | None, Batch]]:
@@ -183,16 +294,16 @@ def merge_chunks(parts: Iterable[tuple[T | None, RewrittenChunk]]) -> Iterator[t
     for companion, part in parts:
         waiting.append(part)
         if companion is not None:
-            yield companion, joined(waiting)
+            yield companion, _joined(waiting)
             waiting = []
 
 
-def joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
+def _joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
     """One chunk of several that follow each other."""
     if len(parts) == 1:
         return parts[0]
     return RewrittenChunk(
-        joined_rows([part.texts for part in parts]),
+        ArrowRows([pa.concat_arrays(columns) for columns in zip(*(part.texts.columns for part in parts), strict=True)]),
         pa.concat_tables([part.tokens for part in parts]).combine_chunks(),
         Tally.of(part.tally for part in parts),
         np.concatenate([part.spent for part in parts]),
@@ -200,23 +311,45 @@ def joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
     )
 
 
-def joined_rows(parts: Sequence[Texts]) -> Texts:
-    """The texts of documents that follow each other."""
-    arrow = [part for part in parts if isinstance(part, ArrowRows)]
-    if len(arrow) == len(parts):
-        return ArrowRows([pa.concat_arrays(columns) for columns in zip(*(part.columns for part in arrow), strict=True)])
-    return [row for part in parts for row in part]
+def in_plain_layout(
+    encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, stays: Flags, written: Mapping[int, str]
+) -> Strings:
+    """The texts of output tokens, in ordinary spacing.
+
+    Args:
+        rows: (n,) row of each output token in the embedding, -1 where a token is kept or ``written``.
+        kept: those that are.
+        stays: (n,) whether there is an output token.
+        written: as of ``Rewritten``.
+    """
+    form = encoded.word[encoded.first_word[kept]]
+    is_kept = np.zeros(len(encoded.forms), dtype=bool)
+    is_kept[form] = True
+    numbers = np.flatnonzero(is_kept)
+    assert isinstance(encoded.forms, Strings)
+    forms = Pieces.of(encoded.forms.some(numbers))
+    if (len(rows) - len(kept)) * FEW > len(lexicon.tokens):
+        pieces, token = lexicon.pieces, rows.astype(np.int32)
+    else:
+        drawn, number = np.unique(rows, return_inverse=True)
+        token = number.astype(np.int32)
+        pieces = Pieces.of([lexicon.tokens[row] if row >= 0 else "" for row in drawn.tolist()])
+    token[kept] = len(pieces.place) + (np.cumsum(is_kept, dtype=np.int32) - 1)[form]
+    pieces = Pieces.joined(pieces, forms)
+    if written:
+        token[list(written)] = len(pieces.place) + np.arange(len(written), dtype=np.int32)
+        pieces = Pieces.joined(pieces, Pieces.of([escaped(text) for text in written.values()]))
+    text_of = encoded.text_of
+    if not stays.all():
+        token, text_of = token[stays], text_of[stays]
+    return render(pieces, token, text_of, encoded.n_texts)
 
 
-def _sizes(rows: Texts) -> Ids:
-    """(n_documents,) about how many characters each has."""
-    if isinstance(rows, ArrowRows):
-        sizes: Ids = np.sum([np.diff(letters_of(column)[1]) for column in rows.columns], axis=0).astype(np.int64)
-        return sizes
-    return np.array([sum(len(text) for text in row if text is not None) for row in rows], dtype=np.int64)
-
-
-def keys_of(batch: Batch) -> list[str]:
-    """The keys of the documents of a batch by their texts."""
-    rows = batch.rows
-    return keys_of_columns(rows.columns) if isinstance(rows, ArrowRows) else text_keys(rows)
+def unchanged(texts: Strings) -> Rewritten:
+    """Every token kept, every text as it is."""
+    encoded = encode(texts, Lexicon.build("word", [], None))
+    # No vocabulary is involved, so no word is out of it.
+    encoded.kind[encoded.kind == TokenClass.OOV.value] = TokenClass.WORD
+    n, none = len(encoded.rows), np.full(len(encoded.rows), -1, dtype=np.int64)
+    plan = TokenPlan(none, np.full(n, Action.KEPT, dtype=np.int8), None)
+    return Rewritten(encoded, plan, texts, np.zeros(n), none, np.ones(n, dtype=np.int8))

@@ -1,25 +1,83 @@
-"""The numbers of a run, added up batch by batch: actions, distances, and epsilon spent."""
+"""The numbers of a run, added up batch by batch: tokens, actions, distances, and epsilon spent."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import Action
+from lexveil.accounting.budgets import Action, Codes
 from lexveil.accounting.operator_report import ActionCounts, ClassCounts, DocumentShares, RunCounts
 from lexveil.accounting.record import SpendBins, SpendSummary
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.embeddings.exact_search import pair_products
 from lexveil.privatization.engine.plan import FoundCounts, count_found
-from lexveil.privatization.engine.rewrite import Rewritten, count_actions
 from lexveil.text.encode import TokenClass
-from lexveil.types import Ids, Int64
+from lexveil.types import Floats, Ids, Int64
+
+if TYPE_CHECKING:
+    from lexveil.privatization.engine.batch import Rewritten
 
 BINS = 20
 NEARLY_VERBATIM = 90  # percent of the content words of a document, from which on it is told as good as it was
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """What a batch holds, before any noise is drawn.
+
+    Attributes:
+        counts: (4, n_documents) words, tokens, parts of the budget, words in those; see ``count_planned``.
+        by_class: (n_classes, n_actions) tokens of each class that meet each action.
+        documents: those in which there is any text.
+        texts: texts in them.
+        found: what detectors found: tokens by type and action.
+        keys: of the documents by their texts, where the batch asks for them.
+        without_spaces: row, column and script of the first text that cannot be cut into words; None if there is none.
+    """
+
+    counts: Ids
+    by_class: Ids
+    documents: int
+    texts: int
+    found: FoundCounts
+    keys: list[str] | None = None
+    without_spaces: tuple[int, int, str] | None = None
+
+
+@dataclass(slots=True)
+class InputTotals:
+    """What a whole input holds, added up batch by batch; attributes as of ``BatchCounts``.
+
+    Attributes:
+        totals: words, tokens, parts of the budget, words in those.
+    """
+
+    rows: int = 0
+    documents: int = 0
+    texts: int = 0
+    totals: Ids = field(default_factory=lambda: np.zeros(4, dtype=np.int64))
+    by_class: Ids = field(default_factory=lambda: np.zeros((len(TokenClass), len(Action)), dtype=np.int64))
+    found: FoundCounts = field(default_factory=FoundCounts)
+
+    def add(self, counted: BatchCounts) -> None:
+        """Add what a batch holds."""
+        self.rows += counted.counts.shape[1]
+        self.documents += counted.documents
+        self.texts += counted.texts
+        self.totals += counted.counts.sum(axis=1)
+        self.by_class += counted.by_class
+        self.found += counted.found
+
+    @property
+    def average_words(self) -> float:
+        """Of a document; 0 of none."""
+        return int(self.totals[0]) / self.documents if self.documents else 0.0
 
 
 class ExactSum:
@@ -41,64 +99,31 @@ class ExactSum:
             shift = power - 53 + self.EXPONENT
             self.units += total << shift if shift >= 0 else total >> -shift  # nothing is lost: no float is finer
 
-    def merge(self, other: ExactSum) -> None:
+    def __iadd__(self, other: ExactSum) -> Self:
         """Add what ``other`` has added."""
         self.units += other.units
+        return self
 
     def __float__(self) -> float:
         """The sum, rounded once."""
         return float(Fraction(self.units, 2**self.EXPONENT))
 
 
-class DocumentTally:
-    """How much of each document comes out as it went in: a histogram, so that memory does not grow with documents.
-
-    Of the content words of a document, which are its tokens that are neither stop words nor punctuation, the share that
-    came out as themselves, whether noise was drawn for them or not. Shares are rounded up to whole percents.
-    """
-
-    def __init__(self) -> None:
-        self.by_percent = np.zeros(101, dtype=np.int64)
-
-    def add(self, done: Rewritten, document: Ids) -> None:
-        """Count a batch; ``document`` (n_texts,) is that of each text."""
-        is_content = np.isin(done.encoded.classes, (TokenClass.WORD.value, TokenClass.OOV.value))
-        is_same = (done.action == Action.PERTURBED.value) & (done.rows == done.encoded.rows)
-        is_same |= done.action == Action.KEPT.value
-        of_token = document[done.encoded.text_of]
-        n_words = np.bincount(of_token[is_content])
-        n_same = np.bincount(of_token[is_content & is_same], minlength=len(n_words))
-        has_words = n_words > 0
-        self.by_percent += np.bincount(-(-100 * n_same[has_words] // n_words[has_words]), minlength=101)
-
-    def shares(self) -> DocumentShares | None:
-        """What is to be said of them; None of no document."""
-        below = np.cumsum(self.by_percent)
-        n = int(below[-1])
-        if not n:
-            return None
-        return DocumentShares(
-            documents=n,
-            median_unchanged=int(np.searchsorted(below, n / 2)) / 100,
-            worst_tenth_unchanged=int(np.searchsorted(below, n * 0.9)) / 100,
-            nearly_verbatim=int(self.by_percent[NEARLY_VERBATIM:].sum()),
-        )
-
-
 class Tally:
-    """Counts, and how near the replacements are.
+    """Counts, and how near the replacements are: ``cosine`` adds up those of source and output vector over the tokens
+    that were perturbed and changed.
 
-    ``mean_cosine`` is the mean cosine of source and output vector over the tokens that were perturbed and changed.
-    Sums of fractions are exact: how texts were batched shows nowhere.
+    Sums of fractions are exact: how texts were batched shows nowhere. How much of each document comes out as it went in
+    is a histogram, so that memory does not grow with documents: of its content words, which are neither stop words nor
+    punctuation, the share that came out as themselves, whether noise was drawn for them or not, rounded up to percents.
     """
 
     def __init__(self) -> None:
         self.actions = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
-        self.found = FoundCounts()
-        self.has_detector = False
-        self.n_documents = self.n_texts = self.n_words_in = self.n_words_out = self.n_changed = 0
+        self.found, self.has_detector = FoundCounts(), False
+        self.numbers = Counter[str]()
         self.epsilon, self.cosine = ExactSum(), ExactSum()
-        self.of_documents = DocumentTally()
+        self.by_percent = np.zeros(101, dtype=np.int64)
 
     @classmethod
     def of(cls, tallies: Iterable[Tally]) -> Tally:
@@ -115,65 +140,83 @@ class Tally:
             document: (n_texts,) that of each text.
             vocabulary: what its perturbed tokens were taken from, None if there are none.
         """
-        self.n_documents += len(np.unique(document))
-        self.of_documents.add(done, document)
-        self.n_texts += done.encoded.n_texts
-        self.actions += count_actions(done.encoded.classes, done.action)
-        self.found += count_found(done.encoded, done.action)
-        self.has_detector |= done.encoded.found is not None
-        self.n_words_in += int(done.encoded.n_words.sum())
-        self.n_words_out += int(done.out_words.sum())
-        self.epsilon.add(done.per_text(done.epsilon))
+        encoded, is_perturbed = done.encoded, done.action == Action.PERTURBED.value
+        changed = is_perturbed & (done.rows != encoded.rows)
+        self.actions += count_actions(encoded.classes, done.action)
+        self.found += count_found(encoded, done.action)
+        self.has_detector |= encoded.found is not None
+        self.numbers += Counter(
+            n_documents=len(np.unique(document)),
+            n_texts=encoded.n_texts,
+            n_words_in=int(encoded.n_words.sum()),
+            n_words_out=int(done.out_words.sum()),
+            n_changed=int(changed.sum()),
+        )
+        self.epsilon.add(done.per_text(done.token_epsilon))
+        is_same = is_perturbed & ~changed | (done.action == Action.KEPT.value)
+        self.by_percent += _percents_unchanged(encoded.classes, is_same, document[encoded.text_of])
         if vocabulary is not None:
-            changed = (done.action == Action.PERTURBED.value) & (done.rows != done.encoded.rows)
-            before, after = (vocabulary.number[rows[changed]] for rows in (done.encoded.rows, done.rows))
+            before, after = (vocabulary.number[rows[changed]] for rows in (encoded.rows, done.rows))
             lengths = vocabulary.lengths[before] * vocabulary.lengths[after]
             dot = pair_products(vocabulary.vectors, before, after)
             cosines = np.zeros(len(changed))
             cosines[changed] = np.divide(dot, lengths, out=np.zeros(len(dot)), where=lengths > 0)
-            self.n_changed += int(changed.sum())
             self.cosine.add(done.per_text(cosines))
 
     def merge(self, other: Tally) -> None:
         """Count what ``other`` has counted."""
-        self.n_documents += other.n_documents
-        self.n_texts += other.n_texts
         self.actions += other.actions
         self.found += other.found
         self.has_detector |= other.has_detector
-        self.n_words_in += other.n_words_in
-        self.n_words_out += other.n_words_out
-        self.n_changed += other.n_changed
-        self.epsilon.merge(other.epsilon)
-        self.cosine.merge(other.cosine)
-        self.of_documents.by_percent += other.of_documents.by_percent
+        self.numbers += other.numbers
+        self.epsilon += other.epsilon
+        self.cosine += other.cosine
+        self.by_percent += other.by_percent
 
     def counts(self) -> RunCounts:
         """All of them, most of which are the operator's; null where there is nothing to divide by."""
-        by_action = self.actions.sum(axis=0)
+        by_action, numbers = self.actions.sum(axis=0), self.numbers
         n, perturbed = int(by_action.sum()), int(by_action[Action.PERTURBED])
 
         def share(part: float, whole: float) -> float | None:
             return round(part / whole, 9) if whole else None
 
         return RunCounts(
-            n_documents=self.n_documents,
-            n_texts=self.n_texts,
+            **{name: numbers[name] for name in ("n_documents", "n_texts", "n_words_in", "n_words_out")},
             n_tokens_in=n,
             n_tokens_out=n - int(by_action[Action.DROPPED]),
-            n_words_in=self.n_words_in,
-            n_words_out=self.n_words_out,
             n_perturbed=perturbed,
             n_kept=int(by_action[Action.KEPT]),
             n_dropped=int(by_action[Action.DROPPED]),
             n_sampled=int(by_action[Action.SAMPLED]),
             by_class=class_counts(self.actions),
-            share_unchanged=share(perturbed - self.n_changed, perturbed),
-            mean_cosine=share(float(self.cosine), self.n_changed),
+            share_unchanged=share(perturbed - numbers["n_changed"], perturbed),
+            mean_cosine=share(float(self.cosine), numbers["n_changed"]),
             unprotected_share=share(int(by_action[Action.KEPT]), n) or 0.0,
-            epsilon_spent_mean=share(float(self.epsilon), self.n_texts),
+            epsilon_spent_mean=share(float(self.epsilon), numbers["n_texts"]),
             **({"found": found_counts(self.found)} if self.has_detector else {}),
         )
+
+    def document_shares(self) -> DocumentShares | None:
+        """How much of the documents comes out as it went in; None of no document."""
+        below = np.cumsum(self.by_percent)
+        if not (n := int(below[-1])):
+            return None
+        return DocumentShares(
+            documents=n,
+            median_unchanged=int(np.searchsorted(below, n / 2)) / 100,
+            worst_tenth_unchanged=int(np.searchsorted(below, n * 0.9)) / 100,
+            nearly_verbatim=int(self.by_percent[NEARLY_VERBATIM:].sum()),
+        )
+
+
+def _percents_unchanged(classes: npt.NDArray[np.int8], is_same: npt.NDArray[np.bool_], document: Ids) -> Int64:
+    """(101,) documents by the percent of their content words that came out as they went in; arguments by token."""
+    is_content = np.isin(classes, (TokenClass.WORD.value, TokenClass.OOV.value))
+    n_words = np.bincount(document[is_content])
+    n_same = np.bincount(document[is_content & is_same], minlength=len(n_words))
+    has_words = n_words > 0
+    return np.bincount(-(-100 * n_same[has_words] // n_words[has_words]), minlength=101)
 
 
 def coverage(actions: Int64) -> float | None:
@@ -215,7 +258,7 @@ class SpendHistogram:
         self.total = ExactSum()
         self.bins = np.zeros(BINS, dtype=np.int64)
 
-    def add(self, spent: npt.NDArray[np.float64], per_token: npt.NDArray[np.float64]) -> None:
+    def add(self, spent: Floats, per_token: Floats) -> None:
         """Count documents by what they spent, and on each of their tokens."""
         if not len(spent):
             return
@@ -238,3 +281,9 @@ class SpendHistogram:
             max_token_epsilon=self.most_of_token if self.n else None,
             histogram=SpendBins(parts_of_budget=BINS, documents=self.bins.tolist()),
         )
+
+
+def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
+    """How many tokens of each class met each action, shape (n_classes, n_actions)."""
+    shape = len(TokenClass), len(Action)
+    return np.bincount(kind.astype(np.int64) * shape[1] + action, minlength=shape[0] * shape[1]).reshape(shape)

@@ -1,49 +1,38 @@
-"""The one engine that rewrites texts: plan, rewrite, token log; in any workers, with the same result.
-
-It is given a model and settings and reads neither params.yaml nor the current folder. Files, columns in memory and the
-DVC stage are adapters of it.
-"""
+"""What texts are rewritten with, by a model and settings, and what is proven and expected of it."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import Any, TypeVar
+from functools import cached_property
+
+import numpy as np
 
 from lexveil.accounting import measurements
-from lexveil.accounting.budgets import DEFAULT_FOUND, SEGMENTATION_OF, DocumentBudget
+from lexveil.accounting.budgets import DEFAULT_FOUND, DocumentBudget
 from lexveil.accounting.expected_recovery import Meaning
-from lexveil.accounting.guarantee import Guarantee, StructureFigures
 from lexveil.accounting.measurements import Measurement
-from lexveil.accounting.shares import ShareClasses, Shares
+from lexveil.accounting.record import Guarantee, StructureFigures
+from lexveil.accounting.shares import ShareClasses
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import screened_words
+from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import Kernel
-from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks, split_batches
-from lexveil.privatization.engine.rewrite import Components
-from lexveil.privatization.engine.screen import is_screened, nearest_of_others
-from lexveil.privatization.engine.worker import BatchCounts, BatchWorker, InputTotals, allocate, token_log_schema
+from lexveil.privatization.engine.batch import token_log_schema
+from lexveil.privatization.engine.counts import BatchCounts
+from lexveil.privatization.engine.worker import BatchWorker, Components, allocate
 from lexveil.privatization.settings import Settings, tell_progress
 from lexveil.recovery.public_words import FEW
 from lexveil.recovery.stored_curve import StoredCurve
-from lexveil.runtime.pool import Workers, process_map
-from lexveil.runtime.stage import Progress
-from lexveil.types import Floats, Ids
-
-A = TypeVar("A")
-R = TypeVar("R")
-T = TypeVar("T")
+from lexveil.types import Flags, Floats, Ids, Vectors
 
 
 class Engine:
-    """Counts and rewrites batches with the artifacts of a model.
+    """Rewrites batches with the artifacts of a model; it reads neither params.yaml nor the current folder.
 
     Raises:
         MissingArtifact: if no run has made them.
@@ -52,28 +41,20 @@ class Engine:
 
     def __init__(self, settings: Settings, model: Model) -> None:
         self.settings, self.model = settings, model
-        self.segmentation = SEGMENTATION_OF[settings.strategy]
         self.lexicon = model.lexicon(settings.strategy)
         self.prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
-        self.shares = None if settings.shares is None else self._classes(settings.shares)
-
-    def _classes(self, shares: Shares) -> ShareClasses:
-        classes = shares.over(self.lexicon.tokens, self.lexicon.function_words)
-        shares.require_several(classes, self.perturbed_rows)
-        return classes
+        self.shares: ShareClasses | None = None
+        if settings.shares is not None:
+            self.shares = settings.shares.over(self.lexicon.tokens, self.lexicon.function_words)
+            rows, functional = self.vocabulary.rows, self.lexicon.function_words
+            if settings.policy.stopwords != "perturb":  # these have no share then
+                rows = rows[[self.lexicon.tokens[row] not in functional for row in rows.tolist()]]
+            settings.shares.require_several(self.shares, rows)
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The words that go into the mechanism and come out of it."""
         return self.prepared.vocabulary
-
-    @cached_property
-    def perturbed_rows(self) -> Ids:
-        """The rows of the embedding whose words are perturbed: without stop words, where the policy treats these."""
-        rows = self.vocabulary.rows
-        if self.settings.policy.stopwords == "perturb":
-            return rows
-        return rows[[self.lexicon.tokens[row] not in self.lexicon.function_words for row in rows.tolist()]]
 
     @cached_property
     def instead(self) -> Ids | None:
@@ -86,26 +67,6 @@ class Engine:
     def made_with(self) -> dict[str, str]:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""
         return self.model.hashes(self.settings.strategy) | self.prepared.hashes()
-
-    @property
-    def is_budget_public(self) -> bool:
-        """Whether the budget is known before any text is read; else it follows from the data set."""
-        return self.settings.average_words != "data"
-
-    def budget(self, totals: InputTotals | None = None) -> DocumentBudget:
-        """What each document may spend; of ``totals`` only if it follows from the data set.
-
-        Raises:
-            MissingArtifact: if it follows from the corpus, and no run has counted its words.
-        """
-        settings, average = self.settings, self.settings.average_words
-        if average == "data":
-            assert totals is not None
-            average = int(totals.totals[0]) / totals.documents if totals.documents else 0.0
-        elif average is None and (settings.budget is None or settings.max_token_epsilon is None):
-            average = self.model.average_words()
-        cap = math.inf if settings.max_token_epsilon == "none" else settings.max_token_epsilon
-        return DocumentBudget.of(settings.epsilon, settings.budget, average, cap)
 
     def spends(self, counted: BatchCounts, budget: DocumentBudget) -> Floats:
         """(n_documents,) the epsilon that each document will spend, exactly."""
@@ -154,60 +115,28 @@ class Engine:
         log = tuple(token_log_schema(len(columns), self.settings).names)
         return BatchWorker(self.settings, components, tuple(columns), column_keys, self.shares, log)
 
-    def count(
-        self, batches: Iterable[tuple[T, Batch]], processes: Workers[Any, Any] | None, progress: Progress
-    ) -> Iterator[tuple[T, BatchCounts]]:
-        """Count batches, in order.
 
-        Args:
-            processes: that have a ``worker``; None is this one.
-        """
-        for companion, counted in paired(self._map(processes), ((item, (batch, None)) for item, batch in batches)):
-            progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
-            yield companion, counted
-
-    def rewrite(
-        self,
-        batches: Iterable[tuple[T, Batch]],
-        columns: Sequence[str],
-        budget: DocumentBudget,
-        processes: Workers[Any, Any] | None,
-        progress: Progress,
-    ) -> Iterator[tuple[T, RewrittenChunk]]:
-        """Rewrite batches, in order, each document at the same budget; ``processes`` as of ``count``."""
-
-        def rewritten(given: Iterable[tuple[R, Batch]]) -> Iterator[tuple[R, RewrittenChunk]]:
-            work = ((item, (batch, budget)) for item, batch in given)
-            for companion, chunk in paired(self._map(processes, columns), work):
-                progress.advance(len(chunk.texts), len(chunk.tokens))
-                yield companion, chunk
-
-        mechanism = self.prepared.mechanism
-        if getattr(mechanism, "on_lists", False) or getattr(mechanism, "on_neighbors", False):
-            yield from rewritten(batches)
-        else:  # the slow ones, by smaller batches, so that workers end together
-            yield from merge_chunks(rewritten(split_batches(batches)))
-
-    def _map(
-        self, processes: Workers[Any, Any] | None, columns: Sequence[str] = ("text",)
-    ) -> Callable[[Iterable[Any]], Generator[Any, None, None]]:
-        return partial(process_map, self.worker(columns), workers=1) if processes is None else processes.map
+def is_screened(tokens: Sequence[str], words: frozenset[str]) -> Flags:
+    """Whether each of n tokens is a word of the list, or a collocation with one; (n,)."""
+    return np.fromiter((not words.isdisjoint(token.split("_")) for token in tokens), np.bool_, len(tokens))
 
 
-def paired(
-    mapped: Callable[[Iterable[A]], Generator[R, None, None]], items: Iterable[tuple[T, A]]
-) -> Generator[tuple[T, R], None, None]:
-    """What an ordered map makes of each item, with the item's companion, which stays in this process."""
-    waiting: deque[T] = deque()
+def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
+    """(W,) each word; in place of a screened one the nearest that is not; None if there is nothing to replace, or by.
 
-    def given() -> Iterator[A]:
-        for companion, item in items:
-            waiting.append(companion)
-            yield item
+    It follows from the drawn word alone, never from a source, so it is post-processing of the mechanism's output, and
+    every bound stays as it is (docs/proofs/composition.md).
 
-    with closing(mapped(given())) as results:
-        for result in results:
-            yield waiting.popleft(), result
+    Args:
+        vectors: (W, p).
+        screened: (W,).
+    """
+    others = np.flatnonzero(~screened)
+    if len(others) in (0, len(screened)):
+        return None
+    instead = np.arange(len(screened))
+    instead[screened] = others[ExactSearch(vectors[others]).nearest(vectors[screened].astype(np.float64))]
+    return instead
 
 
 def measurement_of(
@@ -242,13 +171,6 @@ def measurement_of(
     return measurements.with_rows_withheld(text) if withholds else text
 
 
-def in_release(settings: Settings) -> Settings:
-    """The same settings in a release: the noise is the system's, and the budget a public number."""
-    average = None if settings.average_words == "data" else settings.average_words
-    cap = None if settings.max_token_epsilon == "none" else settings.max_token_epsilon
-    return replace(settings, seed=None, average_words=average, max_token_epsilon=cap)
-
-
 def guarantee_of(
     measurement: Measurement,
     settings: Settings,
@@ -256,9 +178,15 @@ def guarantee_of(
     structure: StructureFigures | None,
     n_columns: int = 1,
 ) -> Guarantee:
-    """The statement of a record; of an experiment, with that of a release with the same settings."""
+    """The statement of a record; of an experiment, with that of a release with the same settings.
+
+    There the noise would be the system's, and the budget a public number.
+    """
     stated = measurement.guarantee(structure)
     if settings.mode != "experiment":
         return stated
-    release = measurement_of(in_release(settings), mechanism, n_columns=n_columns)
+    average = None if settings.average_words == "data" else settings.average_words
+    cap = None if settings.max_token_epsilon == "none" else settings.max_token_epsilon
+    in_release = replace(settings, seed=None, average_words=average, max_token_epsilon=cap)
+    release = measurement_of(in_release, mechanism, n_columns=n_columns)
     return stated.model_copy(update={"in_release": release.guarantee(structure)})

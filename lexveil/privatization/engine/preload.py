@@ -11,7 +11,7 @@ import pyarrow as pa
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.mechanisms import registry  # noqa: F401 - what a worker unpickles
 from lexveil.privatization.engine import engine  # noqa: F401
-from lexveil.privatization.engine.batch import Batch, keys_of
+from lexveil.privatization.engine.batch import Batch
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render
@@ -21,7 +21,7 @@ def preload_kernels() -> None:
     """Do a little of all that is done with any text."""
     batch = Batch(ArrowRows([pa.array(["Some “words”, as of a text."], pa.large_string())]), [()])
     encoded = encode(batch.texts, Lexicon.build("word", ["words"], None))
-    keys_of(batch)
+    assert batch.text_keys
     render(Pieces.of([*encoded.forms]), encoded.word, encoded.text_of, 1)
 
 

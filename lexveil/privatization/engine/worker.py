@@ -1,23 +1,36 @@
-"""Counts and rewrites a batch of texts, in any process: plan of its tokens, output, token log."""
+"""Counts and rewrites batches of texts, in any process: how much epsilon each token gets, and what is drawn with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.measurements import check_spent
-from lexveil.accounting.shares import CLASSES, ShareClasses
+from lexveil.accounting.shares import ShareClasses
+from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.noise.streams import release_generator, stream
-from lexveil.privatization.engine.batch import Batch, RewrittenChunk, keys_of
-from lexveil.privatization.engine.counts import Tally
+from lexveil.mechanisms.registry import Mechanism
+from lexveil.privatization.engine.batch import (
+    TOKEN_LOG,
+    Batch,
+    Rewritten,
+    RewrittenChunk,
+    in_plain_layout,
+    merge_chunks,
+    split_batches,
+    unchanged,
+)
+from lexveil.privatization.engine.counts import BatchCounts, Tally, count_actions
 from lexveil.privatization.engine.plan import (
-    FoundCounts,
     TokenPlan,
     count_found,
     count_planned,
@@ -25,65 +38,41 @@ from lexveil.privatization.engine.plan import (
     plan_tokens,
     write_found,
 )
-from lexveil.privatization.engine.rewrite import Components, Rewritten, count_actions, rewrite, unchanged
 from lexveil.privatization.settings import Settings
-from lexveil.text.encode import Encoded, TokenClass, encode
+from lexveil.runtime.pool import Workers, process_map
+from lexveil.runtime.stage import Progress
+from lexveil.text.encode import Encoded, Lexicon, encode
 from lexveil.text.languages.scripts import first_without_spaces
-from lexveil.text.render import NOTHING
+from lexveil.text.render import NOTHING, render_in_layout
+from lexveil.text.strings import Strings
 from lexveil.types import Floats, Ids
 
-# What the engine says of every token; an adapter chooses the columns of its token log.
-TOKEN_LOG = pa.schema(
-    [
-        ("row", pa.int64()),
-        ("position", pa.int32()),
-        ("class", pa.dictionary(pa.int8(), pa.string())),
-        ("epsilon", pa.float64()),
-        ("action", pa.dictionary(pa.int8(), pa.string())),
-        ("column", pa.dictionary(pa.int16(), pa.string())),
-        ("n_words", pa.int8()),
-        ("word_id", pa.int32()),
-        ("share", pa.dictionary(pa.int8(), pa.string())),
-        ("type", pa.string()),  # of what a detector found
-    ]
-)
+# A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
+# what a seed means: another value gives other experiments.
+DRAW = 4096
+MOST_WORDS = 127  # that are counted of what is written in the place of a token
+MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
 
+A = TypeVar("A")
+R = TypeVar("R")
+T = TypeVar("T")
 
-def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
-    """The columns of the token log of a user's rows: without output words, with the text column if there are several.
-
-    Where classes of tokens have shares of their own, the log says which class each token is of, and where there are
-    detectors, the type of what they found.
-
-    Args:
-        n_columns: text columns.
-    """
-    has = {"column": n_columns > 1, "share": settings.shares is not None, "type": settings.detection is not None}
-    names = ("row", "position", "class", "epsilon", "action", *(name for name, is_there in has.items() if is_there))
-    return pa.schema([TOKEN_LOG.field(name) for name in names])
+# Of all texts of a batch, in a release; or gives that of a text, in an experiment, so that batches change no result.
+Generators = np.random.Generator | Callable[[int], np.random.Generator]
 
 
 @dataclass(frozen=True, slots=True)
-class BatchCounts:
-    """What a batch holds, before any noise is drawn.
+class Components:
+    """What texts are rewritten with. It holds no generator, so no two processes can share one.
 
     Attributes:
-        counts: (4, n_documents) words, tokens, parts of the budget, words in those; see ``count_planned``.
-        by_class: (n_classes, n_actions) tokens of each class that meet each action.
-        documents: those in which there is any text.
-        texts: texts in them.
-        found: what detectors found: tokens by type and action.
-        keys: of the documents by their texts, where the batch asks for them.
-        without_spaces: row, column and script of the first text that cannot be cut into words; None if there is none.
+        instead: (W,) the word that is written where each is drawn; None if it is always that word.
     """
 
-    counts: Ids
-    by_class: Ids
-    documents: int
-    texts: int
-    found: FoundCounts
-    keys: list[str] | None = None
-    without_spaces: tuple[int, int, str] | None = None
+    lexicon: Lexicon
+    vocabulary: Vocabulary
+    mechanism: Mechanism
+    instead: Ids | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +126,7 @@ class BatchWorker:
             len(np.unique(batch.document)),
             len(batch.texts),
             count_found(encoded, plan.action),
-            keys_of(batch) if batch.for_ledger else None,
+            batch.text_keys if batch.for_ledger else None,
             refused,
         )
 
@@ -147,22 +136,20 @@ class BatchWorker:
         Args:
             budget: of each document; None if the batch brings the epsilon of its tokens.
         """
-        rewritten, tally = self.draw(batch, budget), Tally()
-        vocabulary = None if self.components is None else self.components.vocabulary
-        tally.add(rewritten, batch.document, vocabulary)
-        document, n = batch.document, len(batch)
-        spent = np.bincount(document, weights=rewritten.per_text(rewritten.epsilon), minlength=n).astype(np.float64)
+        done, tally, document, n = self.draw(batch, budget), Tally(), batch.document, len(batch)
+        tally.add(done, document, None if self.components is None else self.components.vocabulary)
+        document_of, epsilon = document[done.encoded.text_of], done.token_epsilon
+        spent = np.bincount(document, weights=done.per_text(epsilon), minlength=n).astype(np.float64)
         per_token = np.zeros(n)
-        np.maximum.at(per_token, document[rewritten.encoded.text_of], rewritten.epsilon)
+        np.maximum.at(per_token, document_of, epsilon)
         if budget is not None:
-            parts = np.ones(len(rewritten.action)) if rewritten.parts is None else rewritten.parts.astype(np.float64)
+            parts = np.ones(len(epsilon)) if done.plan.parts is None else done.plan.parts.astype(np.float64)
             per_part = np.zeros(n)
-            np.maximum.at(per_part, document[rewritten.encoded.text_of], rewritten.epsilon / parts)
-            paid = rewritten.per_text(np.where(rewritten.epsilon > 0, parts, 0.0))
-            n_paid = np.bincount(document, weights=paid, minlength=n)
-            check_spent(spent, per_token, per_part, n_paid.astype(np.float64), budget)
-        texts = batch.with_texts(rewritten.texts, len(self.columns))
-        return RewrittenChunk(texts, self._token_log(rewritten, batch), tally, spent, per_token)
+            np.maximum.at(per_part, document_of, epsilon / parts)
+            n_parts = np.bincount(document, weights=done.per_text(np.where(epsilon > 0, parts, 0.0)), minlength=n)
+            check_spent(spent, per_token, per_part, n_parts.astype(np.float64), budget)
+        tokens = done.token_log(self.log, document + batch.first_row, batch.column, self.columns)
+        return RewrittenChunk(batch.with_texts(done.texts), tokens, tally, spent, per_token)
 
     def draw(self, batch: Batch, budget: DocumentBudget | None = None) -> Rewritten:
         """Rewrite the texts of a batch, without accounting. What comes back holds source text."""
@@ -170,25 +157,22 @@ class BatchWorker:
             return unchanged(batch.texts)
         settings = self.settings
         encoded, plan = self.plan(batch)
-        epsilon = batch.epsilon
-        if epsilon is None:
+        part_epsilon = batch.part_epsilon
+        if part_epsilon is None:
             assert budget is not None
             counts = count_planned(encoded, plan, batch.document, len(batch))
-            epsilon = allocate(settings.strategy, budget, counts, self.shares)[batch.document]
+            part_epsilon = allocate(settings.strategy, budget, counts, self.shares)[batch.document]
         budget_name = self.budget_name or repr(None if budget is None else budget.total)
         written = NOTHING
         if settings.detection is not None:
             generator = self._generator(batch, budget_name, "found")
             written = write_found(encoded, plan, batch.texts, settings.detection, batch.document, generator)
-        generator = self._generator(batch, budget_name)
-        keep_layout = settings.keep_layout
+        generator, planned = self._generator(batch, budget_name), (encoded, plan)
         return rewrite(
-            batch.texts, (encoded, plan), epsilon, self.components, generator, written, keep_layout=keep_layout
+            batch.texts, planned, part_epsilon, self.components, generator, written, keep_layout=settings.keep_layout
         )
 
-    def _generator(
-        self, batch: Batch, budget_name: str, *purpose: str
-    ) -> np.random.Generator | Callable[[int], np.random.Generator]:
+    def _generator(self, batch: Batch, budget_name: str, *purpose: str) -> Generators:
         """In release mode one of this batch alone, keyed here and now by the system; of an experiment, each text's."""
         settings, seed = self.settings, self.settings.seed
         if seed is None:
@@ -200,68 +184,152 @@ class BatchWorker:
 
         return generator_of
 
-    def _token_log(self, rewritten: Rewritten, batch: Batch) -> pa.Table:
-        text_of, found = rewritten.encoded.text_of, rewritten.encoded.found
-        with_found = found is not None
-        columns: dict[str, Callable[[], pa.Array]] = {
-            "row": lambda: pa.array((batch.document + batch.first_row)[text_of]),
-            "position": lambda: pa.array(rewritten.position),
-            "class": lambda: _labelled(rewritten.encoded.classes, TokenClass.labels(with_found=with_found)),
-            "epsilon": lambda: pa.array(rewritten.epsilon),
-            "action": lambda: _labelled(rewritten.action, Action.labels(with_found=with_found)),
-            "column": lambda: _labelled(batch.column[text_of], self.columns),
-            "n_words": lambda: pa.array(rewritten.out_words),
-            "word_id": lambda: pa.array(rewritten.rows.astype(np.int32)),
-            "share": lambda: _labelled(
-                np.zeros(len(text_of), dtype=np.int8) if rewritten.share is None else rewritten.share, CLASSES
-            ),
-            "type": lambda: (
-                pa.nulls(len(text_of), pa.string()) if found is None else pa.array(found.names(), pa.string())
-            ),
-        }
-        return pa.table(
-            [columns[name]() for name in self.log], schema=pa.schema([TOKEN_LOG.field(name) for name in self.log])
-        )
-
-
-def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(numbers, pa.array(labels, pa.string()))
-
 
 def allocate(strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None) -> Floats:
     """(n_documents,) epsilon of each part of the budget, from the counts of ``BatchCounts``."""
     return epsilon_per_part(strategy, budget, counts[2], counts[3], 1 if shares is None else shares.most)
 
 
-@dataclass(slots=True)
-class InputTotals:
-    """What a whole input holds, added up batch by batch.
+def rewrite(
+    texts: Strings,
+    planned: tuple[Encoded, TokenPlan],
+    part_epsilon: Floats,
+    components: Components,
+    generator: Generators,
+    written: Mapping[int, str] = NOTHING,
+    *,
+    keep_layout: bool = False,
+) -> Rewritten:
+    """Rewrite a batch of texts.
 
-    Attributes:
-        totals: words, tokens, parts of the budget, words in those.
-        by_class: (n_classes, n_actions) tokens of each class that meet each action.
-        documents: rows in which there is any text.
-        found: what detectors found: tokens by type and action.
+    Args:
+        planned: the texts' tokens and what is to happen to each.
+        part_epsilon: (n_texts,) for each part of the budget that a token of the text pays.
+        generator: of an experiment's text it belongs to that text alone.
+        written: as of ``Rewritten``.
+        keep_layout: copy the writer's white space and capitals, which nothing protects.
     """
+    lexicon, vocabulary = components.lexicon, components.vocabulary
+    encoded, plan = planned
+    action, pays = plan.action, plan.pays
+    spent = np.where(pays, part_epsilon[encoded.text_of], 0.0)
+    if plan.parts is not None:
+        spent *= plan.parts  # exact: few bits times few
+    numbers = _draw(planned, spent, components, generator)
+    if components.instead is not None:
+        numbers = np.where(numbers >= 0, components.instead[numbers], -1)
+    rows = np.where(numbers >= 0, vocabulary.rows[numbers], -1) if len(vocabulary.rows) else numbers
+    new, kept = rows >= 0, np.flatnonzero(action == Action.KEPT.value)
+    out_words = np.zeros(len(action), dtype=np.int8)
+    out_words[new] = lexicon.n_words[rows[new]]
+    out_words[kept] = 1  # only single words are kept: every collocation has a vector
+    for token, text in written.items():
+        out_words[token] = min(len(text.split()), MOST_WORDS)
+    if keep_layout:
+        tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
+        for token, first in zip(kept.tolist(), encoded.first_word[kept].tolist(), strict=True):
+            tokens[token] = encoded.words[first]
+        rewritten = Strings(pa.array(render_in_layout(tokens, encoded, texts, written), pa.large_string()))
+    else:
+        rewritten = in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value, written)
+    return Rewritten(encoded, plan, rewritten, spent, rows, out_words, written)
 
-    rows: int
-    documents: int
-    texts: int
-    totals: Ids
-    by_class: Ids
-    found: FoundCounts
 
-    @classmethod
-    def empty(cls) -> InputTotals:
-        """Nothing yet."""
-        by_class = np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
-        return cls(0, 0, 0, np.zeros(4, dtype=np.int64), by_class, FoundCounts())
+def _draw(planned: tuple[Encoded, TokenPlan], spent: Floats, components: Components, generator: Generators) -> Ids:
+    """(n,) the word of the mechanism that each token becomes; -1 of those that are neither perturbed nor sampled.
 
-    def add(self, counted: BatchCounts) -> None:
-        """Add what a batch holds."""
-        self.rows += counted.counts.shape[1]
-        self.documents += counted.documents
-        self.texts += counted.texts
-        self.totals += counted.counts.sum(axis=1)
-        self.by_class += counted.by_class
-        self.found += counted.found
+    Args:
+        spent: (n,) epsilon of each.
+    """
+    vocabulary, mechanism = components.vocabulary, components.mechanism
+    encoded, plan = planned
+    known, action, pays = plan.known, plan.action, plan.pays
+    own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
+    sampled = (action == Action.SAMPLED.value) & own
+    numbers = np.full(len(action), -1, dtype=np.int64)
+    offsets = encoded.offsets()
+    waiting: list[tuple[Ids, Floats]] = []  # tokens whose noise is drawn and whose replacement is not yet searched
+
+    def search() -> None:
+        if waiting:
+            pending = np.concatenate([positions for positions, _ in waiting])
+            noise = np.concatenate([drawn for _, drawn in waiting])
+            numbers[pending] = mechanism.replace(known[pending], spent[pending], noise)
+            waiting.clear()
+
+    size, shared = 0, isinstance(generator, np.random.Generator)
+    for i, (start, stop) in enumerate([(0, len(action))] if shared else pairwise(offsets.tolist())):
+        to_perturb = start + np.flatnonzero(pays[start:stop])
+        to_sample = start + np.flatnonzero(sampled[start:stop])
+        if not len(to_perturb) and not len(to_sample):
+            continue
+        rng = generator if isinstance(generator, np.random.Generator) else generator(i)
+        numbers[to_sample] = rng.integers(len(vocabulary.rows), size=len(to_sample))
+        for first in range(0, len(to_perturb), DRAW):
+            drawn_for = to_perturb[first : first + DRAW]
+            waiting.append((drawn_for, mechanism.noise(spent[drawn_for], rng)))
+            size += waiting[-1][1].nbytes
+            if size >= MOST_NOISE:
+                search()
+                size = 0
+    search()
+    return numbers if plan.leader is None else numbers[plan.leader]
+
+
+def count_batches(
+    worker: BatchWorker,
+    batches: Iterable[tuple[T, Batch]],
+    processes: Workers[Any, Any] | None,
+    progress: Progress,
+) -> Iterator[tuple[T, BatchCounts]]:
+    """Count batches, in order.
+
+    Args:
+        processes: that have the worker; None is this one.
+    """
+    for companion, counted in paired(_map(worker, processes), ((item, (batch, None)) for item, batch in batches)):
+        progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
+        yield companion, counted
+
+
+def rewrite_batches(
+    worker: BatchWorker,
+    batches: Iterable[tuple[T, Batch]],
+    budget: DocumentBudget,
+    processes: Workers[Any, Any] | None,
+    progress: Progress,
+) -> Iterator[tuple[T, RewrittenChunk]]:
+    """Rewrite batches, in order, each document at the same budget; ``processes`` as of ``count_batches``."""
+
+    def rewritten(given: Iterable[tuple[R, Batch]]) -> Iterator[tuple[R, RewrittenChunk]]:
+        for companion, chunk in paired(_map(worker, processes), ((item, (batch, budget)) for item, batch in given)):
+            progress.advance(len(chunk.texts), len(chunk.tokens))
+            yield companion, chunk
+
+    mechanism = worker.components and worker.components.mechanism
+    if getattr(mechanism, "on_lists", False) or getattr(mechanism, "on_neighbors", False):
+        yield from rewritten(batches)
+    else:  # the slow ones, by smaller batches, so that workers end together
+        yield from merge_chunks(rewritten(split_batches(batches)))
+
+
+def _map(
+    worker: BatchWorker, processes: Workers[Any, Any] | None
+) -> Callable[[Iterable[Any]], Generator[Any, None, None]]:
+    return partial(process_map, worker, workers=1) if processes is None else processes.map
+
+
+def paired(
+    mapped: Callable[[Iterable[A]], Generator[R, None, None]], items: Iterable[tuple[T, A]]
+) -> Generator[tuple[T, R], None, None]:
+    """What an ordered map makes of each item, with the item's companion, which stays in this process."""
+    waiting: deque[T] = deque()
+
+    def given() -> Iterator[A]:
+        for companion, item in items:
+            waiting.append(companion)
+            yield item
+
+    with closing(mapped(given())) as results:
+        for result in results:
+            yield waiting.popleft(), result

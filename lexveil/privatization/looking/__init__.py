@@ -1,1 +1,1 @@
-"""Inspect, preview, changes of tokens: what an operator looks at, and never publishes."""
+"""What is looked at and never published: ``inspect.inspect`` foretells a release, ``preview.preview`` shows rows."""

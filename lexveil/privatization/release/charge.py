@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from lexveil.artifacts.project import Project
 from lexveil.config import LedgerParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.chunks import Chunk
+from lexveil.ledger.amounts import NANO
 from lexveil.ledger.caps import TIMES
 from lexveil.ledger.ledger import PATIENCE, Ledger
 from lexveil.ledger.reservation import Reservation
@@ -54,8 +54,8 @@ class ChargeOptions:
 STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
 
-class Charge:
-    """The steps of charging an output, in this order; this one charges nothing, as of an experiment or a copy.
+class Payment:
+    """The steps of paying for an output, in this order; this one pays nothing, as of an experiment or a copy.
 
     Who leaves before ``spend`` aborts the charge; who leaves after it without ``publish`` has spent it for nothing.
     """
@@ -92,7 +92,7 @@ class Charge:
 
 
 @dataclass(slots=True)
-class LedgerCharge(Charge):
+class LedgerCharge(Payment):
     """A release, charged to the ledger."""
 
     release: Transaction
@@ -113,12 +113,10 @@ class LedgerCharge(Charge):
     def reserve(self, budget: DocumentBudget) -> None:
         """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
         partials = [partial for partial, _ in self.outputs.all_names(self.finals)] if self.outputs.target else []
-        cap: float | Literal["own"] | None = "own" if self.params.cap is None else None
-        if isinstance(self.params.cap, float):
-            cap = self.params.cap
+        cap = self.params.cap
         self.reserved = self.release.reserve(
             budget.total or 1.0,
-            cap,
+            "own" if cap is None else None if cap == "unlimited" else cap,
             self.params.on_exhausted,
             [Path(partial).absolute() for partial in partials],
             spends=self.options.single_commit,
@@ -126,11 +124,11 @@ class LedgerCharge(Charge):
         )
         if self.options.single_commit:
             self._tell()
-        if self.reserved.is_new_cap and self.reserved.cap is not None:
+        if self.reserved.is_new_cap and self.cap is not None:
             print(
-                f"the ledger has a cap from now on: {self.reserved.cap / 1e9:g} epsilon of one subject over all "
-                f"releases, {TIMES} times what an ordinary document may spend. To change it: `lexveil ledger cap N "
-                "--because TEXT`, or params.yaml: ledger.cap (a number, or unlimited)",
+                f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over all releases, {TIMES} "
+                "times what an ordinary document may spend. To change it: `lexveil ledger cap N --because TEXT`, or "
+                "params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
         if n_near := self.near.count():
@@ -140,26 +138,31 @@ class LedgerCharge(Charge):
                 file=sys.stderr,
             )
 
+    @property
+    def _reservation(self) -> Reservation:
+        assert self.reserved is not None
+        return self.reserved
+
+    @property
+    def cap(self) -> float | None:
+        """Of a subject; None before the reservation, or without one."""
+        return None if self.reserved is None or self.reserved.cap is None else self.reserved.cap / NANO
+
     def withheld(self, start: int, stop: int) -> Flags:
         """Which rows are withheld."""
-        assert self.reserved is not None
-        return self.reserved.withheld(start, stop)
+        return self._reservation.withheld(start, stop)
 
     def entry(self) -> LedgerEntry:
         """The transaction by its id; what it charged counts private texts, and the head tells when it was paid."""
-        return LedgerEntry(id=self.release.id, cap=self._cap())
-
-    def _cap(self) -> float | None:
-        return None if self.reserved is None or self.reserved.cap is None else self.reserved.cap / 1e9
+        return LedgerEntry(id=self.release.id, cap=self.cap)
 
     def costs(self) -> LedgerCosts:
         """What was charged, and the ledger's head, which anchors the chain."""
-        reserved = self.reserved
-        assert reserved is not None
+        reserved = self._reservation
         return LedgerCosts(
             id=self.release.id,
             head=reserved.head,
-            cap=self._cap(),
+            cap=self.cap,
             documents_requested=reserved.n_documents,
             documents_charged=reserved.n_documents - reserved.n_withheld,
             documents_withheld=reserved.n_withheld,
@@ -167,8 +170,8 @@ class LedgerCharge(Charge):
             subjects_near=self.near.count(),
             subjects_exhausted=reserved.n_exhausted,
             subjects_charged=reserved.n_charged,
-            epsilon_charged=reserved.total / 1e9,
-            largest_balance=reserved.largest_balance / 1e9,
+            epsilon_charged=reserved.total / NANO,
+            largest_balance=reserved.largest_balance / NANO,
         )
 
     def spend(self) -> None:
@@ -207,7 +210,7 @@ class LedgerCharge(Charge):
 def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> LedgerParams:
     """The ledger of a project, where it lies; what a request says of exhausted subjects takes precedence."""
     params = project.params.ledger
-    places = {"folder": str(project.path(params.folder)), "anchor": str(project.path(params.anchor))}
+    places = {name: str(project.path(getattr(params, name))) for name in ("folder", "anchor")}
     return params.model_copy(update={**places, "on_exhausted": on_exhausted or params.on_exhausted})
 
 
@@ -220,7 +223,7 @@ def open_charge(
     outputs: Outputs,
     finals: Sequence[Path],
     options: ChargeOptions | None = None,
-) -> Iterator[Charge]:
+) -> Iterator[Payment]:
     """Open the ledger if anything is released.
 
     Args:
@@ -232,7 +235,7 @@ def open_charge(
         RequestError: if the ledger cannot be used.
     """
     if mode != "release":
-        yield Charge()
+        yield Payment()
         return
     require_named_subjects(params, has_subjects)
     if is_of_user(params.folder):

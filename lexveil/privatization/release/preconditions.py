@@ -1,27 +1,43 @@
-"""What must hold before anything is released: one function, called by the files, the API, the service and the page."""
+"""What must hold before anything is released: one function, called by the files, the API, the service and the page.
+
+And of the texts themselves, as they are counted: whether they can be cut into words, and are of the model's language.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from lexveil.accounting.budgets import DocumentBudget
-from lexveil.accounting.measurements import Measurement
+from lexveil.accounting.operator_report import LanguageFinding
 from lexveil.accounting.record import AuditReference, ModelReference
 from lexveil.artifacts.model import Model
 from lexveil.config import LedgerParams
 from lexveil.errors import RequestError, option
+from lexveil.formats.chunks import Chunk
+from lexveil.formats.messages import name
 from lexveil.formats.registry import as_source
+from lexveil.privatization.engine.batch import selected_texts
+from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.settings import Settings, require_uniform_shares
+from lexveil.privatization.settings import Settings, document_budget, require_uniform_shares, resolve_settings
 from lexveil.recovery.calibration import given_back, recovered, unchanged
+from lexveil.request import Request
 from lexveil.runtime.hashes import code_hash, sha256, version
+from lexveil.text.encode import Lexicon, tokenize
+from lexveil.text.languages.detection import other_language
+from lexveil.text.normal_forms import is_punctuation
 
 STAMP = "no-guarantee"
+WORDS = 10_000  # the first ones, which are enough to tell languages apart
+CHARACTERS = 8 * WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +46,7 @@ class Checked:
 
     Attributes:
         budget: of each document; 0 where it follows from the texts.
+        no_guarantee: why none can be given; empty if one can.
         model: what the run is made with.
         made_with: the sha256 of the artifacts that decide what comes out.
         audit: that the record relies on; None without one.
@@ -38,54 +55,56 @@ class Checked:
 
     engine: Engine
     budget: DocumentBudget
+    no_guarantee: tuple[str, ...]
     model: ModelReference
     made_with: dict[str, str]
     audit: AuditReference | None
     why_no_audit: str
 
 
-def check(settings: Settings, model: Model) -> Checked:
-    """See that texts may be rewritten by these settings. No text is read, and no ledger is opened.
+def check(request: Request | Settings, model: Model) -> Checked:
+    """See that texts may be rewritten as requested. No text is read, and no ledger is opened.
+
+    Args:
+        request: or settings that it was completed to.
 
     Raises:
         MissingArtifact: if what an earlier stage makes is not there, or did not pass its checks.
-        RequestError: of a release, if a purpose is not public, if nothing is proven of it, if it would give back more
-            words than ``release.max_recovery``, or if the last audit of the mechanism found a violation.
+        RequestError: if the request cannot be served; of a release, if a purpose is not public, if nothing is proven of
+            it, if it would give back more words than ``release.max_recovery``, or if the last audit of the mechanism
+            found a violation.
     """
+    settings = request if isinstance(request, Settings) else resolve_settings(request, model)
+    if settings.mechanism == "none":
+        raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
     model.require_checks(settings.strategy)
-    _require_public_purposes(settings, model)
-    engine = Engine(settings, model)
-    _require_guarantee(settings, engine.measurement())
-    budget = engine.budget() if engine.is_budget_public else DocumentBudget(0.0, 0.0)
-    _require_little_recovery(settings, engine, budget)
-    made_with, reference = engine.made_with(), model.reference(settings.strategy)
-    average = budget.average_words
-    if settings.epsilon is None and average is None:
-        average = model.average_words()
-    epsilon = settings.epsilon or (budget.total / average if average else 0.0)
-    days = model.params.operation.audit_days
-    criteria = AuditCriteria(settings, engine.prepared.parameters, reference, made_with, epsilon, days)
-    audit, why = find_valid_audit(criteria, model.project.audits)
-    return Checked(engine, budget, reference, made_with, audit, why)
-
-
-def _require_public_purposes(settings: Settings, model: Model) -> None:
-    private = [one.name for one in model.kept_purposes if not one.is_public]
+    private = [purpose.name for purpose in model.kept_purposes if not purpose.is_public]
     if private and settings.mode == "release":
         raise RequestError(
             f"nothing is released: the scale of purpose {private[0]} is not said to be public, and what follows from "
             f"private texts must not shape what comes out; make it of public ones by `lexveil purpose build --public`, "
             f"or say {option('mode')} experiment"
         )
-
-
-def _require_guarantee(settings: Settings, measurement: Measurement) -> None:
-    if settings.mode == "release" and measurement.refusals and not settings.without_guarantee:
+    engine = Engine(settings, model)
+    refusals = engine.measurement().refusals
+    if settings.mode == "release" and refusals and not settings.without_guarantee:
         raise RequestError(
-            f"nothing is released: no guarantee can be given, {'; '.join(measurement.refusals)}. Mend that; or say "
+            f"nothing is released: no guarantee can be given, {'; '.join(refusals)}. Mend that; or say "
             f"{option('without_guarantee')} (params.yaml: release.without_guarantee: true), which names the output so; "
             f"or {option('mode')} experiment"
         )
+    budget = document_budget(settings, model) if settings.has_public_budget else DocumentBudget(0.0, 0.0)
+    _require_little_recovery(settings, engine, budget)
+    made_with, reference = engine.made_with(), model.reference(settings.strategy)
+    audit, why = find_valid_audit(engine, budget, reference, made_with)
+    return Checked(engine, budget, refusals, reference, made_with, audit, why)
+
+
+def is_without_guarantee(request: Request, model: Model) -> bool:
+    """Whether the output is to be named as one without a guarantee: it was asked for, and there is none."""
+    if not request.is_release or not (request.without_guarantee or model.params.release.without_guarantee):
+        return False
+    return request.mechanism == "none" or bool(check(request, model).no_guarantee)
 
 
 def _require_little_recovery(settings: Settings, engine: Engine, budget: DocumentBudget) -> None:
@@ -128,13 +147,6 @@ def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
         )
 
 
-def is_without_guarantee(settings: Settings, model: Model) -> bool:
-    """Whether the output is to be named as one without a guarantee: it was asked for, and there is none."""
-    if not settings.without_guarantee or settings.mode == "experiment":
-        return False
-    return settings.mode == "none" or bool(Engine(settings, model).measurement().refusals)
-
-
 def stamped(target: Path) -> Path:
     """The name of an output without a guarantee: NAME.no-guarantee.EXT; as it is if it, or its folder, says so."""
     if STAMP in target.name or STAMP in target.parent.name:
@@ -144,89 +156,138 @@ def stamped(target: Path) -> Path:
     return target.with_name(f"{stem}.{STAMP}{target.name[len(stem) :]}")
 
 
-@dataclass(frozen=True, slots=True)
-class AuditCriteria:
-    """What an audit must be of.
-
-    Attributes:
-        parameters: of the mechanism.
-        model: what the run is made with.
-        space: the sha256 of what the run is made with.
-        epsilon: base epsilon per word.
-        days: an audit older than this is relied on no more.
-    """
-
-    settings: Settings
-    parameters: Mapping[str, Any]
-    model: ModelReference
-    space: Mapping[str, str]
-    epsilon: float
-    days: int
-
-    def mismatch(self, result: Mapping[str, Any]) -> str | None:
-        """Why an audit's result cannot be relied on; None if it can.
-
-        Raises:
-            KeyError, TypeError, ValueError: if it is no result of this version's audit.
-        """
-        if result["parameters"] != self.parameters:
-            return "it is of other parameters of the mechanism"
-        if result["policy"] != asdict(self.settings.policy):
-            return "it is of another policy"
-        if result["shares"] != (None if self.settings.shares is None else self.settings.shares.as_dict()):
-            return "it is of other shares of the budget"
-        if self.settings.detection is not None:
-            return "no audit is of releases with detectors"
-        if result["model"] != self.model.to_dict():
-            return "it is of another model, or of another version of it"
-        if result["space"] != self.space:
-            return "it is of another embedding, other collocations or word orders"
-        if (result["lexveil"], result["code"]) != (version(), code_hash()):
-            return "it is of another version of the code"
-        if result["mode"] != "release":
-            return "it is of an experiment's noise"
-        if result["verdict"] not in ("no violation found", "violated"):
-            return "it is inconclusive"
-        if not min(result["epsilons"]) <= self.epsilon <= max(result["epsilons"]):
-            return f"it is of a base epsilon from {min(result['epsilons']):g} to {max(result['epsilons']):g}"
-        if datetime.now(UTC) - datetime.fromisoformat(result["time"]) > timedelta(days=self.days):
-            return f"it is older than {self.days} days (params.yaml: operation.audit_days)"
-        return None
-
-
-def find_valid_audit(sought: AuditCriteria, folder: Path) -> tuple[AuditReference | None, str]:
+def find_valid_audit(
+    engine: Engine, budget: DocumentBudget, model: ModelReference, made_with: Mapping[str, str]
+) -> tuple[AuditReference | None, str]:
     """The result of an audit that matches, of the nearest epsilon; or None, and why.
 
+    `lexveil schedule` makes audits every week.
+
     Args:
-        folder: with the results of audits, as `lexveil schedule` makes them every week.
+        model, made_with: what the run is made with.
 
     Raises:
         RequestError: if an audit of this mechanism with these parameters found a violation, however old it is and
             whatever else it was of, and a release is asked for.
     """
-    settings = sought.settings
-    name = f"{settings.mechanism} {settings.strategy}"
-    why, found = f"there is none of {name} in {folder}", list[tuple[float, AuditReference]]()
+    settings, folder, parameters = engine.settings, engine.model.project.audits, engine.prepared.parameters
+    epsilon, average = settings.base_epsilon, budget.average_words
+    if epsilon is None:
+        average = engine.model.average_words() if average is None else average
+        epsilon = budget.total / average if average else 0.0
+    audited = f"{settings.mechanism} {settings.strategy}"
+    why, valid = f"there is none of {audited} in {folder}", list[tuple[float, AuditReference]]()
     for file in sorted(folder.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
         try:
             result = json.loads(file.read_text(encoding="utf-8"))
-            if result["violation"] and result["parameters"] == sought.parameters and settings.mode == "release":
+            if result["violation"] and result["parameters"] == parameters and settings.mode == "release":
                 raise RequestError(
-                    f"{file}: the last audit of {name} found a violation of the claimed epsilon; nothing is released "
-                    "on it. Mend the mechanism and audit again"
+                    f"{file}: the last audit of {audited} found a violation of the claimed epsilon; nothing is "
+                    "released on it. Mend the mechanism and audit again"
                 )
-            mismatch = sought.mismatch(result)
+            days = engine.model.params.operation.audit_days
+            differs = {
+                "of other parameters of the mechanism": result["parameters"] != parameters,
+                "of another policy": result["policy"] != asdict(settings.policy),
+                "of other shares of the budget": result["shares"] != (settings.shares and settings.shares.as_dict()),
+                "of releases without detectors": settings.detection is not None,
+                "of another model, or of another version of it": result["model"] != model.to_dict(),
+                "of another embedding, other collocations or word orders": result["space"] != made_with,
+                "of another version of the code": (result["lexveil"], result["code"]) != (version(), code_hash()),
+                "of an experiment's noise": result["mode"] != "release",
+                "inconclusive": result["verdict"] not in ("no violation found", "violated"),
+                f"of a base epsilon from {min(result['epsilons']):g} to {max(result['epsilons']):g}": not (
+                    min(result["epsilons"]) <= epsilon <= max(result["epsilons"])
+                ),
+                f"older than {days} days (params.yaml: operation.audit_days)": (
+                    datetime.now(UTC) - datetime.fromisoformat(result["time"]) > timedelta(days=days)
+                ),
+            }
+            mismatch = next((what for what, is_so in differs.items() if is_so), None)
             if mismatch is None:
                 reference = AuditReference(
-                    epsilon=result["epsilon"],
-                    mode=result["mode"],
+                    **{key: result[key] for key in ("epsilon", "mode", "factor", "time")},
                     result="violation found" if result["violation"] else "no violation found",
-                    factor=result["factor"],
-                    time=result["time"],
                     sha256=sha256(file),
                 )
-                found.append((abs(result["epsilon"] - sought.epsilon), reference))
+                valid.append((abs(result["epsilon"] - epsilon), reference))
         except (OSError, ValueError, RecursionError, KeyError, TypeError):
-            mismatch = "it is truncated, or of an older version"
-        why = f"{file.name}: {mismatch}"
-    return (min(found, key=lambda pair: pair[0])[1], "") if found else (None, why)
+            mismatch = "truncated, or of an older version"
+        why = f"{file.name}: it is {mismatch}"
+    return (min(valid, key=lambda pair: pair[0])[1], "") if valid else (None, why)
+
+
+class NoSpaces(RequestError):
+    """A text is in a script without spaces between words.
+
+    Attributes:
+        row: its number, from 1.
+        script: its name.
+    """
+
+    def __init__(self, message: str, row: int, script: str) -> None:
+        super().__init__(message)
+        self.row, self.script = row, script
+
+
+class LanguageCheck:
+    """Looks at the first words of an input, and refuses what cannot be cut into words.
+
+    Args:
+        columns: the names of the text columns.
+    """
+
+    def __init__(self, model: Model, lexicon: Lexicon, columns: Sequence[str]) -> None:
+        self.model, self.lexicon, self.columns = model, lexicon, columns
+        self.counts: Counter[str] = Counter()
+        self.n_words = 0
+
+    def add(self, chunk: Chunk, counted: BatchCounts) -> None:
+        """Look at the next chunk.
+
+        Raises:
+            NoSpaces: if a text is in a script without spaces; it says which row.
+        """
+        if counted.without_spaces is not None:
+            row, column, script = counted.without_spaces
+            number = chunk.first + row
+            place = f"{chunk.file + ', ' if chunk.file else ''}row {number:,}"
+            raise NoSpaces(
+                f"{place}: {name(self.columns[column])} is in {script} script without spaces between words, so that a "
+                "clause would be one unknown word; leave the row out, or put spaces between its words",
+                number,
+                script,
+            )
+        if self.n_words < WORDS:
+            self._count(chunk)
+
+    def _count(self, chunk: Chunk) -> None:
+        texts, left = list[str](), CHARACTERS
+        for text in (text for row in selected_texts(chunk) for text in row if text is not None and left > 0):
+            texts.append(text[:left])
+            left -= len(text)
+        forms, word, *_ = tokenize(texts, self.lexicon.language)
+        for form, count in zip(forms, np.bincount(word, minlength=len(forms)).tolist(), strict=True):
+            if not is_punctuation(form):
+                self.counts[form] += count
+                self.n_words += count
+
+    def tell(self) -> None:
+        """Tell the operator on standard error, if there is something to tell."""
+        if not self.model.suppress_language_warning and (finding := self.finding()) is not None:
+            print(f"the input {finding.sentence}", file=sys.stderr)
+
+    def finding(self) -> LanguageFinding | None:
+        """What the operator is told; None if nothing speaks against the model's language."""
+        if (found := other_language(self.counts, self.lexicon.language)) is None:
+            return None
+        looks_like, shares = found
+        n_known = sum(count for form, count in self.counts.items() if form in self.lexicon.rows)
+        return LanguageFinding(
+            model=self.model.name,
+            language=self.lexicon.language,
+            looks_like=looks_like,
+            function_words=shares,
+            known=n_known / self.n_words,
+            words=self.n_words,
+        )

@@ -15,20 +15,17 @@ import pyarrow as pa
 
 from lexveil.accounting.measurements import Measurement
 from lexveil.accounting.operator_report import SECRECY, OperatorReport
-from lexveil.accounting.record import PrivacyRecord, RunFacts, record
+from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.shares import WHOLE
-from lexveil.artifacts.model import Model
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError
-from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.formats.chunks import Chunk, Texts
-from lexveil.privatization.engine.batch import Batch, RewrittenChunk, batch_of
-from lexveil.privatization.engine.counts import SpendHistogram, Tally, coverage
-from lexveil.privatization.engine.worker import InputTotals
-from lexveil.privatization.release import preconditions
-from lexveil.privatization.release.charge import Charge
-from lexveil.privatization.release.language_check import LanguageCheck
-from lexveil.privatization.settings import Settings
+from lexveil.formats.chunks import Chunk
+from lexveil.privatization.engine.batch import Batch, RewrittenChunk, arrow_rows, batch_of
+from lexveil.privatization.engine.counts import ExactSum, InputTotals, SpendHistogram, Tally, coverage
+from lexveil.privatization.engine.worker import count_batches, rewrite_batches
+from lexveil.privatization.release.charge import Payment
+from lexveil.privatization.release.preconditions import Checked, LanguageCheck
+from lexveil.privatization.settings import document_budget
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.pool import Workers
 from lexveil.runtime.stage import Progress
@@ -40,28 +37,21 @@ class TwoPassRun:
     """Count, then rewrite, then record.
 
     Args:
+        checked: what may run.
         chunks: goes through the input from its first row, each time it is called; says whether to write it again.
         columns: the names of the text columns.
         workers: processes; they change no result.
-
-    Raises:
-        RequestError: as ``preconditions.check``.
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        model: Model,
-        chunks: Callable[[bool], Iterator[Chunk]],
-        columns: Sequence[str],
-        workers: int,
+        self, checked: Checked, chunks: Callable[[bool], Iterator[Chunk]], columns: Sequence[str], workers: int
     ) -> None:
-        self.settings, self.chunks, self.columns, self.workers = settings, chunks, tuple(columns), workers
-        self.checked = preconditions.check(settings, model)
-        self.engine, self.budget = self.checked.engine, self.checked.budget
-        self.survey, self.seen, self.charged = InputTotals.empty(), _Fingerprint(), list[Floats]()
-        self.language = LanguageCheck(model, self.engine.lexicon, self.columns)
-        self.tally, self.spent = Tally(), SpendHistogram(0.0)
+        self.checked, self.engine, self.settings = checked, checked.engine, checked.engine.settings
+        self.chunks, self.columns, self.workers = chunks, tuple(columns), workers
+        self.budget, self.survey, self.charged = checked.budget, InputTotals(), list[Floats]()
+        self.language = LanguageCheck(self.engine.model, self.engine.lexicon, self.columns)
+        self.fingerprint, self.tally, self.spent = _Fingerprint(), Tally(), SpendHistogram(0.0)
+        self.cost = ExactSum()  # of all rows, before any cap
         self._processes: ExitStack | None = None
         self._started: tuple[Workers[Any, Any], NearTable | None] | None = None
 
@@ -88,38 +78,38 @@ class TwoPassRun:
         metric = self.engine.prepared.mechanism.metric
         return {"mechanism": self.settings.mechanism, "strategy": self.settings.strategy, "metric": metric}
 
-    def measurement(self, payment: Charge) -> Measurement:
+    def measurement(self, payment: Payment) -> Measurement:
         """What ran, with what is proven of it."""
         entry = payment.entry()
         withholds = entry is not None and entry.cap is not None
         return self.engine.measurement(self.budget, len(self.columns), withholds=withholds)
 
-    def count(self, payment: Charge, judge: Callable[[InputTotals], None] | None = None) -> None:
+    def count(self, payment: Payment, judge: Callable[[InputTotals], None] | None = None) -> None:
         """First pass: count the tokens, and reserve what the rows cost their subjects.
 
         Args:
             judge: looks at the counts before anything is reserved; what it raises ends the run.
         """
-        progress = progress_on_stderr("count", 0, "rows")
-        is_charged = self.settings.mode == "release"
-        batches = ((chunk, batch_of(chunk, for_ledger=is_charged)) for chunk in self.chunks(False))
-        for chunk, counted in self.engine.count(batches, self._workers(), progress):
+        settings, progress = self.settings, progress_on_stderr("count", 0, "rows")
+        batches = ((chunk, batch_of(chunk, for_ledger=settings.mode == "release")) for chunk in self.chunks(False))
+        for chunk, counted in count_batches(self.engine.worker(self.columns), batches, self._workers(), progress):
             self.language.add(chunk, counted)
             self.survey.add(counted)
-            self.seen.add(chunk)
+            self.fingerprint.add(chunk)
             # Where the budget is not known yet, this is an experiment, for which nothing is charged.
             epsilon = self.engine.spends(counted, self.budget)
             payment.request(chunk, epsilon, counted.keys)
-            if self.settings.detection is not None and self.engine.is_budget_public:
+            self.cost.add(epsilon)
+            if settings.detection is not None and settings.has_public_budget:
                 self.charged.append(epsilon)
         self.language.tell()
-        self.budget = self.engine.budget(self.survey)
+        self.budget = document_budget(settings, self.engine.model, self.survey.average_words)
         self.spent = SpendHistogram(self.budget.total)
         if judge is not None:
             judge(self.survey)
         payment.reserve(self.budget)
 
-    def rewrite(self, payment: Charge) -> Iterator[tuple[Chunk, RewrittenChunk]]:
+    def rewrite(self, payment: Payment) -> Iterator[tuple[Chunk, RewrittenChunk]]:
         """Second pass: spend what was reserved, then rewrite the rows that were charged.
 
         Raises:
@@ -135,64 +125,62 @@ class TwoPassRun:
             done = 0
             for chunk in self.chunks(True):
                 again.add(chunk)
-                if not again.follows(self.seen):
+                if not again.follows(self.fingerprint):
                     raise _changed()  # before any noise is drawn for what nobody has paid for
                 stop = done + len(chunk)
                 selected = replace(chunk, selection=~payment.withheld(done, stop))
                 yield selected, batch_of(selected)
                 done = stop
 
+        worker, charged = self.engine.worker(self.columns), iter(self.charged)
         progress = progress_on_stderr("privatize", self.survey.rows, "rows")
-        charged = iter(self.charged)
-        for chunk, rewritten in self.engine.rewrite(
-            charged_rows(), self.columns, self.budget, self._workers(), progress
-        ):
+        for chunk, rewritten in rewrite_batches(worker, charged_rows(), self.budget, self._workers(), progress):
             # A detector that does not find the same twice, for whatever reason, would spend what nobody has paid for.
             expected, is_selected = next(charged, rewritten.spent), chunk.is_selected
             if not np.array_equal(rewritten.spent[is_selected], expected[is_selected]):
-                raise detector_not_deterministic()
+                raise LexveilError(
+                    "a detector found something else when texts were read again; nothing was released. Use one that "
+                    "finds the same in the same text"
+                )
             self.spent.add(rewritten.spent[is_selected], rewritten.per_token[is_selected])
             self.tally.merge(rewritten.tally)
             yield chunk, rewritten
         if self._processes is not None:
             self._processes.close()
-        if again.chunks != self.seen.chunks:
+        if again.chunks != self.fingerprint.chunks:
             raise _changed()
 
-    def record(self, payment: Charge, **formulas: int | None) -> PrivacyRecord:
+    def record(self, payment: Payment, **formulas: int | None) -> PrivacyRecord:
         """The privacy record of what was rewritten.
 
         Args:
             formulas: counts of the fields that a spreadsheet would compute.
         """
-        settings, engine = self.settings, self.engine
-        if self.checked.audit is None and settings.mode == "release":
-            print(f"the record relies on no audit: {self.checked.why_no_audit}", file=sys.stderr)
+        settings, engine, checked = self.settings, self.engine, self.checked
+        if checked.audit is None and settings.mode == "release":
+            print(f"the record relies on no audit: {checked.why_no_audit}", file=sys.stderr)
         guarantee = engine.guarantee(self.measurement(payment), len(self.columns))
-        facts = RunFacts(
-            configuration=settings.configuration(engine.prepared.mechanism.no_guarantee),
-            guarantee=guarantee,
-            average_words=self.budget.average_words,
-            base_epsilon=settings.epsilon,
-            budgets={"input": self.budget.total},
-            counts=self.tally.counts().public(n_rows=self.spent.n, **formulas),
-            made_with=self.checked.made_with,
-            model=self.checked.model,
-            version=version(),
-            parameters=engine.prepared.parameters,
-        )
-        return record(
-            facts,
-            audit=self.checked.audit,
-            code=code_hash(),
+        return PrivacyRecord.of(
+            **settings.described(),
             **({"without_guarantee": True} if settings.mode == "release" and not guarantee.holds else {}),
-            columns=list(self.columns),
+            lexveil=version(),
+            code=code_hash(),
+            parameters=engine.prepared.parameters,
+            no_proof=engine.prepared.mechanism.no_guarantee,
+            average_words=self.budget.average_words,
+            document_budget={"input": self.budget.total},
+            guarantee=guarantee,
             meaning=engine.meaning(self.spent.least_of_token, self.spent.most_of_token),
-            release=payment.entry(),
+            counts=self.tally.counts().public(n_rows=self.spent.n, **formulas),
             spent=self.spent.summary(),
+            columns=list(self.columns),
+            release=payment.entry(),
+            audit=checked.audit,
+            model=checked.model,
+            made_with=checked.made_with,
         )
 
-    def operator_report(self, payment: Charge) -> OperatorReport:
+    def operator_report(self, payment: Payment) -> OperatorReport:
         """What only the operator may see of what was rewritten."""
         return OperatorReport(
             schema_version=2,
@@ -202,7 +190,7 @@ class TwoPassRun:
             rows_read=self.survey.rows,
             counts=self.tally.counts(),
             coverage=coverage(self.tally.actions),
-            documents=self.tally.of_documents.shares(),
+            documents=self.tally.document_shares(),
             language=self.language.finding(),
             ledger=payment.costs(),
         )
@@ -211,14 +199,6 @@ class TwoPassRun:
 def progress_on_stderr(task: str, total: int, unit: str) -> Progress:
     """Progress on standard error: standard output may be the text."""
     return Progress(task, total, unit, stream=sys.stderr)
-
-
-def detector_not_deterministic() -> LexveilError:
-    """The error of a detector that does not find the same in the same text."""
-    return LexveilError(
-        "a detector found something else when texts were read again; nothing was released. Use one that finds the same "
-        "in the same text"
-    )
 
 
 def _changed() -> LexveilError:
@@ -242,19 +222,14 @@ class _Fingerprint:
         self.chunks: list[bytes] = []  # after each
 
     def add(self, chunk: Chunk) -> None:
-        name = chunk.file.encode("utf-8", "surrogateescape")
-        self._number(len(name))
-        self.hash.update(name)
-        self._add(chunk.texts)
-        self._add([[subject] for subject in chunk.subjects or ()])
-        if chunk.spans is not None:
-            spans = repr(chunk.spans).encode()
-            self._number(len(spans))
-            self.hash.update(spans)
+        for text in (chunk.file.encode("utf-8", "surrogateescape"), repr(chunk.spans).encode()):
+            self._number(len(text))
+            self.hash.update(text)
+        self._add(arrow_rows(chunk.texts).columns)
+        self._add([] if chunk.subjects is None else [pa.array(chunk.subjects, pa.large_string())])
         self.chunks.append(self.hash.digest())
 
-    def _add(self, texts: Texts) -> None:
-        columns = texts.columns if isinstance(texts, ArrowRows) else [*map(_column, zip(*texts, strict=True))]
+    def _add(self, columns: Sequence[pa.LargeStringArray]) -> None:
         self._number(len(columns))
         for column in columns:
             letters, offsets = letters_of(column)
@@ -270,7 +245,3 @@ class _Fingerprint:
         """Whether the chunks so far are those with which ``first`` begins."""
         n = len(self.chunks)
         return n <= len(first.chunks) and self.chunks[-1:] == first.chunks[n - 1 : n]
-
-
-def _column(texts: Sequence[str | None]) -> pa.LargeStringArray:
-    return pa.array(texts, pa.large_string())

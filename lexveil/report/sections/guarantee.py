@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lexveil.accounting.budgets import Action
-from lexveil.accounting.guarantee import Guarantee
+from lexveil.accounting.record import Guarantee
 from lexveil.report import formatting
 from lexveil.report.data import ReportData
 from lexveil.report.records import ReportedRun, RunRecovery

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lexveil.accounting.budgets import Action, DocumentBudget
-from lexveil.accounting.changes import Fate, TextChanges, changes_of
+from lexveil.accounting.changes import Fate, TextChanges
 from lexveil.artifacts.model import Model
 from lexveil.config import LedgerParams
 from lexveil.embeddings.exact_search import ExactSearch
@@ -22,12 +22,11 @@ from lexveil.ledger.reservation import Exhausted
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import Kernel
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
-from lexveil.privatization.engine.batch import Batch, batch_of
+from lexveil.privatization.engine.batch import Batch, Rewritten, batch_of
 from lexveil.privatization.engine.engine import Engine, measurement_of
-from lexveil.privatization.engine.rewrite import Rewritten
 from lexveil.privatization.release import preconditions
-from lexveil.privatization.release.language_check import LanguageCheck
-from lexveil.privatization.settings import Settings
+from lexveil.privatization.release.preconditions import LanguageCheck
+from lexveil.privatization.settings import Settings, document_budget
 from lexveil.service.page.form import SAMPLES, Form, Row
 from lexveil.service.warm_model import WarmModel
 from lexveil.text.encode import TokenClass
@@ -220,16 +219,14 @@ class ExploreSession:
         settings = form.settings(model.params, found)
         model.require_checks(settings.strategy)
         engine = Engine(settings, model)
-        budget = engine.budget()
+        budget = document_budget(settings, model)
         language = _language(engine, row or Row(form.text))
         batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
         done = engine.worker().draw(batch, budget)
-        changes = changes_of(
-            done.encoded, batch.texts, done.texts, done.action, done.rows, engine.lexicon, done.written
-        )
+        changes = done.changes(batch.texts, engine.lexicon)
         n = len(changes[0].fates)
         numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
-        spent = float(done.epsilon[:n].sum())
+        spent = float(done.token_epsilon[:n].sum())
         in_release = form.settings(model.params, found, is_release=True)
         refused = None if model.params.release.max_recovery is not None else refusal(in_release, model)
         drawing = Drawing(
@@ -290,7 +287,7 @@ def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token
                 labels[int(done.action[i])],
                 int(encoded.n_words[i]),
                 int(engine.vocabulary.number[row]) if row >= 0 else -1,
-                float(done.epsilon[i]),
+                float(done.token_epsilon[i]),
             )
         )
         end = stop

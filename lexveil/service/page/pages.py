@@ -161,7 +161,7 @@ class Pages:
         """Whether the text would be refused as a release, where that takes long to say."""
         drawing = await self._drawn(request, form)
         settings = drawing.in_release
-        budget = {**NO_BUDGET, "epsilon": settings.epsilon, "max_token_epsilon": settings.max_token_epsilon}
+        budget = {**NO_BUDGET, "epsilon": settings.base_epsilon, "max_token_epsilon": settings.max_token_epsilon}
         asked = form.request.model_copy(update={**budget, "mode": "release", "seed": None})
         refused = await self.readers.take(request, lambda: readers.release_refusal(self._model(form), asked))
         return self._html("release", drawing=drawing, refused=refused, is_late=True)

@@ -49,7 +49,7 @@ def expected_shares(name: str | None, request: Request, epsilon: float) -> Expec
 @lru_cache(REMEMBERED)
 def base_epsilon(name: str | None, request: Request) -> float | None:
     """The base epsilon of a level of protection or of a recovery."""
-    return resolve_settings(request, _model(name)).epsilon
+    return resolve_settings(request, _model(name)).base_epsilon
 
 
 @lru_cache(REMEMBERED)
