@@ -53,8 +53,8 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
     """The ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
 
     Of more than ``SMALL`` words about that: the word itself, and the mean over ``SUMMED`` other words times the measure
-    of all others, right to about 0.05 for a few hundredths of the work. Where single near words make up much of a sum their
-    own scores differ by far more than that, so hardly a guess changes.
+    of all others, right to about 0.05 for a few hundredths of the work. Where single near words make up much of a sum
+    their own scores differ by far more than that, so hardly a guess changes.
     """
     vectors, n, base = mechanism.vectors, mechanism.size, np.exp2(-mechanism.halvings.astype(np.float64))
     sums = np.empty((len(epsilon), n))
