@@ -21,7 +21,7 @@ from lexveil.accounting.budgets import Action, DocumentBudget, Policy
 from lexveil.accounting.guarantee import NONE, Guarantee, StructureFigures
 from lexveil.accounting.shares import MEANING, Shares
 from lexveil.errors import LexveilError
-from lexveil.mechanisms.registry import Kernel
+from lexveil.mechanisms.registry import Mechanism
 from lexveil.types import Floats, Ids
 
 FORMULA = "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]"
@@ -244,7 +244,7 @@ def _figures(structure: StructureFigures | None, but: str) -> Iterator[str]:
         )
 
 
-def of_token(mechanism: Kernel) -> Measurement:
+def of_token(mechanism: Mechanism) -> Measurement:
     """One draw of a mechanism as it is configured. What it does to outputs afterwards leaves the bound as it is."""
     measurement = Measurement(
         domain=f"one of {mechanism.size:,} words",

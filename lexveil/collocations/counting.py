@@ -8,6 +8,7 @@ another, so that memory does not grow with the corpus. Where shards and ranges a
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,18 +154,19 @@ def count_shards(
 ) -> dict[str, int]:
     """Count every shard that is not counted yet; return the totals of all."""
     missing = [shard for shard in shards if not shard.totals().exists()]
-    known = [read_json(shard.totals(), "count_ngrams") for shard in shards if shard.totals().exists()]
-    if known:
-        print(f"count: {len(known)} of {len(shards)} shards were counted by an interrupted run", flush=True)
-    totals = dict.fromkeys(("n_documents", "n_sentences", "n_tokens", "bigram_tokens", "trigram_tokens"), 0)
-    for totals_of_shard in known:
-        totals = {key: n + totals_of_shard[key] for key, n in totals.items()}
+    totals = Counter(dict.fromkeys(("n_documents", "n_sentences", "n_tokens", "bigram_tokens", "trigram_tokens"), 0))
+    for shard in shards:
+        if shard not in missing:
+            totals.update(read_json(shard.totals(), "count_ngrams"))
+    if len(missing) < len(shards):
+        n_known = len(shards) - len(missing)
+        print(f"count: {n_known} of {len(shards)} shards were counted by an interrupted run", flush=True)
     progress = Progress("count", sum(shard.n_tokens for shard in missing), "tokens")
-    for word in counted_shards(con, missing, words, machine):
-        totals = {key: n + word[key] for key, n in totals.items()}
-        progress.advance(word["n_tokens"], word["n_tokens"], f"{totals['n_documents']:,} documents")
+    for counted in counted_shards(con, missing, words, machine):
+        totals.update(counted)
+        progress.advance(counted["n_tokens"], counted["n_tokens"], f"{totals['n_documents']:,} documents")
     progress.finish()
-    return totals
+    return dict(totals)
 
 
 def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:

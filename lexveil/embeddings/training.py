@@ -9,6 +9,7 @@ number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -146,26 +147,18 @@ def train_word2vec(
     Raises:
         RequestError: if no token occurs ``min_count`` times and there is no base.
     """
-    from gensim.models import Word2Vec
+    finished, losses = (resume.epoch, list(resume.losses)) if resume else (0, [])
 
-    finished = resume.epoch if resume else 0
-    losses = list(resume.losses) if resume else []
+    def epoch_ends(model: Any, epoch: int) -> None:
+        losses.append(probe.loss(model.wv.vectors, model.syn1neg))
+        if on_epoch is not None:
+            _, key, position, *_ = model.random.get_state()
+            on_epoch(TrainingState(epoch, model.wv.vectors, model.syn1neg, key, int(position), losses))
 
-    class Resumable(Word2Vec):  # type: ignore[misc]
-        """gensim's loop over the epochs, in which those that are finished pass without work."""
-
-        def _train_epoch_corpusfile(self, *args: Any, cur_epoch: int = 0, **rest: Any) -> Any:
-            if cur_epoch < finished:
-                return 0, 0, 0
-            totals = super()._train_epoch_corpusfile(*args, cur_epoch=cur_epoch, **rest)
-            losses.append(probe.loss(self.wv.vectors, self.syn1neg))
-            if on_epoch is not None:
-                _, key, position, *_ = self.random.get_state()
-                on_epoch(TrainingState(cur_epoch + 1, self.wv.vectors, self.syn1neg, key, int(position), losses))
-            return totals
-
-    model = settings.model(Resumable)
-    if not _build_vocabulary(model, corpus_file):
+    model = settings.model(_resumable(finished, epoch_ends))
+    with suppress(RuntimeError):  # there is not one token
+        model.build_vocab(corpus_file=corpus_file)
+    if not model.wv.index_to_key:
         return _untrained(base, settings.min_count)
     tokens = list(model.wv.index_to_key)
     counts = np.asarray(model.wv.expandos["count"], dtype=np.int64).copy()
@@ -194,13 +187,19 @@ def train_word2vec(
     return _finished(own, losses, settings.seed, base, begun)
 
 
-def _build_vocabulary(model: Any, corpus_file: str) -> bool:
-    """Whether any token occurs often enough."""
-    try:
-        model.build_vocab(corpus_file=corpus_file)
-    except RuntimeError:  # there is not one token
-        return False
-    return bool(model.wv.index_to_key)
+def _resumable(finished: int, epoch_ends: Callable[[Any, int], None]) -> type[Any]:
+    """Gensim's Word2Vec, whose first ``finished`` epochs pass without work; ``epoch_ends`` is called after others."""
+    from gensim.models import Word2Vec
+
+    class Resumable(Word2Vec):  # type: ignore[misc]
+        def _train_epoch_corpusfile(self, *args: Any, cur_epoch: int = 0, **rest: Any) -> Any:
+            if cur_epoch < finished:
+                return 0, 0, 0
+            totals = super()._train_epoch_corpusfile(*args, cur_epoch=cur_epoch, **rest)
+            epoch_ends(self, cur_epoch + 1)
+            return totals
+
+    return Resumable
 
 
 def _untrained(base: Base | None, min_count: int) -> Trained:

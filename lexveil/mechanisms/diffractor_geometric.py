@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +26,8 @@ class DiffractorGeometric(OnLists):
     ``settle``. No probability is rounded, however small.
     """
 
-    name: ClassVar[str] = "diffractor_geometric"
-    exactness: ClassVar[str] = "the new index is drawn exactly, on integers"
+    name = "diffractor_geometric"
+    exactness = "the new index is drawn exactly, on integers"
 
     def __init__(self, orders: Sequence[Orders] | Orders, **parameters: Any) -> None:
         self.checked(OnListsParameters, parameters)

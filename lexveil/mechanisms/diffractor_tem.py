@@ -38,8 +38,8 @@ class DiffractorTem(OnLists):
         beta: in (0, 1); at most this is the chance of an index farther than γ.
     """
 
-    name: ClassVar[str] = "diffractor_tem"
-    exactness: ClassVar[str] = "the new index is drawn exactly, on integers"
+    name = "diffractor_tem"
+    exactness = "the new index is drawn exactly, on integers"
     Parameters: ClassVar[type[Section]] = DiffractorTemParameters
 
     def __init__(self, orders: Sequence[Orders] | Orders, **parameters: Any) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import mechanism_names
-from lexveil.mechanisms.base import REGISTERED, ClosedForm, Kernel, Mechanism
+from lexveil.mechanisms.base import REGISTERED, ClosedForm, Mechanism
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.types import Orders, Vectors
 
-__all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Kernel", "Mechanism", "build_mechanism"]
+__all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Mechanism", "build_mechanism"]
 
 # name -> class, in the order of their names; what a class states of itself is known before one is built.
 MECHANISMS: dict[str, Any] = {}
@@ -30,7 +30,7 @@ def build_mechanism(
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     orders: Sequence[Orders] | Orders | None = None,
     near: NearTable | None = None,
-) -> Kernel:
+) -> Mechanism:
     """Build mechanism ``name`` over a vocabulary.
 
     Args:
@@ -51,7 +51,7 @@ def build_mechanism(
         raise ParameterError(f"mechanism {name} works on lists of the words, and none was given")
     material = orders if mechanism_class.on_lists else vectors
     made = {"near": near} if mechanism_class.on_neighbors else {}
-    mechanism: Kernel = mechanism_class(material, **made, **given.get(name, {}))
+    mechanism: Mechanism = mechanism_class(material, **made, **given.get(name, {}))
     remap = dict(given.get("rank_remap", {}))
     if remap.pop("enabled", False) and isinstance(mechanism, Madlib) and mechanism.rank_remap:
         return RankRemap(mechanism, near, **remap)

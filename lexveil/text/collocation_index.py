@@ -57,13 +57,11 @@ class Collocations:
         """
         words = dict.fromkeys(chain(*bigrams, *trigrams))  # each once, in order
         word_ids = {word: number for number, word in enumerate(words)}
-        return cls.for_ids(
-            [_numbered(column, word_ids) for column in bigrams],
-            bigram_pmi,
-            [_numbered(column, word_ids) for column in trigrams],
-            trigram_pmi,
-            word_ids,
+        pairs, triples = (
+            [np.array([word_ids[word] for word in column], dtype=np.int64) for column in columns]
+            for columns in (bigrams, trigrams)
         )
+        return cls.for_ids(pairs, bigram_pmi, triples, trigram_pmi, word_ids)
 
     @classmethod
     def for_ids(
@@ -158,10 +156,6 @@ def check_offsets(sentence_offsets: Ids, n: int) -> None:
     """Compiled code does not check where it writes."""
     if sentence_offsets[0] != 0 or sentence_offsets[-1] != n or (np.diff(sentence_offsets) < 0).any():
         raise ValueError(f"sentence offsets must ascend from 0 to the number of words, {n}")
-
-
-def _numbered(column: Sequence[str], word_ids: dict[str, int]) -> Ids:
-    return np.fromiter(map(word_ids.__getitem__, column), dtype=np.int64, count=len(column))
 
 
 def _pack(columns: Sequence[npt.NDArray[np.int32]]) -> Ids:

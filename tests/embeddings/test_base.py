@@ -83,13 +83,3 @@ def test_same_bytes_resumed_or_not(corpus: Path, keep: bool) -> None:
     assert resumed.space.tokens == whole.space.tokens
     other = train_word2vec(str(corpus), replace(SETTINGS, seed=4), base=base)
     assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
-
-
-def test_without_a_corpus_it_is_the_base(tmp_path: Path) -> None:
-    (tmp_path / "corpus.txt").touch()
-    trained = train_word2vec(str(tmp_path / "corpus.txt"), SETTINGS, base=Base(BASE, keep=False))
-    assert list(trained.space.tokens) == list(BASE.tokens) and trained.losses == []
-    assert trained.space.vectors.tobytes() == BASE.vectors.tobytes()
-    assert trained.space.counts.tolist() == BASE.counts.tolist()
-    assert trained.began == {"of_base": 0, "composed": 0, "random": 0, "not_trained": 4}
-    assert by_frequency(trained.space, trained.moved)["hardly_moved"] is None

@@ -35,13 +35,6 @@ def test_neighbours_against_a_plain_scan() -> None:
         assert one["count"] == len(tokens) - row
 
 
-def test_neighbours_of_hardly_anything() -> None:
-    found = neighbour_samples(space_of(["a", "b"], np.eye(2)))
-    assert found["unigram"]["rare"][0]["neighbours"] == [{"token": "a", "cosine": 0.0}]
-    assert found["bigram"] == {"frequent": [], "medium": [], "rare": []}
-    assert neighbour_samples(space_of(["a"], np.eye(1)))["unigram"]["rare"][0]["neighbours"] == []
-
-
 def test_similarity() -> None:
     angles = np.array([0, 10, 30, 80]) * np.pi / 180
     space = space_of(["a", "b", "c", "d"], np.column_stack([np.cos(angles), np.sin(angles)]) * [[1], [5], [2], [9]])

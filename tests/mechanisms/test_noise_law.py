@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 P = 300
 EPSILON = 2.5
-BLOCKS, BLOCK = 5, 8_000  # 40,000 draws, some 20 MB at a time
+BLOCKS, BLOCK = 3, 8_000  # 24,000 draws, some 20 MB at a time
 
 Noise = Callable[[np.random.Generator], np.ndarray]  # (BLOCK, P)
 

@@ -36,6 +36,13 @@ def test_choice_of_two(wrong: float, follows: bool) -> None:
         assert share == pytest.approx(0.4)
 
 
+def test_ties_at_distance_0() -> None:
+    near, gaps = np.tile([0, 1], (4, 1)), np.zeros((4, 2))
+    tied = Vickrey(vectors(), t=0.75).choose(near[:, 0], near, gaps, np.array([0.0, 0.24, 0.26, 0.9]))
+    assert tied.tolist() == [0, 0, 1, 1]
+    assert Vickrey(vectors(), t=1.0).choose(near[:, 0], near, gaps + np.array([0, 1]), np.zeros(4)).tolist() == [1] * 4
+
+
 @pytest.mark.parametrize(("wrong", "follows"), [(1.0, True), (1.1, False)])
 def test_choice_of_many(wrong: float, follows: bool) -> None:
     t, gaps = np.array([0.5, 1.0, 1.5, 2.0]), np.array([0.3, 0.5, 0.6, 0.9])
@@ -43,13 +50,6 @@ def test_choice_of_many(wrong: float, follows: bool) -> None:
     near = np.tile(np.arange(4), (SAMPLES, 1))
     chosen = Vickrey(vectors(), t=t.tolist(), k=4).choose(near[:, 0], near, np.tile(gaps, (SAMPLES, 1)), uniform)
     assert fits(chosen, np.exp(-wrong * t * gaps * (1 if follows else 1.5))) == follows
-
-
-def test_ties_at_distance_0() -> None:
-    vickrey = Vickrey(vectors(), t=0.75)
-    near, gaps = np.tile([0, 1], (4, 1)), np.zeros((4, 2))
-    assert vickrey.choose(near[:, 0], near, gaps, np.array([0.0, 0.24, 0.26, 0.9])).tolist() == [0, 0, 1, 1]
-    assert Vickrey(vectors(), t=1.0).choose(near[:, 0], near, gaps + np.array([0, 1]), np.zeros(4)).tolist() == [1] * 4
 
 
 def test_excluding_the_input_never_returns_it() -> None:
@@ -65,6 +65,7 @@ def test_excluding_the_input_never_returns_it() -> None:
     [
         ({"t": 1.5}, r"vickrey\.t is 1\.5"),
         ({"t": -0.1}, r"vickrey\.t"),
+        ({"exclude_input": True}, "needs 3 words"),
         ({"t": float("nan")}, r"vickrey\.t"),
         ({"k": 1}, r"vickrey\.k is 1"),
         ({"k": 8}, r"vickrey\.k is 8"),
@@ -75,9 +76,4 @@ def test_excluding_the_input_never_returns_it() -> None:
 )
 def test_bad_parameters(parameters: dict, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        build_mechanism("vickrey", vectors(), {"vickrey": parameters})
-
-
-def test_too_few_words() -> None:
-    with pytest.raises(ParameterError, match="needs 3 words"):
-        Vickrey(vectors(2), exclude_input=True)
+        build_mechanism("vickrey", vectors(2), {"vickrey": parameters})

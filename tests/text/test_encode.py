@@ -37,11 +37,6 @@ def test_only_collocations_with_a_vector_are_used() -> None:
     assert (encoded.rows >= 0).all()
 
 
-def test_no_texts() -> None:
-    encoded = encode([], Lexicon.build("word", TOKENS, None))
-    assert encoded.offsets().tolist() == [0]
-
-
 CHARACTERS = "new york is big the. ,!?'\u2019\u2026_\t\n\x1c\x85\xa0\u2003\u3000\u0301\U0001f600"
 TEXTS = st.lists(
     st.text(CHARACTERS, max_size=40) | st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=5

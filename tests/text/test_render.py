@@ -60,12 +60,8 @@ def test_layout_is_kept_only_on_request(text: str) -> None:
     kept = render_in_layout(tokens, encoded, [text])[0]
     assert "".join(kept.split()).lower() == "".join(tokens)
     assert [c for c in kept if c.isspace()] == [c for c in text if c.isspace()]
-
-
-def test_layout_copies_capitals_and_white_space() -> None:
-    text = "Hello  WORLD,\nbye"
-    encoded = encode([text], LEXICON)
-    assert render_in_layout(["good", "day", ",", None], encoded, [text]) == ["Good  DAY,\n"]
+    two = encode(["Hello  WORLD,\nbye"], LEXICON)
+    assert render_in_layout(["good", "day", ",", None], two, ["Hello  WORLD,\nbye"]) == ["Good  DAY,\n"]
 
 
 def test_ordinary_spacing_forgets_the_writer() -> None:

@@ -25,7 +25,7 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import screened_words
 from lexveil.errors import LexveilError
-from lexveil.mechanisms.registry import Kernel
+from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks, split_batches
 from lexveil.privatization.engine.rewrite import Components
 from lexveil.privatization.engine.screen import is_screened, nearest_of_others
@@ -212,7 +212,7 @@ def paired(
 
 def measurement_of(
     settings: Settings,
-    mechanism: Kernel,
+    mechanism: Mechanism,
     budget: DocumentBudget | None = None,
     n_columns: int = 1,
     *,
@@ -252,7 +252,7 @@ def in_release(settings: Settings) -> Settings:
 def guarantee_of(
     measurement: Measurement,
     settings: Settings,
-    mechanism: Kernel,
+    mechanism: Mechanism,
     structure: StructureFigures | None,
     n_columns: int = 1,
 ) -> Guarantee:

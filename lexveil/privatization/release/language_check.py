@@ -74,8 +74,9 @@ class LanguageCheck:
             left -= len(text)
             if left <= 0:
                 break
-        forms, word, *_ = tokenize(texts, self.lexicon.language)
-        for form, count in zip(forms, np.bincount(word, minlength=len(forms)).tolist(), strict=True):
+        tokens = tokenize(texts, self.lexicon.language)
+        forms = tokens.forms
+        for form, count in zip(forms, np.bincount(tokens.ids, minlength=len(forms)).tolist(), strict=True):
             if not is_punctuation(form):
                 self.counts[form] += count
                 self.n_words += count

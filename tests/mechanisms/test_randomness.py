@@ -1,10 +1,14 @@
-"""ChaCha20 against RFC 8439."""
+"""ChaCha20 against RFC 8439, streams that have names, and a release that has none."""
+
+import secrets
 
 import numpy as np
+import pytest
+from randomgen import ChaCha
 
 from lexveil.mechanisms.kernels.keystream import BLOCKS, WORDS, chacha20, next_words, open_stream
-from lexveil.mechanisms.noise.keystream import draw_words, expand
-from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.noise.keystream import expand
+from lexveil.mechanisms.noise.streams import release_generator, stream
 
 
 def test_block_function_of_rfc_8439() -> None:
@@ -54,10 +58,28 @@ def test_words_are_those_of_the_stream() -> None:
     assert expand(key, 64) != expand(key, 64, nonce=1) != expand(key, 64, nonce=2)
 
 
-def test_words_are_uniform_and_named() -> None:
-    words = draw_words(1000, 4, stream(1, "a"))
-    assert words.dtype == np.uint64 and words.shape == (1000, 4)
-    assert (words == draw_words(1000, 4, stream(1, "a"))).all()
-    # Each of the 64 bits is set half of the time, within 6 standard errors.
-    bits = (words.ravel()[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
-    assert np.abs(bits.mean(axis=0) - 0.5).max() < 6 * 0.5 / np.sqrt(words.size)
+def test_names_seeds_and_boundaries_of_streams_matter() -> None:
+    """("ab", "c") and ("a", "bc") are different names."""
+    keys = [(1, "ab", "c"), (1, "a", "bc"), (2, "ab", "c"), (1, "abc"), (1, "ab", "c", "")]
+    draws, again = ({int(stream(seed, *names).integers(2**62)) for seed, *names in keys} for _ in range(2))
+    assert len(draws) == len(keys) and draws == again
+
+
+def test_every_bit_of_256_from_the_system_reaches_the_noise_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shorter key, or one of which a part is dropped, would give two of these keys one stream."""
+    assert isinstance(release_generator().bit_generator, ChaCha)
+    assert release_generator().integers(2**62) != release_generator().integers(2**62)
+    streams = set()
+    for bit in range(257):
+        entropy = 1 << bit if bit < 256 else 0
+        monkeypatch.setattr(secrets, "randbits", lambda n_bits, entropy=entropy: entropy & ((1 << n_bits) - 1))
+        streams.add(tuple(release_generator().integers(2**63, size=2).tolist()))
+    assert len(streams) == 257
+
+
+def test_its_cipher_is_that_of_the_rfc() -> None:
+    """The keystream has the vectors of RFC 8439 (above); the generator's library gives the same words."""
+    words = np.array([0x8796A5B4C3D2E1F0, 0x0F1E2D3C4B5A6978, 0xFEDCBA9876543210, 0x0123456789ABCDEF], dtype=np.uint64)
+    key = int.from_bytes(words.astype("<u8").tobytes(), "little")
+    drawn = ChaCha(key=key, counter=0, rounds=20).random_raw(64)
+    assert drawn.tolist() == np.frombuffer(expand(words, 512), dtype="<u8").tolist()
