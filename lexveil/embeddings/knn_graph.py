@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.types import Flags, Floats, Ids, Orders, Vectors
 
 Neighbors = npt.NDArray[np.int32]
 
@@ -221,3 +221,31 @@ def _rank(vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats) -> tupl
         while proven[query] < k and square[proven[query]] < cut[query]:
             proven[query] += 1
     return ids, squares, proven
+
+
+@numba.njit(cache=True)
+def walk(
+    ids: Orders,
+    proven: Orders,
+    active: Orders,
+    used: Flags,
+    current: int,
+    order: Orders,
+    filled: int,
+    target: int,
+) -> tuple[int, int]:
+    """Follow the graph until ``target`` words are placed or all proven neighbours of a word are used."""
+    while filled < target:
+        following = -1
+        for rank in range(proven[current]):
+            candidate = ids[current, rank]
+            if candidate >= 0 and not used[candidate]:
+                following = candidate
+                break
+        if following < 0:
+            break
+        current = following
+        used[current] = True
+        order[filled] = active[current]
+        filled += 1
+    return current, filled

@@ -9,21 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.embeddings.kernels import screen as kernels
 from lexveil.embeddings.kernels.dot import KINDS, QUERIES, VECTORS
-from lexveil.embeddings.kernels.screen import (
-    LONGEST,
-    MORE,
-    NOTHING,
-    ROUNDING,
-    SHORTEST_QUERY,
-    Candidates,
-    PackedQueries,
-    PackedWords,
-    decide,
-    pack_queries,
-    pack_words,
-    screen_by,
-)  # fmt: skip
 from lexveil.types import Floats, Rows, Vectors
 
 ROOM = 256  # words that may be found of a query
@@ -61,7 +48,7 @@ class Screen:
         starts = np.arange(0, n_words, width)
         ends = [lengths[starts] * (1 + 1e-9), lengths[np.minimum(starts + width, n_words) - 1] * (1 - 1e-9)]
         sums = (n_tiles, self.n_chunks, VECTORS, 2 * lanes if self.chosen.sums else lanes)
-        self.words = PackedWords(
+        self.words = kernels.PackedWords(
             numbers=np.zeros((n_tiles, self.n_chunks, self.depth, VECTORS, lanes, 4), dtype=np.int8),
             start=np.empty(sums, dtype=np.int16 if self.chosen.sums else np.int32),
             scales=np.zeros((n_tiles, VECTORS, lanes), dtype=np.float32),
@@ -70,16 +57,18 @@ class Screen:
             ends=np.stack(ends, axis=1),
         )
         bounds = np.zeros((n_tiles * width, 2))
-        pack_words(vectors, self.order, self.centre, 127, WORD_LANE if self.chosen.sums else 0.0, self.words, bounds)
+        kernels.pack_words(
+            vectors, self.order, self.centre, 127, WORD_LANE if self.chosen.sums else 0.0, self.words, bounds
+        )
         # The offset of the queries drops out: in 16 bits it wraps around.
         by_sum = self.words.numbers.reshape(n_tiles, self.n_chunks, self.depth, *sums[2:], -1)
         for first in range(0, n_tiles, 64):
             some = by_sum[first : first + 64].sum(axis=(2, 5), dtype=np.int32)
             self.words.start[first : first + 64] = (-self.chosen.offset * some).astype(self.words.start.dtype)
         sizes, lacks = bounds.reshape(n_tiles, width, 2).max(axis=1).T
-        self.words.errors[:, 0] = sizes * MORE
-        self.words.errors[:, 1] = lacks * MORE + NOTHING
-        self.words.errors[:, 2] = self.words.ends[:, 0] ** 2 / 2 * ROUNDING * MORE + NOTHING
+        self.words.errors[:, 0] = sizes * kernels.MORE
+        self.words.errors[:, 1] = lacks * kernels.MORE + kernels.NOTHING
+        self.words.errors[:, 2] = self.words.ends[:, 0] ** 2 / 2 * kernels.ROUNDING * kernels.MORE + kernels.NOTHING
 
     def nearest_k(self, queries: Floats, k: int) -> tuple[Rows, Floats, npt.NDArray[np.bool_]]:
         """The k nearest rows of each query, with the squares of their distances.
@@ -94,27 +83,27 @@ class Screen:
         """
         n = len(queries)
         packed = self.packed(queries)
-        candidates = Candidates(
+        candidates = kernels.Candidates(
             lows=np.full((n, k), -np.inf),
             places=np.empty((n, ROOM), dtype=np.int64),
             highs=np.empty((n, ROOM)),
-            counts=np.where((packed.lengths > SHORTEST_QUERY) & (packed.lengths < LONGEST), 0, -1),
+            counts=np.where((packed.lengths > kernels.SHORTEST_QUERY) & (packed.lengths < kernels.LONGEST), 0, -1),
         )
-        screen_by(self.kind)(self.words, packed, candidates, len(self.vectors))
+        kernels.screen_by(self.kind)(self.words, packed, candidates, len(self.vectors))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
-        decide(self.vectors, self.order, queries, packed, candidates, ids, squares)
+        kernels.decide(self.vectors, self.order, queries, packed, candidates, ids, squares)
         return ids, squares, candidates.counts >= 0
 
-    def packed(self, queries: Floats) -> PackedQueries:
+    def packed(self, queries: Floats) -> kernels.PackedQueries:
         """Round n queries to 8 bits."""
         n, tiles = len(queries), -(-len(queries) // QUERIES)
-        packed = PackedQueries(
+        packed = kernels.PackedQueries(
             numbers=np.empty((tiles, self.n_chunks, self.depth, QUERIES, 4), dtype=np.uint8),
             factors=np.empty((tiles, 4, QUERIES), dtype=np.float32),
             lengths=np.empty(n),
             slacks=np.empty(n),
         )
-        pack_queries(queries, self.centre, QUERY_LANE if self.chosen.sums else 0.0, self.chosen.offset, packed)
+        kernels.pack_queries(queries, self.centre, QUERY_LANE if self.chosen.sums else 0.0, self.chosen.offset, packed)
         # What float64 may lose of squared distances, of queries and words less the centre, and of the decision.
         packed.slacks[:] = (queries.shape[1] + 16) * 2.0**-50 * (packed.lengths + self.longest) ** 2
         return packed

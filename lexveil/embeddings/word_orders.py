@@ -113,8 +113,7 @@ def _fill(
     order: Orders, start: int, scanner: Scanner, graph: Graph, search: Search, seed: int, on_step: Callable[[int], None]
 ) -> None:
     """Write the greedy order that begins with ``start`` into ``order`` (V,)."""
-    from lexveil.embeddings.kernels.word_orders import walk
-    from lexveil.embeddings.knn_graph import Scanner
+    from lexveil.embeddings.knn_graph import Scanner, walk
 
     active = np.arange(len(order), dtype=np.int32)  # the words the graph is about, by row
     used = np.zeros(len(active), dtype=np.bool_)

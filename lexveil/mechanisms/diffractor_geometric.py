@@ -52,8 +52,7 @@ class DiffractorGeometric(OnLists):
         """Add the noise and clip."""
         from lexveil.mechanisms.kernels.diffractor import geometric
 
-        moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
-        geometric(index, epsilon, words, self.size, moved, doubt)
+        moved, doubt = geometric(index, epsilon, words, self.size)
         for token in np.flatnonzero(doubt):
             size = geometric_size(words[token], float(epsilon[token]), self.size)
             moved[token] = index[token] - size if int(words[token, 0]) & 1 else index[token] + size

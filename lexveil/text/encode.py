@@ -87,9 +87,8 @@ class Lexicon:
 
         Nothing of the forms is remembered: what one text has would make another one's look-up faster.
         """
-        words = [*forms]
-        rows = np.fromiter(map(self.rows.get, words, repeat(-1)), dtype=np.int64, count=len(words))
-        kinds = np.fromiter(map(_kind_of, words, repeat(self.function_words)), dtype=np.int8, count=len(words))
+        rows = np.fromiter(map(self.rows.get, forms, repeat(-1)), dtype=np.int64, count=len(forms))
+        kinds = np.fromiter(map(_kind_of, forms, repeat(self.function_words)), dtype=np.int8, count=len(forms))
         return rows, kinds
 
     @classmethod
@@ -150,7 +149,7 @@ class Encoded:
     @cached_property
     def words(self) -> list[str]:
         """The normal forms of all words, in text order; a batch is rewritten without a string for each."""
-        words: list[str] = np.array([*self.forms], dtype=object)[self.word].tolist()
+        words: list[str] = np.array(self.forms, dtype=object)[self.word].tolist()
         return words
 
     @property
@@ -213,7 +212,7 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
         is_whole = claims.is_whole[first]
         rows[is_whole], joined = -1, joined[~is_whole[joined]]
     if len(joined):
-        words = np.array([*forms], dtype=object)[word].tolist()
+        words = np.array(forms, dtype=object)[word].tolist()
         ends = (first[joined] + n_words[joined]).tolist()
         collocations = map("_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends)))
         rows[joined] = np.fromiter(map(lexicon.rows.get, collocations, repeat(-1)), dtype=np.int64, count=len(joined))

@@ -18,29 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexveil.text.kernels.characters import (
-    AFTER_URL,
-    ALPHA,
-    BREAK,
-    CAPITAL,
-    CLOSER,
-    DIGIT,
-    DOMAIN,
-    JOINER,
-    LETTER,
-    LOCAL,
-    MARK,
-    NO_URL,
-    SPACE,
-    STOP,
-    WORD,
-    Classes,
-    Hashes,
-    before,
-    decode,
-    kernel,
-    run,
-)
+from lexveil.text.kernels import characters
+from lexveil.text.kernels.characters import Classes, Hashes, before, decode, kernel, run
 from lexveil.text.languages.base import LONGEST
 from lexveil.types import Bytes, Int32, Int64
 
@@ -83,14 +62,14 @@ def scan(
         at, at_sign, size = begin, begin - 1, 0
         while at < end:
             code, width = decode(data, at)
-            if classes[code] & SPACE:
+            if classes[code] & characters.SPACE:
                 gap = at
                 broken = False
                 while at < end:
                     code, width = decode(data, at)
-                    if not classes[code] & SPACE:
+                    if not classes[code] & characters.SPACE:
                         break
-                    broken |= (classes[code] & BREAK) != 0
+                    broken |= (classes[code] & characters.BREAK) != 0
                     at += width
                 if size and _ends_sentence(data, begin, gap, broken, classes, abbreviations, alone, has_ordinals):
                     sizes[n_sentences] = size
@@ -133,25 +112,25 @@ def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> 
         stop = _url_end(data, at, end, classes)
         if stop > at:
             return stop
-    if mail and first & LOCAL:
+    if mail and first & characters.LOCAL:
         stop = _mail_end(data, at, end, classes)
         if stop > at:
             return stop
     if code == 64 or code == 35:  # @, #  # noqa: PLR1714
-        if run(data, after, end, classes, ALPHA) > after:
-            return run(data, after, end, classes, WORD)
+        if run(data, after, end, classes, characters.ALPHA) > after:
+            return run(data, after, end, classes, characters.WORD)
         return after
-    if first & LETTER:
-        if first & DIGIT:
+    if first & characters.LETTER:
+        if first & characters.DIGIT:
             stop = _number_end(data, at, end, classes)
             if stop > at:
                 return stop
-        if first & ALPHA and after < end and data[after] == 46:
+        if first & characters.ALPHA and after < end and data[after] == 46:
             stop = _initials_end(data, at, end, classes)
             if stop > at:
                 return stop
-        return _word_end(data, run(data, after, end, classes, LETTER), end, classes)
-    if first & MARK:
+        return _word_end(data, run(data, after, end, classes, characters.LETTER), end, classes)
+    if first & characters.MARK:
         while after < end and data[after] == code:
             after += 1
     return after
@@ -162,8 +141,8 @@ def _word_end(data: Bytes, stop: int, end: int, classes: Classes) -> int:  # pra
     """End of a word whose first letters end at ``stop``: more letters may follow after joiners."""
     while stop < end:
         code, width = decode(data, stop)
-        after = run(data, stop + width, end, classes, LETTER)
-        if not classes[code] & JOINER or after == stop + width:
+        after = run(data, stop + width, end, classes, characters.LETTER)
+        if not classes[code] & characters.JOINER or after == stop + width:
             break
         stop = after
     return stop
@@ -177,18 +156,18 @@ def _cut_end(data: Bytes, at: int, end: int, classes: Classes, rules: Rules) -> 
     """
     code, width = decode(data, at)
     if code == 39 or code == 0x2019:  # noqa: PLR1714 - a set would be made anew
-        stop = run(data, at + width, end, classes, LETTER)
+        stop = run(data, at + width, end, classes, characters.LETTER)
         if not _is_in(rules.leading, _packed(data, at + width, stop)):
             return at
         return _word_end(data, stop, end, classes)  # 's-Hertogenbosch
-    stop = run(data, at, end, classes, LETTER)
+    stop = run(data, at, end, classes, characters.LETTER)
     if stop == end:
         return at
     code, width = decode(data, stop)
     if code != 39 and code != 0x2019:  # noqa: PLR1714
         return at
     after = stop + width
-    follows = after < end and (classes[decode(data, after)[0]] & LETTER) != 0
+    follows = after < end and (classes[decode(data, after)[0]] & characters.LETTER) != 0
     words = rules.elisions if follows else rules.trailing
     return after if _is_in(words, _packed(data, at, stop)) else at
 
@@ -250,12 +229,12 @@ def _url_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma
     stop = body
     while stop < end:
         code, width = decode(data, stop)
-        if classes[code] & NO_URL:
+        if classes[code] & characters.NO_URL:
             break
         stop += width
     while stop > body:
         last = before(data, stop)
-        if not classes[decode(data, last)[0]] & AFTER_URL:
+        if not classes[decode(data, last)[0]] & characters.AFTER_URL:
             return stop
         stop = last
     return at
@@ -269,17 +248,17 @@ def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
         if stop == end:
             return at
         code, width = decode(data, stop)
-        if not classes[code] & LOCAL:
+        if not classes[code] & characters.LOCAL:
             break
         stop += width
     if stop == end or data[stop] != 64:
         return at
-    last = run(data, stop + 1, end, classes, DOMAIN)
+    last = run(data, stop + 1, end, classes, characters.DOMAIN)
     if last == stop + 1:
         return at
     found = at
     while last < end and data[last] == 46:
-        stop = run(data, last + 1, end, classes, DOMAIN)
+        stop = run(data, last + 1, end, classes, characters.DOMAIN)
         if stop == last + 1:
             break
         last = found = stop
@@ -290,9 +269,9 @@ def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
 def _number_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of the digits with separators between them that start at ``at``; ``at`` if there is no separator."""
     found = at
-    stop = run(data, at, end, classes, DIGIT)
+    stop = run(data, at, end, classes, characters.DIGIT)
     while stop < end and (data[stop] == 46 or data[stop] == 44 or data[stop] == 58):  # . , :
-        last = run(data, stop + 1, end, classes, DIGIT)
+        last = run(data, stop + 1, end, classes, characters.DIGIT)
         if last == stop + 1:
             break
         stop = found = last
@@ -306,7 +285,7 @@ def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # p
     stop = at
     while stop < end:
         code, width = decode(data, stop)
-        if not classes[code] & ALPHA or stop + width == end or data[stop + width] != 46:
+        if not classes[code] & characters.ALPHA or stop + width == end or data[stop + width] != 46:
             break
         stop += width + 1
         count += 1
@@ -335,9 +314,9 @@ def _ends_sentence(
     while at > begin:
         at = before(data, at)
         code, _ = decode(data, at)
-        if not classes[code] & CLOSER:
+        if not classes[code] & characters.CLOSER:
             break
-    if not classes[code] & STOP:
+    if not classes[code] & characters.STOP:
         return broken
     if code != 46:
         return True
@@ -346,7 +325,7 @@ def _ends_sentence(
     word = at
     while word > begin and count < LONGEST:
         last = before(data, word)
-        if not classes[decode(data, last)[0]] & ALPHA:
+        if not classes[decode(data, last)[0]] & characters.ALPHA:
             break
         word = last
         count += 1
@@ -354,7 +333,7 @@ def _ends_sentence(
         return not has_ordinals or not _is_ordinal(data, begin, at, classes)
     if count == 1:
         code, _ = decode(data, word)
-        if classes[code] & CAPITAL:
+        if classes[code] & characters.CAPITAL:
             return bool(code == alone)
     return not _is_in(abbreviations, _packed(data, word, at))
 
@@ -368,6 +347,6 @@ def _is_ordinal(data: Bytes, begin: int, at: int, classes: Classes) -> bool:  # 
             return count > 0
         at = before(data, at)
         code, _ = decode(data, at)
-        if not classes[code] & DIGIT:
-            return count > 0 and (classes[code] & SPACE) != 0
+        if not classes[code] & characters.DIGIT:
+            return count > 0 and (classes[code] & characters.SPACE) != 0
     return False

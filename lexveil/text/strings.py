@@ -38,13 +38,6 @@ class Strings(Sequence[str]):
         listed: list[str] = self.array.to_pylist()
         return listed
 
-    def some(self, numbers: Int64) -> list[str]:
-        """A few of them."""
-        import pyarrow as pa
-
-        some: list[str] = self.array.take(pa.array(numbers)).to_pylist()
-        return some
-
     def __len__(self) -> int:
         return len(self.array)
 

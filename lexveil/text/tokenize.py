@@ -31,7 +31,7 @@ from lexveil.text.kernels.characters import Hashes, character_classes, kernel
 from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.normal_forms import normal_form
 from lexveil.text.scanner import Rules, scan
-from lexveil.text.strings import Strings, letters_of
+from lexveil.text.strings import letters_of
 from lexveil.types import Bytes, Int32, Int64
 
 MAX_BYTES = 2**31 - 1  # of text in one call: positions and word numbers are 32 bits wide
@@ -60,9 +60,10 @@ class Tokens:
     spans: Int32
 
     @property
-    def forms(self) -> Strings:
-        """The same words as ``Strings``."""
-        return Strings(self.words.cast(pa.large_string()))
+    def forms(self) -> list[str]:
+        """The same words as strings."""
+        forms: list[str] = self.words.to_pylist()
+        return forms
 
 
 def tokenize_texts(texts: pa.StringArray, language: str = DEFAULT, *, spans: bool = False) -> Tokens:
@@ -83,12 +84,10 @@ def tokenize_texts(texts: pa.StringArray, language: str = DEFAULT, *, spans: boo
         n = scan(data, offsets, character_classes(), _rules(language), places, sizes, per_text)
         if n >= 0:
             break
-    # Copies, so that what was not used does not stay in memory.
-    places, sizes = places[:n].copy(), sizes[: per_text.sum()].copy()
+    places, sizes = places[:n], sizes[: per_text.sum()].copy()  # what was not used does not stay in memory
     ids, words = _words(data, places)
-    if spans:
-        _to_characters(data, offsets, sizes, per_text, places)
-    return Tokens(ids, words, sizes, per_text, places if spans else places[:0].copy())
+    places = _in_characters(data, offsets, sizes, per_text, places) if spans else np.empty((0, 2), np.int32)
+    return Tokens(ids, words, sizes, per_text, places)
 
 
 def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
@@ -180,28 +179,12 @@ def _lower(data: Bytes, spans: Int32, letters: Bytes) -> None:  # pragma: no cov
             to += 1
 
 
-@kernel
-def _to_characters(
-    data: Bytes, offsets: Int64, sizes: Int32, per_text: Int32, spans: Int32
-) -> None:  # pragma: no cover - compiled
-    """Turn spans in bytes of all texts into spans in characters of each, in place."""
-    sentence = token = 0
-    for text in range(len(per_text)):
-        at = offsets[text]
-        bits = np.uint8(0)
-        for i in range(at, offsets[text + 1]):
-            bits |= data[i]
-        characters = 0
-        for _ in range(per_text[text]):
-            for _ in range(sizes[sentence]):
-                for side in range(2):
-                    to = np.int64(spans[token, side])
-                    if bits < 128:
-                        characters += to - at
-                    else:
-                        for i in range(at, to):
-                            characters += data[i] & 0xC0 != 0x80
-                    at = to
-                    spans[token, side] = characters
-                token += 1
-            sentence += 1
+def _in_characters(data: Bytes, offsets: Int64, sizes: Int32, per_text: Int32, spans: Int32) -> Int32:
+    """Spans in characters of each text, of spans in bytes of all."""
+    starts = offsets[:-1].astype(np.int32)
+    if data.max(initial=0) >= 128:
+        before = np.zeros(len(data) + 1, np.int32)  # characters before each byte
+        np.cumsum((data & 0xC0) != 0x80, dtype=np.int32, out=before[1:])
+        starts, spans = before[starts], before[spans]
+    in_characters: Int32 = spans - np.repeat(np.repeat(starts, per_text), sizes)[:, None]
+    return in_characters

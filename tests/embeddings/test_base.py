@@ -41,7 +41,6 @@ def test_where_vectors_begin() -> None:
     assert begun.is_known.tolist() == [True, False, False, False]
     assert begun.is_composed.tolist() == [False, True, False, False]
     assert begun.is_random.tolist() == [False, False, True, True]
-    assert begun.locks().tolist() == [0, 1, 1, 1]
     assert (drawn == 0.5).all()
     with pytest.raises(ValueError, match="3 dimensions, of the base 4"):
         start(["york"], drawn[:1, :3], Base(BASE, keep=True))

@@ -5,7 +5,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -207,11 +206,11 @@ def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     done: list[str] = []
     counts = counting.count_shard
 
-    def failing(con: duckdb.DuckDBPyConnection, shard: counting.Shard, words: counting.Range) -> dict[str, int]:
+    def failing(shard: counting.Shard, **given: Any) -> dict[str, int]:
         if len(done) == 3:
             raise KeyboardInterrupt
         done.append(shard.base.name)
-        return counts(con, shard, words)
+        return counts(shard, **given)
 
     files = write_tokens(LINES, tmp_path, rows=1)
     one = machine(tmp_path)
@@ -222,7 +221,7 @@ def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     again: list[str] = []
     monkeypatch.setattr(
         "lexveil.collocations.counting.count_shard",
-        lambda con, shard, words: (again.append(shard.base.name), counts(con, shard, words))[1],
+        lambda shard, **given: (again.append(shard.base.name), counts(shard, **given))[1],
     )
     totals = count(*files, tmp_path / "ngrams", 1, one)
     assert done + again == [f"{n:06}" for n in range(len(LINES))]  # each shard once, over both runs

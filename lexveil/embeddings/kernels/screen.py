@@ -289,5 +289,5 @@ def decide(
                 break
             highs[best] = -np.inf
             row = order[found.places[query, best]]
-            insert(row, squared_distance(vectors[row], queries[query]), ids[query], squares[query])
+            insert(row, squared_distance(vectors, row, queries, query), ids[query], squares[query])
             wanted = max(wanted, (length * length - squares[query, k - 1]) / 2 - slack)

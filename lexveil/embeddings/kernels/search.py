@@ -9,21 +9,16 @@ from lexveil.types import Floats, Rows, Vectors
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def squared_distance(left: Vectors, right: Floats) -> float:  # pragma: no cover - compiled
-    """|left - right|² in float64; exactly 0 for equal rows. Only the order of additions is left to the compiler."""
-    total = 0.0
-    for i in range(left.shape[0]):
-        difference = np.float64(left[i]) - np.float64(right[i])
-        total += difference * difference
-    return total
+def squared_distance(
+    first: Vectors, left: int, second: Vectors | Floats, right: int
+) -> float:  # pragma: no cover - compiled
+    """|u - v|² in float64 of a row each; exactly 0 for equal rows. Only the order of additions is left to the compiler.
 
-
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def squared_distance_of_rows(vectors: Vectors, left: int, right: int) -> float:  # pragma: no cover - compiled
-    """The same of two rows. A row as an array of its own would cost more than the distance: its owners are counted."""
+    A row as an array of its own would cost more than the distance: its owners are counted.
+    """
     total = 0.0
-    for i in range(vectors.shape[1]):
-        difference = np.float64(vectors[left, i]) - np.float64(vectors[right, i])
+    for i in range(first.shape[1]):
+        difference = np.float64(first[left, i]) - np.float64(second[right, i])
         total += difference * difference
     return total
 
@@ -62,7 +57,7 @@ def measure_groups(
     for pair in range(len(groups)):
         query = of[pair]
         for row in range(groups[pair] * size, min((groups[pair] + 1) * size, len(vectors))):
-            insert(row, squared_distance(vectors[row], queries[query]), ids[query], squares[query])
+            insert(row, squared_distance(vectors, row, queries, query), ids[query], squares[query])
 
 
 @numba.njit(cache=True)
@@ -72,7 +67,7 @@ def measure_pairs(
     """|u - v|² of rows ``left`` of the first vectors and rows ``right`` of the second."""
     squares = np.empty(len(left))
     for i in range(len(left)):
-        squares[i] = squared_distance(first[left[i]], second[right[i]])
+        squares[i] = squared_distance(first, left[i], second, right[i])
     return squares
 
 

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.kernels.search import squared_distance_of_rows
+from lexveil.embeddings.kernels.search import squared_distance
 from lexveil.embeddings.kernels.sketch import prefetch, sketch_bounds
 from lexveil.mechanisms.kernels.keystream import WORDS, State, next_words, open_stream
 from lexveil.mechanisms.tem import MARGIN, PENDING, ROUNDING, UNDECIDED
@@ -208,7 +208,7 @@ def decide(
 @numba.njit(cache=True)
 def score(vectors: Vectors, word: int, proposed: int, radius: float) -> float:  # pragma: no cover - compiled
     """min(d, radius) in float64: the number that the mechanism's weights are defined by."""
-    return min(math.sqrt(squared_distance_of_rows(vectors, word, proposed)), radius)
+    return min(math.sqrt(squared_distance(vectors, word, vectors, proposed)), radius)
 
 
 @numba.njit(cache=True)

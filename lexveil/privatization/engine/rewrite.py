@@ -191,8 +191,7 @@ def _in_plain_layout(
     is_kept = np.zeros(len(encoded.forms), dtype=bool)
     is_kept[form] = True
     numbers = np.flatnonzero(is_kept)
-    some = encoded.forms.some(numbers) if isinstance(encoded.forms, Strings) else None
-    forms = Pieces.of(some or [encoded.forms[number] for number in numbers.tolist()])
+    forms = Pieces.of([encoded.forms[number] for number in numbers.tolist()])
     if (len(rows) - len(kept)) * FEW > len(lexicon.tokens):
         pieces, token = lexicon.pieces, rows.astype(np.int32)
     else:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lexveil.text.strings import Strings, letters_of
-
 # By name: the characters, and how many of them an unbroken run has on average at least where words are not separated.
 _SCRIPTS = {
     "Japanese": (r"\u3005\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f", 4),
@@ -45,10 +43,6 @@ def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[in
     Args:
         forms: their distinct tokens, which are quicker to look through.
     """
-    if isinstance(forms, Strings):
-        letters, offsets = letters_of(forms.array)
-        if letters[offsets[0] : offsets[-1]].max(initial=0) < 0xE0:  # with which U+0E01 begins
-            return None
     together = "".join(forms)
     if together.isascii() or not _ANY.search(together):
         return None
