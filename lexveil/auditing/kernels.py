@@ -87,7 +87,12 @@ def _least_factor(claim: Claim, word: int, epsilon: float, n: int, error: float,
 
 
 def draw_mixed(
-    kernel: Mechanism, words: Ids, epsilons: Sequence[float], n: int, generator: Generator, advance: Callable[[int], None]
+    kernel: Mechanism,
+    words: Ids,
+    epsilons: Sequence[float],
+    n: int,
+    generator: Generator,
+    advance: Callable[[int], None],
 ) -> Drawn:
     """N draws for every word at every ε, all mixed in the same calls, so that nothing kept of one serves another."""
     kinds = [(int(word), epsilon) for epsilon in epsilons for word in words.tolist()]

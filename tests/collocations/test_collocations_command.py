@@ -3,23 +3,18 @@
 import io
 import json
 import os
-import random
 import shutil
 from pathlib import Path
 from unittest import mock
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from lexveil import paths
-from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.cli import main
 from lexveil.collocations.lookup import LIMIT, as_text, look_up
 from lexveil.errors import MissingArtifact
-from lexveil.text.segment import SEGMENTATIONS, segment
-from lexveil.text.tokenize import sentences
 
 ROOT = Path(__file__).parents[2]
 WORDS = ("first_word", "second_word", "third_word")
@@ -88,34 +83,6 @@ def test_a_text_is_cut_as_by_hand(small: Path) -> None:
         "mst": (["red wine", "glass factory"], 12.0),
         "mst_exact": (["red wine", "glass factory"], 12.0),
     }
-
-
-def test_a_text_finds_what_all_collocations_loaded_would_find(small: Path) -> None:
-    draw = random.Random(20261)
-    words = [f"w{number}" for number in range(12)]
-    table = {
-        " ".join(draw.choices(words, k=draw.choice((2, 3)))): (draw.randint(2, 99), draw.randint(4, 40) / 4, 0.5)
-        for _ in range(250)
-    }
-    write(table)
-    lines = [draw.choices([*words, ",", "other"], k=draw.randint(1, 30)) for _ in range(40)]
-    text = "\n".join(" ".join(line) for line in lines)
-    assert sentences(text) == lines
-    in_text = {" ".join(line[i : i + size]) for line in lines for size in (2, 3) for i in range(len(line) - size + 1)}
-    result = look_up(text)
-    assert {row["words"]: (row["count"], row["pmi_bits"]) for row in result["collocations"]} == {
-        ngram: values[:2] for ngram, values in table.items() if ngram in in_text
-    }
-    collocations = load_collocations()
-    for line, of_sentence in zip(lines, result["sentences"], strict=True):
-        offsets = np.array([0, len(line)])
-        scores = collocations.scores(collocations.ids(line), offsets)
-        for name in SEGMENTATIONS:
-            lengths = segment(name, *scores, offsets).tolist()
-            tokens = [" ".join(line[i : i + length]) for i, length in enumerate(lengths) if length]
-            assert of_sentence[name]["tokens"] == tokens
-            total = sum(table[token][1] for token in tokens if " " in token)  # quarters: exact in any order
-            assert of_sentence[name]["total_pmi_bits"] == total
 
 
 @pytest.mark.parametrize(

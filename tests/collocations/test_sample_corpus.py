@@ -79,15 +79,6 @@ def mixed(folder: Path, **sources: list[str]) -> Path:
     return folder
 
 
-def test_sources_of_equal_weight_are_one_corpus(tmp_path: Path) -> None:
-    together = drawn(shards(tmp_path / "one", TEXTS), 20)
-    apart = mixed(tmp_path / "apart", a=TEXTS[:30], b=TEXTS[25:])
-    assert drawn(apart, 20) == together
-    out = tmp_path / "weighted.parquet"
-    assert sample(apart, out, params(20, 1, {"a": 0.3, "b": 0.3})) == sample(apart, out, params(20))
-    assert pq.read_table(out).column("text").to_pylist() == together
-
-
 def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
     """Few of many: each draw is of `a` with probability 3·1000 / (3·1000 + 2000), within 6 standard errors."""
     corpus = mixed(tmp_path / "c", a=[f"a {i}" for i in range(1000)], b=[f"b {i}" for i in range(2000)])

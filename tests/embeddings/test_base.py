@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.embeddings.base import Base, joined, start
+from lexveil.embeddings.base import Base, start
 from lexveil.embeddings.intrinsic_evaluation import by_frequency
 from lexveil.embeddings.training import TrainingState, Word2VecSettings, train_word2vec
 from lexveil.embeddings.word_space import WordSpace
@@ -44,15 +44,6 @@ def test_where_vectors_begin() -> None:
     assert (drawn == 0.5).all()
     with pytest.raises(ValueError, match="3 dimensions, of the base 4"):
         start(["york"], drawn[:1, :3], Base(BASE, keep=True))
-
-
-def test_both_vocabularies_by_falling_count() -> None:
-    own = WordSpace(["tea", "pot", "jug"], np.full((3, 4), 7, dtype=np.float32), np.array([50, 98, 2]))
-    both, rows = joined(own, BASE)
-    assert list(both.tokens) == ["tea", "new", "york", "pot", "red_tape", "jug"]
-    assert both.counts.tolist() == [50 + 97, 100, 99, 98, 98, 2]  # of equal counts the corpus's token comes first
-    assert rows.tolist() == [0, -1, -1, 1, -1, 2]
-    assert both.vectors[:, 0].tolist() == [7, 1, 0, 7, 0, 7]
 
 
 @pytest.mark.parametrize("keep", [True, False])

@@ -13,7 +13,6 @@ from lexveil.embeddings.training import (
     Word2VecSettings,
     displacement,
     train_word2vec,
-    with_plain_copies,
 )
 from lexveil.errors import RequestError
 
@@ -85,19 +84,13 @@ def test_a_resumed_training_ends_with_the_same_bytes(corpus: Path, skip_gram: bo
         assert [one.epoch for one in later] == [1, 2, 3][state.epoch :]
         assert resumed.space.vectors.tobytes() == whole.space.vectors.tobytes()
         assert resumed.losses == whole.losses and len(whole.losses) == 3
-    # Each part of the state is needed: without one the bytes are others, so this test can fail.
-    first = states[0]
-    zeros = np.zeros_like(first.output_vectors)
-    for broken in (
-        TrainingState(1, first.vectors, zeros, first.generator_key, first.generator_position, []),
-        TrainingState(1, first.vectors, first.output_vectors, first.generator_key, 0, []),
-        TrainingState(2, first.vectors, first.output_vectors, first.generator_key, first.generator_position, []),
-    ):
-        other = train_word2vec(str(corpus), settings, sentences=sentences, resume=broken)
-        assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
+    # The state is needed: with another the bytes are others, so this test can fail.
+    broken = replace(states[0], output_vectors=np.zeros_like(states[0].output_vectors), losses=[])
+    other = train_word2vec(str(corpus), settings, sentences=sentences, resume=broken)
+    assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
 
 
-def test_displacement_is_measured_from_gensims_own_start(corpus: Path) -> None:
+def test_displacement_is_measured_from_gensims_own_start() -> None:
     from gensim.models.keyedvectors import prep_vectors
 
     start = prep_vectors((9_000, 7), seed=2**32 - 1)  # more rows than are drawn at a time
@@ -105,14 +98,3 @@ def test_displacement_is_measured_from_gensims_own_start(corpus: Path) -> None:
     moved[5] *= 3
     found = displacement(moved, 2**33 - 1)
     assert found[5] == pytest.approx(2, rel=1e-6) and np.count_nonzero(found) == 1
-    states: list[TrainingState] = []
-    train_word2vec(str(corpus), replace(SETTINGS, epochs=1), on_epoch=lambda state: states.append(copy(state)))
-    assert displacement(states[0].vectors, 3).max() < 20 < displacement(states[0].vectors, 4).max() * 20
-
-
-def test_a_sentence_with_collocations_is_read_again_as_plain_words() -> None:
-    assert [*with_plain_copies([b"new_york is big\n", b"so is it\n"])] == [
-        b"new_york is big\n",
-        b"new york is big\n",
-        b"so is it\n",
-    ]

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from lexveil.embeddings import knn_graph, word_orders
 from lexveil.embeddings.extent import largest_distance, smallest_distance
 from lexveil.embeddings.knn_graph import Scanner, exact_graph, nearest_others
-from lexveil.embeddings.word_orders import WordLists, greedy_orders, mean_step, positions, share_near
+from lexveil.embeddings.word_orders import greedy_orders, mean_step, share_near
 
 
 def naive(vectors: np.ndarray, start: int) -> list[int]:
@@ -71,17 +71,6 @@ def test_quality_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mean_step(vectors, orders[0]) == pytest.approx((1 + 4 + 2) / 3)
     # In the second list, 0 and its nearest word 1 stand three apart, so both miss.
     assert share_near(vectors, orders, np.arange(4)) == [1.0, 0.5]
-
-
-def test_positions_invert_orders_and_words_can_be_left_out() -> None:
-    made = WordLists(list("abcde"), np.array([[4, 2, 0, 1, 3], [0, 1, 2, 3, 4]], dtype=np.int32))
-    assert made.positions().tolist() == [[2, 3, 1, 4, 0], [0, 1, 2, 3, 4]]
-    assert np.array_equal(positions(made.positions()), made.orders)
-    fewer = made.only(np.array([True, False, True, False, True]))
-    assert fewer.words == ["a", "c", "e"]
-    assert [[fewer.words[row] for row in order] for order in fewer.orders] == [["e", "c", "a"], ["a", "c", "e"]]
-    with pytest.raises(ValueError, match="5 words"):
-        WordLists(list("abcde"), np.zeros((1, 4), dtype=np.int32))
 
 
 CLOUD = cloud(700, 10, seed=8)  # on the unit sphere lengths rule nothing out, elsewhere nearly everything

@@ -67,9 +67,3 @@ def test_what_is_told_against_counting_pairs() -> None:
     assert found.auc == pytest.approx(max(auc(outputs), auc(guesses)))
     assert found.side == pytest.approx(max(side(outputs), side(guesses)))
     assert found.named == pytest.approx(weights[on][guesses[on] == words[on]].sum() / weights[on].sum())
-
-
-def test_what_is_told_of_no_word_and_of_one_side() -> None:
-    ids = np.array([0, 0])
-    assert Told.of(np.zeros(2), ids, np.ones(2), ids, ids) == Told(0.0, 0.0, 0.5, 0.0)
-    assert Told.of(np.array([1.0, 0.0]), ids, np.ones(2), ids, ids) == Told(1.0, 1.0, 0.5, 1.0)

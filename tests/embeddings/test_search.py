@@ -66,18 +66,6 @@ def wide_words(n: int) -> np.ndarray:
     return (rng.standard_normal((n, 300)) * rng.gamma(1, 0.5, (n, 1))).astype(np.float32)
 
 
-@pytest.mark.parametrize("k", [1, 8, 9, 10_000])
-@pytest.mark.parametrize("epsilon", [1.0, 50.0])
-@pytest.mark.parametrize("vectors", [wide_words(5), wide_words(1003), near_ties(3)], ids=["few", "many", "near ties"])
-def test_the_k_nearest_in_300_dimensions(vectors: np.ndarray, epsilon: float, k: int) -> None:
-    """At ε = 1 the noise takes a query some 300 away from words that lie within 20 of each other."""
-    queries = far_queries(vectors, 20, epsilon)
-    ids, distances = ExactSearch(vectors).nearest_k(queries, k)
-    expected = scan_k(vectors, queries, min(k, len(vectors)))
-    assert (ids == expected[0]).all()
-    assert distances == pytest.approx(expected[1], rel=1e-14)
-
-
 @pytest.mark.parametrize("k", [1, 8, 9])
 def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
     """Without its slack the search loses words among near ties: the tests above see that too."""

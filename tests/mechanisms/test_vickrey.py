@@ -36,13 +36,6 @@ def test_choice_of_two(wrong: float, follows: bool) -> None:
         assert share == pytest.approx(0.4)
 
 
-def test_ties_at_distance_0() -> None:
-    near, gaps = np.tile([0, 1], (4, 1)), np.zeros((4, 2))
-    tied = Vickrey(vectors(), t=0.75).choose(near[:, 0], near, gaps, np.array([0.0, 0.24, 0.26, 0.9]))
-    assert tied.tolist() == [0, 0, 1, 1]
-    assert Vickrey(vectors(), t=1.0).choose(near[:, 0], near, gaps + np.array([0, 1]), np.zeros(4)).tolist() == [1] * 4
-
-
 @pytest.mark.parametrize(("wrong", "follows"), [(1.0, True), (1.1, False)])
 def test_choice_of_many(wrong: float, follows: bool) -> None:
     t, gaps = np.array([0.5, 1.0, 1.5, 2.0]), np.array([0.3, 0.5, 0.6, 0.9])

@@ -188,19 +188,6 @@ def test_where_shards_are_cut_changes_no_byte(rows: int, tmp_path: Path, monkeyp
     assert not (cut / "w" / "count_ngrams").exists()
 
 
-def test_ranges_hold_every_key_once_and_about_as_many_rows_as_asked_for(tmp_path: Path) -> None:
-    files = [tmp_path / "one.parquet", tmp_path / "other.parquet", tmp_path / "empty.parquet"]
-    for file, keys in zip(files, ([1, 2, 3, 4, 9, 2**63 - 1], [2, 2, 6, 7], []), strict=True):
-        table = pa.table({"key": pa.array(keys, pa.int64()), "count": pa.array([1] * len(keys), pa.int32())})
-        pq.write_table(table, file, row_group_size=2)
-    end = 2**63 - 1
-    assert list(counting.key_ranges(files, 100)) == [(0, end)]
-    # Row groups end at 2, 2, 4, 7 and at the last key.
-    assert list(counting.key_ranges(files, 4)) == [(0, 2), (3, 7), (8, end)]
-    assert list(counting.key_ranges(files, 1)) == [(0, 2), (3, 4), (5, 7), (8, end)]
-    assert list(counting.key_ranges(files[2:], 1)) == [(0, end)]
-
-
 def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lexveil.collocations.counting.SHARD_TOKENS", 1)
     done: list[str] = []
@@ -259,17 +246,6 @@ def test_measures_by_hand(tmp_path: Path) -> None:
         file = tmp_path / "ngrams" / f"{name}.parquet"
         pq.write_table(pq.read_table(file), file, row_group_size=1)
     assert list(measured(tmp_path).items()) == whole
-
-
-def test_measures_at_their_ends(tmp_path: Path) -> None:
-    """NPMI is 1 where words only occur together; a word that is most of the text has finite measures."""
-    counted([["x", "y", "z"], ["q"] * 7], tmp_path)
-    found = measured(tmp_path, measures=ALL)
-    assert found["x", "y"]["npmi"] == pytest.approx(1, abs=1e-12) == found["x", "y", "z"]["npmi"]
-    assert found["q", "q"]["npmi"] < 1
-    assert all(math.isfinite(row[name]) for row in found.values() for name in ("npmi", "llr", "t_score"))
-    counted([["q"] * 10], tmp_path)
-    assert all(math.isfinite(value) for row in measured(tmp_path, measures=ALL).values() for value in row.values())
 
 
 def test_corpora_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

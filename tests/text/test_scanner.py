@@ -1,7 +1,5 @@
 """The scanner gives what the regular expressions give: the same tokens, sentences, normal forms and spans."""
 
-import gzip
-import json
 import os
 import re
 import subprocess
@@ -28,7 +26,6 @@ from tests.text.reference_tokenizer import sentences, token_spans
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared" / "data" / "corpus"
 # `TOKENIZE_EXAMPLES=20000 pytest tests/text/test_scanner.py` looks longer than every run has to.
 EXAMPLES = int(os.environ.get("TOKENIZE_EXAMPLES", "100"))
 
@@ -161,14 +158,6 @@ def test_slices_and_large_strings(texts: list[str], data: st.DataObject) -> None
         assert_same(texts[start:stop], pa.array(texts, kind).slice(start, stop - start))
 
 
-def test_a_token_ends_with_its_text() -> None:
-    """Cut anywhere between two characters, the neighbours' bytes change nothing."""
-    text = "Dr. u.s. a@b.c https://x.y/z. 3.14 don’t __ é\u0301… #tag I. 漢😀--"
-    for cut in range(len(text) + 1):
-        for next_cut in range(cut, len(text) + 1):
-            assert_same([text[:cut], text[cut:next_cut], text[next_cut:]])
-
-
 # What the kernels give is compared above.
 CHECKED = """
 import sys
@@ -269,14 +258,3 @@ def test_refused(texts: object, message: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_default_corpus() -> None:
     assert assert_same(articles() + [text for _, text in polarity()]) > 70_000
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data is not on this machine")
-@pytest.mark.nightly
-def test_real_texts() -> None:
-    """Posts, blogs, articles and reviews as people wrote them; tokens enough to have met what is rare."""
-    with gzip.open(SHARED / "corpus-validation.00000-of-00001.json.gz", "rt", encoding="utf-8") as lines:
-        texts = [json.loads(line)["text"] for line in lines]
-    assert assert_same(texts) > 500_000
-    decomposed = [unicodedata.normalize("NFD", text) for text in texts if not text.isascii()]
-    assert assert_same(decomposed[:500]) > 10_000

@@ -146,26 +146,6 @@ def test_the_reference_is_met_in_any_batches(
     assert sizes(kind, batch[:middle], known) + sizes(kind, batch[middle:], known) == expected
 
 
-def every_cut(n: int) -> Iterator[list[int]]:
-    """All ways to cut n words into tokens of one to three."""
-    if n == 0:
-        yield []
-    for size in range(1, min(n, 3) + 1):
-        yield from ([size, *rest] for rest in every_cut(n - size))
-
-
-@given(st.lists(WORDS, max_size=7), TABLES)
-def test_mst_exact_is_the_maximum(words: list[str], table: Table) -> None:
-    known = dict.fromkeys([(word,) for word in words], 0.0) | table
-    best = max(
-        total
-        for tokens in every_cut(len(words))
-        if (total := sum(known.get(gram, -math.inf) for gram in tokens_of(words, tokens))) > -math.inf
-    )
-    exact = sizes("mst_exact", [words], Collocations.build(*columns(table)))
-    assert score(words, exact, table) == pytest.approx(best)
-
-
 def tokens_of(words: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, ...]]:
     return [tuple(words[end - size : end]) for end, size in zip(np.cumsum(sizes), sizes, strict=True)]
 
@@ -225,35 +205,18 @@ def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
     assert known.ids(["a"]).tolist() == [-1]  # no words were given
 
 
-def test_keep_only_some() -> None:
-    table: Table = {("a", "b"): 3.0, ("b", "c"): 2.0, ("a", "b", "c"): 5.0, ("b", "c", "d"): 4.0}
-    known = Collocations.build(*columns(table))
-    a, b, c, d = known.ids("abcd").tolist()
-    kept = known.only(
-        [np.array([a, a, d]), np.array([b, c, a])], [np.array([b, a]), np.array([c, c]), np.array([d, d])]
-    )
-    words, offsets = flat(["abcd"])
-    pair_score, triple_score = kept.scores(kept.ids(words), offsets)
-    assert pair_score.tolist() == [3.0, -math.inf, -math.inf, -math.inf]
-    assert triple_score.tolist() == [-math.inf, 4.0, -math.inf, -math.inf]
-
-
 def test_refusals() -> None:
     column = np.arange(MAX_WORDS + 1)
     none: list[np.ndarray] = [np.zeros(0, np.int64)] * 3
     with pytest.raises(RequestError, match=r"2,097,153 different words.*min_count"):
         Collocations.for_ids([column, column], np.full(len(column), 3.0), none, np.zeros(0))
     one = np.array([1])
-    with pytest.raises(ValueError, match="negative"):
-        Collocations.for_ids([one, -one], np.array([3.0]), none, np.zeros(0))
     with pytest.raises(ValueError, match="finite"):
         Collocations.for_ids([one, one], np.array([np.nan]), none, np.zeros(0))
     known = Collocations.for_ids([one, one], np.array([3.0]), none, np.zeros(0))
     for offsets in ([0, 2], [1, 3], [0, 2, 1, 3]):
         with pytest.raises(ValueError, match="sentence offsets"):
             known.scores(np.array([1, 1, 1]), np.array(offsets))
-    with pytest.raises(ValueError, match="unknown segmentation"):
-        segment("longest", np.zeros(0), np.zeros(0), np.zeros(1, np.int64))
 
 
 def test_lines_are_the_joined_tokens() -> None:
