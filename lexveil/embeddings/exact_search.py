@@ -132,7 +132,7 @@ class ExactSearch:
                 self._screen = Screen(self.vectors, kind)
 
     def _by_products(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        from lexveil.embeddings.kernels.search import largest, measure_groups
+        from lexveil.embeddings.kernels.search import measure_groups
 
         n, n_groups = len(queries), -(-len(self.vectors) // GROUP)
         single = np.ascontiguousarray(queries.T, dtype=np.float32)
@@ -149,7 +149,9 @@ class ExactSearch:
             if whole * GROUP < len(words):
                 np.max(here[whole * GROUP :], axis=0, out=maxima[group + whole])
         # A word among the k nearest has a score of at least the k-th largest maximum, up to rounding.
-        kth = np.full(n, -np.inf) if k > n_groups else largest(maxima, k)
+        kth = np.full(n, -np.inf)
+        if k <= n_groups:
+            kth = maxima.max(axis=0) if k == 1 else np.partition(maxima, n_groups - k, axis=0)[n_groups - k]
         groups, of = np.nonzero(maxima >= (kth - self._slack(queries)).astype(np.float32))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
         measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)

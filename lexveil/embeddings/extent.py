@@ -40,7 +40,8 @@ def largest_distance(vectors: Vectors) -> float:
     best = 0.0
     farthest = order[0]
     for _ in range(PROBES):
-        away = np.concatenate([_from(vectors, int(farthest), at) for at in range(0, len(vectors), BLOCK)])
+        probe = vectors[int(farthest)].astype(np.float64)
+        away = np.concatenate([_lengths(vectors[at : at + BLOCK] - probe) for at in range(0, len(vectors), BLOCK)])
         farthest = away.argmax()
         best = max(best, float(away[farthest]))
     for start in range(0, len(order), BLOCK):
@@ -60,10 +61,6 @@ def largest_distance(vectors: Vectors) -> float:
                 pair = vectors[order[[start + a, first + b]]].astype(np.float64)
                 best = max(best, float(_lengths(pair[:1] - pair[1:])[0]))
     return best
-
-
-def _from(vectors: Vectors, row: int, at: int) -> Floats:
-    return _lengths(vectors[at : at + BLOCK].astype(np.float64) - vectors[row].astype(np.float64))
 
 
 def _lengths(differences: Floats) -> Floats:

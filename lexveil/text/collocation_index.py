@@ -102,26 +102,6 @@ class Collocations:
         triples = _sorted(_pack([numbers[column] for column in columns[2:]]), trigram_pmi)
         return cls({} if word_ids is None else word_ids, numbers, *pairs, *triples)
 
-    def only(self, bigrams: Sequence[WordIds], trigrams: Sequence[WordIds]) -> Collocations:
-        """Keep the collocations named by columns of word ids; ids that name none are ignored."""
-        pair_score, _ = self._of_each(bigrams)
-        _, triple_score = self._of_each(trigrams)
-        pairs, triples = pair_score > -np.inf, triple_score > -np.inf
-        return Collocations.for_ids(
-            [column[pairs] for column in bigrams],
-            pair_score[pairs],
-            [column[triples] for column in trigrams],
-            triple_score[triples],
-            self.word_ids,
-        )
-
-    def _of_each(self, columns: Sequence[WordIds]) -> tuple[Floats, Floats]:
-        """PMI of each n-gram, given as columns of word ids: scored as a sentence of its own."""
-        size = len(columns)
-        ids: Ids = np.stack([column.astype(np.int64) for column in columns], axis=1).reshape(-1)
-        pair_score, triple_score = self.scores(ids, np.arange(0, len(ids) + 1, size))
-        return pair_score[::size], triple_score[::size]
-
     def ids(self, words: Iterable[str]) -> Ids:
         """Number words; -1 for a word of no collocation. Shape (n,)."""
         get = self.word_ids.get

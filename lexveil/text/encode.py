@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -20,6 +20,7 @@ from lexveil.text.pieces import Pieces
 from lexveil.text.segment import segment
 from lexveil.text.spans import Claim, Found, Words
 from lexveil.text.strings import Strings
+from lexveil.types import Floats, Ids
 
 if TYPE_CHECKING:
     from lexveil.text.tokenize import Tokens
@@ -103,19 +104,16 @@ class Lexicon:
         return cls(segmentation, tokens, rows, collocations and _known(collocations, rows), language)
 
 
-def _known(collocations: Collocations, rows: dict[str, int]) -> Collocations:
+def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
     """Keep the collocations that are tokens of the vocabulary."""
-    number = collocations.word_ids
-    pairs: list[list[int]] = [[], []]
-    triples: list[list[int]] = [[], [], []]
-    for token in rows:
-        ids = [number.get(word, -1) for word in token.split("_")]
-        if len(ids) in (2, 3) and min(ids) >= 0:
-            for column, word_id in zip(pairs if len(ids) == 2 else triples, ids, strict=True):
-                column.append(word_id)
-    return collocations.only(
-        [np.array(column, dtype=np.int64) for column in pairs], [np.array(column, dtype=np.int64) for column in triples]
-    )
+    number, kept = collocations.word_ids, list[tuple[list[Ids], Floats]]()
+    split = [words for token in tokens if len(words := token.split("_")) > 1]
+    for size in (2, 3):
+        of_size = [[number.get(word, -1) for word in words] for words in split if len(words) == size]
+        ids = np.array(of_size, dtype=np.int64).reshape(-1, size)
+        pmi = collocations.scores(ids.ravel(), np.arange(0, ids.size + 1, size))[size - 2][::size]  # each by itself
+        kept.append((list(ids[pmi > -np.inf].T), pmi[pmi > -np.inf]))
+    return Collocations.for_ids(*kept[0], *kept[1], number)
 
 
 @dataclass(frozen=True, repr=False)

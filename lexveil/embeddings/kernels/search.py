@@ -24,20 +24,6 @@ def squared_distance(
 
 
 @numba.njit(cache=True)
-def largest(maxima: Vectors, k: int) -> Vectors:  # pragma: no cover - compiled
-    """The k-th largest value of each column."""
-    top = np.full((k, maxima.shape[1]), -np.inf, dtype=np.float32)
-    for group in range(maxima.shape[0]):
-        for column in range(maxima.shape[1]):
-            value = maxima[group, column]
-            for place in range(k):
-                if value > top[place, column]:
-                    value, top[place, column] = top[place, column], value
-    kth: Vectors = top[k - 1]
-    return kth
-
-
-@numba.njit(cache=True)
 def insert(row: int, square: float, ids: Rows, squares: Floats) -> None:  # pragma: no cover - compiled
     """Enter a row into the nearest ones of a query, which are in order of distance and then of their numbers."""
     place = len(ids) - 1
