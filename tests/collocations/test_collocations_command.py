@@ -149,7 +149,7 @@ def call(*arguments: str, stdin: bytes = b"") -> int:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "TEXT"),
+        ([], "choices"),
         (["a", "--word", "b"], "TEXT"),
         (["--top", "0"], "--top"),
         (["--top", "1", "--min-count", "0"], "--min-count"),
