@@ -161,9 +161,9 @@ def learnt(files: Sequence[Path], max_words: int) -> NgramModel:
 def _sentences(file: Path) -> Iterator[list[str]]:
     texts = read_texts(file)
     for start in range(0, len(texts), 2048):
-        forms, word, _, sizes, _ = tokenize(texts[start : start + 2048])
-        words, begin = np.array([*forms], dtype=object)[word].tolist(), 0
-        for size in sizes.tolist():
+        tokens = tokenize(texts[start : start + 2048])
+        words, begin = np.array([*tokens.forms], dtype=object)[tokens.ids].tolist(), 0
+        for size in tokens.sentence_sizes.tolist():
             yield words[begin : begin + size]
             begin += size
 

@@ -21,7 +21,7 @@ from benchmarks import limits, material
 from benchmarks.table import markdown, print_table
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.errors import LexveilError
-from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.registry import MECHANISMS, build_mechanism
 from lexveil.recovery.adversary import Adversary, Ladder
 from lexveil.recovery.bands import BANDS, bands_of, prior_of
@@ -30,7 +30,7 @@ from lexveil.recovery.estimate import EstimatedAdversary
 from lexveil.recovery.shares import Expected, WordSample, expected
 from lexveil.recovery.tem import RATIO, TemAdversary
 from lexveil.recovery.unigram import build_adversary
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages.english import STOP_WORDS
 from lexveil.text.normal_forms import is_punctuation
 from lexveil.types import Bytes, Floats, Orders, Vectors
 
@@ -171,7 +171,7 @@ def toy(name: str, dimensions: int, epsilon: float, remap: bool = False) -> dict
     n_words, draws, rng = 200, 1000, np.random.default_rng(1)
     vectors = rng.normal(size=(n_words, dimensions)) * np.exp(rng.normal(0, 0.4, n_words))[:, None]
     given: dict[str, Any] = PAPER | {"rank_remap": {"enabled": remap}}
-    mechanism: Kernel = build_mechanism(name, vectors.astype(np.float32), given)
+    mechanism: Mechanism = build_mechanism(name, vectors.astype(np.float32), given)
     prior = 1 / np.arange(1, n_words + 1)
     prior /= prior.sum()
     ids, words = np.repeat(np.arange(n_words), draws), np.arange(n_words)

@@ -22,14 +22,16 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.neighborhoods import add_lists, key_of, open_lists, write_lists
 from lexveil.config import Params, load_params
-from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
+from lexveil.embeddings.exact_search import approximate_neighbors
 from lexveil.embeddings.extent import largest_distance, smallest_distance
+from lexveil.embeddings.knn_graph import nearest_others
 from lexveil.embeddings.neighborhoods import NearTable, nearest_words
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.checkpoints import kept_work
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
+from lexveil.types import Floats, Vectors
 
 # What decides the lists: an interrupted stage goes on with those that the same code made.
 CODE = ("lexveil.embeddings.neighborhoods", "lexveil.embeddings.knn_graph", "lexveil.artifacts.neighborhoods")
@@ -67,18 +69,22 @@ def main() -> None:
     k, search = params.neighborhoods.neighbors, params.neighborhoods.search
     with atomic_directory(paths.neighborhood(segmentation)) as folder:
         table = near_lists(space, segmentation, params, folder / "lists")
+        distances: Vectors | Floats
+        if len(table) == len(vectors) and k < table.ids.shape[1]:
+            ids, distances = table.ids[:, 1 : k + 1], table.distances[:, 1 : k + 1]
+        else:
+            ids, distances = nearest_others(vectors, np.arange(len(vectors)), k)
+        smallest = smallest_distance(vectors, ids[:, 0]) if len(vectors) > 1 else None
         if search != "exact":
             ids, distances = approximate_neighbors(vectors, k, params.seed)
-        elif len(table) == len(vectors) and min(k, len(vectors) - 1) < table.ids.shape[1]:
-            ids, distances = table.ids[:, 1 : k + 1], table.distances[:, 1 : k + 1].astype(np.float32)
-        else:
-            ids, distances = ExactSearch(vectors).neighbors(k)
-        meta: dict[str, object] = {"neighbors": ids.shape[1], "search": search, "smallest_distance": None}
-        if len(vectors) > 1:
-            meta["smallest_distance"] = smallest_distance(vectors)
-        meta["largest_distance"] = largest_distance(vectors)
+        meta = {
+            "neighbors": ids.shape[1],
+            "search": search,
+            "smallest_distance": smallest,
+            "largest_distance": largest_distance(vectors),
+        }
         np.save(folder / "neighbors.npy", ids, allow_pickle=False)
-        np.save(folder / "distances.npy", distances, allow_pickle=False)
+        np.save(folder / "distances.npy", distances.astype(np.float32), allow_pickle=False)
         write_json(meta, folder / "meta.json")
     print(f"neighbours: {ids.shape[1]} of each of {len(ids):,} words, {search}; {len(table):,} lists of near words")
 

@@ -59,7 +59,7 @@ def measure(
     well get more than that, and whether they do is for the runs to find.
     """
     try:
-        row = statistics(prepared.mechanism, prepared.vocabulary.number[rows], epsilon, rng, n_draws).row()
+        row = statistics(prepared.mechanism, prepared.vocabulary.number[rows], epsilon, rng, n_draws)
     except ParameterError as error:
         row = {"mechanism": prepared.mechanism.name, "epsilon": epsilon, "n_words": len(rows), "n_draws": n_draws}
         return row | {"n_w": None, "s_w": None, "n_w_exact": None, "s_w_expected": None, "refused": str(error)}

@@ -22,17 +22,10 @@ from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_file, read_table, require, write_json
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.segment import TRAINED, segment, write_lines
-from lexveil.types import Bytes, Ids
+from lexveil.types import Ids
 
 BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else
 SMALL = 5_000_000  # sentences below which starting worker processes costs more than it saves
-
-
-def word_bytes(words: pa.LargeStringArray) -> tuple[Bytes, Ids]:
-    """The UTF-8 of all words, one after another, and the (n + 1,) places where each starts, without copying."""
-    _, places, content = words.buffers()
-    starts = np.frombuffer(places, np.int64)[words.offset : words.offset + len(words) + 1]
-    return np.frombuffer(content or b"", np.uint8), starts
 
 
 class Cut(NamedTuple):
@@ -49,14 +42,13 @@ class Segmenter:
     """Cuts one row group of the corpus, in whatever process.
 
     Attributes:
-        spelled, starts: the words, as ``word_bytes`` gives them.
+        words: the word of each number.
         number: what each word is to the look-up; None, as ``collocations``, if every word is a token.
     """
 
     tokens: Path
     segmentation: str
-    spelled: Bytes
-    starts: Ids
+    words: pa.LargeStringArray
     number: Ids | None
     collocations: Collocations | None
 
@@ -75,7 +67,7 @@ class Segmenter:
                 pair, triple = self.collocations.scores(self.number[ids], offsets)
                 lengths = segment(self.segmentation, pair, triple, offsets)
                 pmi_bits.append(float(pair[lengths == 2].sum() + triple[lengths == 3].sum()))
-            written.append(write_lines(self.spelled, self.starts, ids, lengths, offsets).tobytes())
+            written.append(write_lines(self.words, ids, lengths, offsets))
             totals += np.bincount(lengths, minlength=4)[:4]
             n_sentences += len(lists)
         return Cut(written, n_sentences, totals, pmi_bits)
@@ -104,7 +96,7 @@ def segment_file(
     # What each word is to the look-up, worked out once: from here on words are numbers until they are written.
     number = None if collocations is None else collocations.ids(vocabulary.to_pylist())
     kept = None if collocations is None else replace(collocations, word_ids={})  # and need not travel as text
-    segmenter = Segmenter(tokens.resolve(), segmentation, *word_bytes(vocabulary), number, kept)
+    segmenter = Segmenter(tokens.resolve(), segmentation, vocabulary, number, kept)
     totals, pmi_bits, n_sentences = np.zeros(4, dtype=np.int64), 0.0, 0
     progress = Progress(f"segment {segmentation}", meta.num_rows, "sentences")
     with (

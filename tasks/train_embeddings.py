@@ -43,7 +43,7 @@ from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import atomic_file, require, write_json
 
 # on which the state of a training depends
-CODE = ("lexveil.embeddings.training", "lexveil.embeddings.training_loss", "lexveil.embeddings.base")
+CODE = ("lexveil.embeddings.training", "lexveil.embeddings.base")
 SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
 
 

@@ -35,7 +35,7 @@ from benchmarks.table import print_table, show
 from lexveil.runtime.hashes import version
 from lexveil.runtime.process_start import ONE_THREAD
 from lexveil.runtime.tables import write_json
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages.english import STOP_WORDS
 from lexveil.types import Vectors
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from lexveil.accounting.budgets import DocumentBudget, Policy
 from lexveil.accounting.record import NONE, Guarantee, StructureFigures
 from lexveil.accounting.shares import MEANING, BudgetShares
 from lexveil.errors import LexveilError
-from lexveil.mechanisms.registry import Kernel
+from lexveil.mechanisms.registry import Mechanism
 from lexveil.types import Floats
 
 FORMULA = "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]"
@@ -178,7 +178,7 @@ class Measurement:
         return np.maximum(worst, 2.0**-60 * self.budget.cap), ordered
 
 
-def of_token(mechanism: Kernel) -> Measurement:
+def of_token(mechanism: Mechanism) -> Measurement:
     """One draw of a mechanism as it is configured. What it does to outputs afterwards leaves the bound as it is."""
     measurement = Measurement(
         domain=f"one of {mechanism.size:,} words",

@@ -15,8 +15,8 @@ import numpy as np
 
 from lexveil.accounting.budgets import Codes
 from lexveil.errors import ParameterError
-from lexveil.text.function_words import STOP_WORDS
-from lexveil.text.listed import is_listed
+from lexveil.text.languages.english import STOP_WORDS
+from lexveil.text.normal_forms import is_listed
 from lexveil.types import Ids
 
 CLASSES = ("other", "stopwords", "numbers", "listed")  # a token's class is the last that fits

@@ -22,7 +22,7 @@ from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.base import OnNeighbors
-from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
+from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
 from lexveil.types import Orders
@@ -39,7 +39,7 @@ class Prepared:
         near_folder: where the project has lists of near words of its embedding; None outside of projects.
     """
 
-    mechanism: Kernel
+    mechanism: Mechanism
     vocabulary: Vocabulary
     parameters: Mapping[str, Any]
     files: dict[str, Path]
@@ -58,7 +58,7 @@ class Prepared:
         return _near_lists(self.near_folder, key_of(self.vocabulary.vectors))
 
     def fresh(self) -> Prepared:
-        """The same for other texts; see ``Kernel.fresh``."""
+        """The same for other texts; see ``Mechanism.fresh``."""
         return replace(self, mechanism=self.mechanism.fresh())
 
     def keep_lists(self, epsilon: float, n_tokens: int | None = None) -> None:

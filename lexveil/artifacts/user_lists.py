@@ -18,7 +18,7 @@ from lexveil.detectors.detection import ANY
 from lexveil.detectors.lists import Phrases, entries
 from lexveil.errors import ParameterError, RequestError
 from lexveil.runtime.hashes import sha256
-from lexveil.text.listed import token_of
+from lexveil.text.normal_forms import token_of
 
 SCALE_LIST = "params.yaml: embeddings.scale_list"
 COLUMNS = ["word", "factor"]

@@ -13,7 +13,7 @@ from lexveil.auditing.fit import FACTORS, ClaimedDraws, FitResult, ball_audit, d
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toys import likeliest, list_orders
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.registry import Kernel, build_mechanism
+from lexveil.mechanisms.registry import Mechanism, build_mechanism
 from lexveil.types import Floats, Ids
 
 DRAWS = 8192  # tokens of a call, of all words and ε mixed
@@ -33,7 +33,7 @@ Drawn = Mapping[tuple[int, float], Ids]  # what came out, by word and ε
 class Built:
     """A mechanism over a space, and what it claims."""
 
-    kernel: Kernel
+    kernel: Mechanism
     claim: Claim
 
     @classmethod
@@ -87,7 +87,12 @@ def _least_factor(claim: Claim, word: int, epsilon: float, n: int, error: float,
 
 
 def draw_mixed(
-    kernel: Kernel, words: Ids, epsilons: Sequence[float], n: int, generator: Generator, advance: Callable[[int], None]
+    kernel: Mechanism,
+    words: Ids,
+    epsilons: Sequence[float],
+    n: int,
+    generator: Generator,
+    advance: Callable[[int], None],
 ) -> Drawn:
     """N draws for every word at every ε, all mixed in the same calls, so that nothing kept of one serves another."""
     kinds = [(int(word), epsilon) for epsilon in epsilons for word in words.tolist()]
@@ -130,7 +135,7 @@ def losses(drawn: Drawn, epsilon: float, claim: Claim, words: Ids, confidence: f
 
 
 def noise_fit(
-    kernel: Kernel, claim: Claim, epsilon: float, samples: int, error: float, rng: np.random.Generator
+    kernel: Mechanism, claim: Claim, epsilon: float, samples: int, error: float, rng: np.random.Generator
 ) -> FitResult | None:
     """The noise of a mechanism on vectors against the density it claims; None of any other mechanism."""
     if claim.mechanism not in ("madlib", "mahalanobis", "vickrey"):

@@ -8,12 +8,12 @@ another, so that memory does not grow with the corpus. Where shards and ranges a
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -103,68 +103,52 @@ def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
     return shards or [Shard(tokens, [], 0, folder / "000000")]
 
 
-def count_shard(con: duckdb.DuckDBPyConnection, shard: Shard, words: Range) -> dict[str, int]:
-    """Write the counts of one shard and return its totals."""
-    con.register("shard", pq.ParquetFile(shard.tokens).read_row_groups(shard.groups, columns=["sentence_id", "ids"]))
-    totals: dict[str, int] = con.sql(duckdb_session.text("collocations/shard_totals")).to_arrow_table().to_pylist()[0]
-    for name in NAMES:
-        duckdb_session.materialize(con, COUNTED_BY[name], shard.counts(name), group_rows=SHARD_ROWS, **words._asdict())
-    con.unregister("shard")
-    write_json(totals, shard.totals())
+def count_shard(shard: Shard, words: Range, machine: MachineParams) -> dict[str, int]:
+    """Write the counts of one shard and return its totals.
+
+    What is killed, or is late and no longer waited for, leaves no half file in the way of another.
+    """
+    expect_file(shard.tokens, "this worker")
+    with own_folder(shard.base.parent) as folder, duckdb_session.session(machine) as con:
+        mine = shard._replace(base=folder / shard.base.name)
+        table = pq.ParquetFile(shard.tokens).read_row_groups(shard.groups, columns=["sentence_id", "ids"])
+        con.register("shard", table)
+        query = duckdb_session.text("collocations/shard_totals")
+        totals: dict[str, int] = con.sql(query).to_arrow_table().to_pylist()[0]
+        for name in NAMES:
+            limits = words._asdict()
+            duckdb_session.materialize(con, COUNTED_BY[name], mine.counts(name), group_rows=SHARD_ROWS, **limits)
+            mine.counts(name).replace(shard.counts(name))
+        write_json(totals, mine.totals())
+        mine.totals().replace(shard.totals())
     return totals
 
 
-@dataclass(frozen=True, slots=True)
-class ShardCounter:
-    """Counts a shard wherever it finds itself, in memory of its own, and leaves the files where all can see them."""
+def count_shards(shards: list[Shard], words: Range, machine: MachineParams) -> dict[str, int]:
+    """Count every shard that is not counted yet, here, where DuckDB has threads of its own, or on a cluster.
 
-    words: Range
-    machine: MachineParams
-
-    def __call__(self, shard: Shard) -> dict[str, int]:
-        """Count; what was killed, or is late and no longer waited for, leaves no half file in the way of another."""
-        expect_file(shard.tokens, "this worker")
-        with own_folder(shard.base.parent) as folder, duckdb_session.session(self.machine) as con:
-            mine = shard._replace(base=folder / shard.base.name)
-            totals = count_shard(con, mine, self.words)
-            for name in NAMES:
-                mine.counts(name).replace(shard.counts(name))
-            mine.totals().replace(shard.totals())
-        return totals
-
-
-def counted_shards(
-    con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Range, machine: MachineParams
-) -> Iterator[dict[str, int]]:
-    """Count shards and give the totals of each: here, where DuckDB has threads of its own, or on a cluster."""
-    if machine.executor == "local" or len(shards) < 2:
-        yield from (count_shard(con, shard, words) for shard in shards)
-        return
-    counter = ShardCounter(words, duckdb_session.share(machine))
-    # Where workers are elsewhere, so is their current folder.
-    shards = [shard._replace(tokens=shard.tokens.resolve(), base=shard.base.resolve()) for shard in shards]
-    for shard, totals in zip(shards, ordered_map(counter, shards, machine), strict=True):
-        expect_file(shard.totals(), "this process")
-        yield totals
-
-
-def count_shards(
-    con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Range, machine: MachineParams
-) -> dict[str, int]:
-    """Count every shard that is not counted yet; return the totals of all."""
+    Returns:
+        The totals of all.
+    """
     missing = [shard for shard in shards if not shard.totals().exists()]
-    known = [read_json(shard.totals(), "count_ngrams") for shard in shards if shard.totals().exists()]
-    if known:
-        print(f"count: {len(known)} of {len(shards)} shards were counted by an interrupted run", flush=True)
-    totals = dict.fromkeys(("n_documents", "n_sentences", "n_tokens", "bigram_tokens", "trigram_tokens"), 0)
-    for totals_of_shard in known:
-        totals = {key: n + totals_of_shard[key] for key, n in totals.items()}
+    totals = Counter(dict.fromkeys(("n_documents", "n_sentences", "n_tokens", "bigram_tokens", "trigram_tokens"), 0))
+    for shard in shards:
+        if shard not in missing:
+            totals.update(read_json(shard.totals(), "count_ngrams"))
+    if len(missing) < len(shards):
+        n_known = len(shards) - len(missing)
+        print(f"count: {n_known} of {len(shards)} shards were counted by an interrupted run", flush=True)
     progress = Progress("count", sum(shard.n_tokens for shard in missing), "tokens")
-    for word in counted_shards(con, missing, words, machine):
-        totals = {key: n + word[key] for key, n in totals.items()}
-        progress.advance(word["n_tokens"], word["n_tokens"], f"{totals['n_documents']:,} documents")
+    alone = machine.executor == "local" or len(missing) < 2
+    counter = partial(count_shard, words=words, machine=machine if alone else duckdb_session.share(machine))
+    for shard, counted in zip(
+        missing, map(counter, missing) if alone else ordered_map(counter, missing, machine), strict=True
+    ):
+        expect_file(shard.totals(), "this process")
+        totals.update(counted)
+        progress.advance(counted["n_tokens"], counted["n_tokens"], f"{totals['n_documents']:,} documents")
     progress.finish()
-    return totals
+    return dict(totals)
 
 
 def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
@@ -209,14 +193,10 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     memory = duckdb_session.memory_bytes(machine if machine.executor == "local" else duckdb_session.share(machine))
     size = min(SHARD_TOKENS, max(2**14, memory // (2 * TOKEN_BYTES)))
     code = ["lexveil.collocations.counting", *QUERIES]
-    with (
-        kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work,
-        duckdb_session.session(machine) as con,
-        atomic_directory(out) as folder,
-    ):
+    with kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work, atomic_directory(out) as folder:
         check_disk(work, *disk(table, used), "counting")
-        shards = shards_of(tokens, work, size)
-        totals = count_shards(con, shards, used, machine)
+        shards = shards_of(tokens.resolve(), work.resolve(), size)  # elsewhere, workers have other folders
+        totals = count_shards(shards, used, machine)
         if totals["n_tokens"] != (pc.sum(table.column("count")).as_py() or 0):
             raise RequestError(
                 f"{words} counts another number of tokens than {tokens} holds; `dvc repro --force sample_corpus` makes "
@@ -226,14 +206,14 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
         for name in NAMES:
             print(f"adding up the {name} of {len(shards)} shards", flush=True)
             files = [shard.counts(name) for shard in shards]
-            duckdb_session.view(con, "counted", *files)
             ranges = [
                 {"first_key": first, "last_key": last, "min_count": min_count}
                 for first, last in key_ranges(files, duckdb_session.memory_bytes(machine) // RANGE_BYTES)
             ]
-            rows = duckdb_session.materialize_parts(
-                con, f"collocations/merge_{name}", folder / f"{name}.parquet", ranges, group_rows=ROWS
-            )
+            with duckdb_session.session(machine) as con:
+                duckdb_session.view(con, "counted", *files)
+                query, file = f"collocations/merge_{name}", folder / f"{name}.parquet"
+                rows = duckdb_session.materialize_parts(con, query, file, ranges, group_rows=ROWS)
             totals[f"n_{name}"] = rows
             print(f"counted {name}: {rows:,} occur at least {min_count} times", flush=True)
     return totals | {"n_words": table.num_rows}

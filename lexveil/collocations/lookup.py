@@ -28,8 +28,6 @@ LIMIT = 30  # collocations of a word that are listed unless said otherwise
 _DECIMALS = {measure.column: measure.decimals for measure in MEASURES}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
-Row = dict[str, Any]
-
 
 def look_up(
     text: str | None = None,
@@ -60,29 +58,14 @@ def look_up(
     Raises:
         RequestError: if the request makes no sense, or there are no collocations yet.
     """
-    if sum(asked is not None for asked in (text, top, word)) != 1:
-        raise RequestError(f"give exactly one of TEXT, {option('top')} and {option('word')}")
-    chosen = {option("by"): by, option("length"): length, option("min_count"): min_count, option("limit"): limit}
-    useless = [
-        name
-        for name, value in chosen.items()
-        if value is not None and (text is not None or (top and name == option("limit")))
-    ]
+    chosen = {"by": by, "length": length, "min_count": min_count, "limit": limit}
+    useless = [name for name, value in chosen.items() if value is not None and (text or (name == "limit" and top))]
     if useless:
-        there = (
-            "TEXT, of which everything is shown" if text is not None else f"{option('top')}, which is a limit itself"
-        )
-        raise RequestError(f"{useless[0]} does not go with {there}")
-    for name, number in ((option("top"), top), (option("min_count"), min_count), (option("limit"), limit)):
-        if number is not None and number < 1:
-            raise RequestError(f"{name} {number}: must be at least 1")
-    if length not in (None, *NGRAMS):
-        raise RequestError(f"{option('length')} {length}: collocations have 2 or 3 words")
+        question = "TEXT, of which everything is shown" if text else f"{option('top')}, which is a limit itself"
+        raise RequestError(f"{option(useless[0])} does not go with {question}")
     if text is not None:
         return of_text(_standard_input() if text == "-" else _unicode(text, "TEXT"))
-    best: dict[str, object] = {}
-    if word is not None:
-        best["word"] = _one_word(word)
+    asked = {} if word is None else {"word": _one_word(word)}
     with _collocations() as (con, measures):
         by = by or "pmi_bits"
         if by not in measures:
@@ -90,17 +73,10 @@ def look_up(
                 f"{option('by')} {by}: there is no such measure here; there are {', '.join(measures)} "
                 "(params.yaml: collocations.measures names those that are written)"
             )
-        parameters = {
-            "by": by,
-            "min_count": min_count or 1,
-            "size": length,
-            "word": best.get("word"),
-            "n": top or limit or LIMIT,
-        }
-        found = con.sql(
-            rendered(duckdb_session.text("collocations/collocations_best")), params=parameters
-        ).to_arrow_table()
-        return best | {"by": by, "measures": measures, "collocations": _rows(found, measures)}
+        values = {"by": by, "min_count": min_count or 1, "size": length, "word": None, "n": top or limit or LIMIT}
+        best = rendered(duckdb_session.text("collocations/collocations_best"))
+        found = con.sql(best, params=values | asked).to_arrow_table()
+    return asked | {"by": by, "measures": measures, "collocations": _rows(found, measures)}
 
 
 def of_text(text: str) -> dict[str, object]:
@@ -114,23 +90,24 @@ def of_text(text: str) -> dict[str, object]:
     split = sentences(text)
     if not split:
         raise RequestError("TEXT holds no words")
-    appears: dict[tuple[str, ...], int] = {}  # in which order
-    for words in split:
-        for start in range(len(words)):
-            for size in NGRAMS:
-                if start + size <= len(words):
-                    appears.setdefault(tuple(words[start : start + size]), len(appears))
+    ngrams = dict.fromkeys(
+        tuple(words[start : start + size])
+        for words in split
+        for start in range(len(words))
+        for size in NGRAMS
+        if start + size <= len(words)
+    )
     with _collocations() as (con, measures):
         for size, name in NGRAMS.items():
-            given = [ngram for ngram in appears if len(ngram) == size]
-            columns = [pa.array([ngram[place] for ngram in given], pa.string()) for place in range(size)]
-            con.register(f"given_{name}", pa.table(columns, names=list(PLACES[:size])))
+            given = [dict(zip(PLACES, ngram, strict=False)) for ngram in ngrams if len(ngram) == size]
+            schema = pa.schema([(place, pa.string()) for place in PLACES[:size]])
+            con.register(f"given_{name}", pa.Table.from_pylist(given, schema))
         query = rendered(duckdb_session.text("collocations/collocations_among"))
         found = _rows(con.sql(query).to_arrow_table(), measures)
     by_words = {tuple(row["words"].split(" ")): row for row in found}
     return {
         "measures": measures,
-        "collocations": [by_words[ngram] for ngram in sorted(by_words, key=appears.__getitem__)],
+        "collocations": [by_words[ngram] for ngram in ngrams if ngram in by_words],
         "sentences": cut(split, {ngram: row["pmi_bits"] for ngram, row in by_words.items()}),
     }
 
@@ -154,19 +131,16 @@ def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> li
     columns: list[Any] = []
     for size in NGRAMS:
         ngrams = [ngram for ngram in pmi if len(ngram) == size]
-        columns += [
-            [[ngram[place] for ngram in ngrams] for place in range(size)],
-            np.array([pmi[ngram] for ngram in ngrams], dtype=np.float64),
-        ]
+        columns.append([[ngram[place] for ngram in ngrams] for place in range(size)])
+        columns.append(np.array([pmi[ngram] for ngram in ngrams], dtype=np.float64))
     collocations = Collocations.build(*columns)
-    offsets = np.cumsum([0, *map(len, split)])
-    scores = collocations.scores(collocations.ids(word for words in split for word in words), offsets)
-    lengths = {name: segment(name, *scores, offsets) for name in SEGMENTATIONS}
     found: list[dict[str, Any]] = []
-    for start, words in zip(offsets.tolist(), split, strict=False):
+    for words in split:
+        offsets = np.array([0, len(words)])
+        scores = collocations.scores(collocations.ids(words), offsets)
         of_sentence = {}
-        for name, of_batch in lengths.items():
-            sizes = of_batch[start : start + len(words)].tolist()
+        for name in SEGMENTATIONS:
+            sizes = segment(name, *scores, offsets).tolist()
             tokens = [tuple(words[i : i + size]) for i, size in enumerate(sizes) if size]
             of_sentence[name] = {
                 "tokens": [" ".join(token) for token in tokens],
@@ -178,21 +152,15 @@ def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> li
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
     """The lines that are printed for a result of ``look_up``."""
-    if not result["collocations"]:
-        lines = ["no collocations"]
-    else:
-        names = result["measures"]
-        has_base = any(row["from_base"] for row in result["collocations"])
-        cells = [[*names, *(["from"] if has_base else []), "collocation"]]
-        for row in result["collocations"]:
-            of = ["base" if row["from_base"] else "corpus"] if has_base else []
-            cells.append([*(_figure(name, row[name]) for name in names), *of, _visible(row["words"])])
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        # Words come last: how wide a terminal shows them is not known.
-        lines = [
-            "  ".join([*(cell.rjust(width) for cell, width in zip(line[:-1], widths, strict=False)), line[-1]])
-            for line in cells
-        ]
+    rows, names = result["collocations"], result["measures"]
+    has_base = any(row["from_base"] for row in rows)
+    cells = [[*names, *["from"] * has_base, "collocation"]]
+    for row in rows:
+        source = ["base" if row["from_base"] else "corpus"] * has_base
+        cells.append([*(_figure(name, row[name]) for name in names), *source, _visible(row["words"])])
+    # Words come last: how wide a terminal shows them is not known.
+    widths = [*(max(map(len, column)) for column in [*zip(*cells, strict=True)][:-1]), 0]
+    lines = ["  ".join(map(str.rjust, line, widths)) for line in cells] if rows else ["no collocations"]
     for number, of_sentence in enumerate(result.get("sentences", ()), 1):
         lines += ["", f"sentence {number}"]
         for name, done in of_sentence.items():
@@ -219,15 +187,16 @@ def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
     columns = set.intersection(*(set(pq.read_schema(own).names) for own, *_ in files.values()))
     with duckdb_session.session(load_params().machine) as con:
         for name, (own, *of_base) in files.items():
-            parts = [f"select *, false as from_base from read_parquet({duckdb_session.file_list([own])})"]
-            parts += [
-                f"select *, true as from_base from read_parquet({duckdb_session.file_list([file])})" for file in of_base
-            ]
+            tables = [(own, "false"), *((file, "true") for file in of_base)]
+            parts = (
+                f"select *, {is_base} as from_base from read_parquet({duckdb_session.file_list([file])})"
+                for file, is_base in tables
+            )
             con.execute(f'create temp view "{name}" as {" union all by name ".join(parts)}')
         yield con, [name for name in COLUMNS if name in columns]
 
 
-def _rows(found: pa.Table, measures: Sequence[str]) -> list[Row]:
+def _rows(found: pa.Table, measures: Sequence[str]) -> list[dict[str, Any]]:
     rows = []
     for row in found.to_pylist():
         words = [row[place] for place in PLACES if row[place] is not None]

@@ -7,13 +7,11 @@ kept if the stage is interrupted; when all are there, the vocabulary is numbered
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -31,13 +29,7 @@ from lexveil.text.tokenize import tokenize_texts
 
 TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
 SHARD_WORDS = pa.schema(
-    [
-        ("shard", pa.int32()),
-        ("local_id", pa.int32()),
-        ("word", pa.string()),
-        ("count", pa.int64()),
-        ("kind", pa.int8()),
-    ]
+    {"shard": pa.int32(), "local_id": pa.int32(), "word": pa.string(), "count": pa.int64(), "kind": pa.int8()}
 )
 # Smaller than a dictionary and four times as fast to write: word numbers seldom use their upper bytes.
 ENCODING = {
@@ -89,9 +81,8 @@ def object_size(shards: Iterable[Path]) -> int:
     sizes = []
     for shard in shards:
         with shard.open("rb") as file:
-            if file.seek(0, io.SEEK_END) >= 4:
-                file.seek(-4, io.SEEK_END)
-                sizes.append(int.from_bytes(file.read(4), "little"))
+            file.seek(max(shard.stat().st_size - 4, 0))
+            sizes.append(int.from_bytes(file.read(4), "little"))
     least, most = OBJECT_BYTES
     return min(max(least, *sizes), most)
 
@@ -124,7 +115,7 @@ def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
         return dict(con.execute("select source, count(*) from sample group by all order by all").fetchall())
 
 
-class Shard(NamedTuple):
+class DocumentShard(NamedTuple):
     """Some documents of the sample: its number, where its tokens and words are written, the rows (doc_id, text)."""
 
     number: int
@@ -141,39 +132,31 @@ class Shard(NamedTuple):
         return self.folder / f"{self.number:06}.words.parquet"
 
 
-class Done(NamedTuple):
-    """What a shard holds."""
-
-    n_documents: int
-    n_sentences: int
-    n_tokens: int
-
-
 def kind_of(word: str, connectors: frozenset[str]) -> int:
     """0 punctuation, 1 connector, 2 word: what may take part in a collocation comes last."""
     return 0 if not has_letters(word) else 1 if word in connectors else 2
 
 
-def tokenize_shard(shard: Shard) -> Done:
-    """Write the tokens and words of one shard, in a process of its own if need be."""
+def tokenize_shard(shard: DocumentShard) -> tuple[int, int]:
+    """Write the tokens and words of one shard, in a process of its own if need be; how many documents and tokens."""
     expect_file(shard.folder, "this worker")
     with own_folder(shard.folder) as folder:
         mine = shard._replace(folder=folder)
-        done = write_shard(mine)
+        n_tokens = write_shard(mine)
         mine.words().replace(shard.words())
         mine.tokens().replace(shard.tokens())
-    return done
+    return shard.documents.num_rows, n_tokens
 
 
-def write_shard(shard: Shard) -> Done:
-    """Write the tokens and words of one shard."""
+def write_shard(shard: DocumentShard) -> int:
+    """Write the tokens and words of one shard, and return how many tokens there are."""
     documents = shard.documents
     found = tokenize_texts(documents.column("text"), shard.language)
     n_sentences = len(found.sentence_sizes)
     n_words = len(found.words)
-    counts = np.bincount(found.ids, minlength=n_words)
     connectors = language_of(shard.language).connectors
-    kinds = np.fromiter((kind_of(word, connectors) for word in found.words.to_pylist()), dtype=np.int8, count=n_words)
+    kinds = np.array([kind_of(word, connectors) for word in found.words.to_pylist()], dtype=np.int8)
+    counts = np.bincount(found.ids, minlength=n_words)
     words = [np.full(n_words, shard.number, np.int32), np.arange(n_words, dtype=np.int32), found.words, counts, kinds]
     with atomic_file(shard.words()) as file:
         pq.write_table(pa.table(words, SHARD_WORDS), file, compression="zstd", compression_level=1)
@@ -187,10 +170,10 @@ def write_shard(shard: Shard) -> Done:
     table = pa.table([documents.column("doc_id").take(pa.array(document)), pa.array(numbers), ids], TOKENS)
     with atomic_file(shard.tokens()) as file, pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, TOKENS) as out:
         out.write_table(table)
-    return Done(documents.num_rows, n_sentences, len(found.ids))
+    return len(found.ids)
 
 
-def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Shard]:
+def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[DocumentShard]:
     """Cut the sample into shards. Where they are cut depends on the sample alone; no document is one empty shard."""
     number = 0
     for batch in pq.ParquetFile(sample_file).iter_batches(batch_size=BATCH, columns=["doc_id", "text"]):
@@ -200,20 +183,20 @@ def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Shard]
         while start < batch.num_rows:
             before = int(ends[start - 1]) if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_BYTES, side="right")))
-            yield Shard(number, folder, batch.slice(start, stop - start), language)
+            yield DocumentShard(number, folder, batch.slice(start, stop - start), language)
             number, start = number + 1, stop
     if not number:
         nothing = pa.record_batch([pa.array([], pa.string())] * 2, names=["doc_id", "text"])
-        yield Shard(0, folder, nothing, language)
+        yield DocumentShard(0, folder, nothing, language)
 
 
-def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams, language: str) -> list[Shard]:
+def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams, language: str) -> list[DocumentShard]:
     """Tokenize every shard that is not there yet; return all of them, without their documents."""
     total = pq.ParquetFile(sample_file).metadata.num_rows
-    shards: list[Shard] = []
+    shards: list[DocumentShard] = []
     kept = 0
 
-    def missing() -> Iterator[Shard]:
+    def missing() -> Iterator[DocumentShard]:
         nonlocal kept
         for shard in shards_of(sample_file, folder, language):
             shards.append(shard._replace(documents=None))
@@ -224,7 +207,7 @@ def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams, lan
 
     progress = Progress("tokenize", total, "documents")
     for done in ordered_map(tokenize_shard, missing(), machine if total > SMALL else machine.alone()):
-        progress.advance(done.n_documents, done.n_tokens)
+        progress.advance(*done)
     if kept:
         print(f"tokenize: {kept:,} documents were there from an interrupted run", flush=True)
         progress.advance(kept)
@@ -235,7 +218,7 @@ def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams, lan
     return shards
 
 
-def number_words(shards: list[Shard], out: Path, work: Path, machine: MachineParams) -> int:
+def number_words(shards: list[DocumentShard], out: Path, work: Path, machine: MachineParams) -> int:
     """Write the vocabulary, and the number of each shard's words into ``work``; return the number of words."""
     with duckdb_session.session(machine) as con:
         duckdb_session.view(con, "shard_words", *(shard.words() for shard in shards))
@@ -245,38 +228,19 @@ def number_words(shards: list[Shard], out: Path, work: Path, machine: MachinePar
     return n_words
 
 
-class Column:
-    """A column of a Parquet file, read from front to back in stretches of any length."""
-
-    def __init__(self, file: Path, name: str) -> None:
-        self.batches = (batch.column(0).to_numpy() for batch in pq.ParquetFile(file).iter_batches(columns=[name]))
-        self.left = np.zeros(0, dtype=np.int32)
-
-    def take(self, n: int) -> npt.NDArray[np.int32]:
-        """The next ``n`` values."""
-        taken = [self.left]
-        have = len(self.left)
-        while have < n:
-            taken.append(next(self.batches))
-            have += len(taken[-1])
-        values = np.concatenate(taken)
-        self.left = values[n:]
-        return values[:n]
-
-
-def renumber(shards: list[Shard], word_ids: Path, out: Path) -> int:
+def renumber(shards: list[DocumentShard], word_ids: Path, out: Path) -> int:
     """Write the tokens of all shards with the numbers of the vocabulary, shard after shard; return the sentences."""
     rows = 0
-    numbers = Column(word_ids, "word_id")
+    numbers, end = pq.read_table(word_ids, columns=["word_id"]).column(0).to_numpy(), 0
     with atomic_file(out) as file, pq.ParquetWriter(file, TOKENS, **ENCODING) as writer:
         for shard in shards:
-            global_ids = numbers.take(pq.read_metadata(shard.words()).num_rows)
+            start, end = end, end + pq.read_metadata(shard.words()).num_rows
             with pa.OSFile(str(shard.tokens())) as source:
                 table = pa.ipc.open_file(source).read_all().combine_chunks()
             if not table.num_rows:
                 continue
             ids = table.column("ids").chunk(0)
-            renumbered = pa.ListArray.from_arrays(ids.offsets, pa.array(global_ids[ids.values.to_numpy()]))
+            renumbered = pa.ListArray.from_arrays(ids.offsets, pa.array(numbers[start:end][ids.values.to_numpy()]))
             writer.write_table(
                 pa.table([table.column("doc_id"), table.column("sentence_id"), renumbered], TOKENS),
                 row_group_size=table.num_rows,

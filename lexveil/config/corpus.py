@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from lexveil.association import MEASURES
-from lexveil.association.measure import AssociationMeasure
-from lexveil.association.pmi import PMI
+from lexveil.association import MEASURES, PMI, AssociationMeasure
 from lexveil.parameters import MODEL_NAME, Documented, ListFile, OneOf, Section, Several, matching
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.

@@ -49,10 +49,6 @@ class Start:
         """(n,) whether it is drawn at random."""
         return ~(self.is_known | self.is_composed)
 
-    def locks(self) -> Vectors:
-        """(n,) float32, what gensim multiplies changes by, so that the base's vectors stay: 0 of them, 1 of others."""
-        return np.where(self.is_known, 0, 1).astype(np.float32)
-
 
 def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
     """Where the vectors of the tokens of a corpus begin.

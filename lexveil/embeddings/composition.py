@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lexveil.types import Rows, Vectors
+from lexveil.types import Vectors
 
 
 def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -> Vectors:
@@ -35,25 +35,16 @@ def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -
     Raises:
         KeyError: naming a word that has no vector.
     """
-    words = [token.split("_") for token in tokens]
-    sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
     means = np.empty((len(tokens), vectors.shape[1]), dtype=np.float32)
-    for size in np.unique(sizes).tolist():
-        same = np.flatnonzero(sizes == size)
-        columns = np.array([[rows[word] for word in words[token]] for token in same.tolist()], dtype=np.int64)
-        means[same] = _mean(columns, vectors)
+    for row, token in enumerate(tokens):
+        words = vectors[[rows[word] for word in token.split("_")]].astype(np.float32)
+        total = words[0]
+        for vector in words[1:]:
+            total += vector
+        means[row] = total / np.float32(len(words))
     return means
 
 
 def composable(tokens: Iterable[str], rows: Mapping[str, int]) -> list[str]:
     """Those tokens whose words all have a vector, in their order."""
     return [token for token in tokens if all(word in rows for word in token.split("_"))]
-
-
-def _mean(columns: Rows, vectors: Vectors) -> Vectors:
-    """The mean of the vectors at the rows of each line of ``columns``, (n, words)."""
-    total = vectors[columns[:, 0]].astype(np.float32)
-    for word in range(1, columns.shape[1]):
-        total += vectors[columns[:, word]].astype(np.float32)
-    mean: Vectors = total / np.float32(columns.shape[1])
-    return mean

@@ -101,14 +101,21 @@ class ExactSearch:
         else:
             ids, squares = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k))
             answered = np.zeros(len(queries), dtype=np.bool_)
-        for query in np.flatnonzero(far & ~answered):
-            ids[query], squares[query] = _nearest_of(self.vectors, queries[query], np.arange(len(self.vectors)), k)
+        for query in np.flatnonzero(far & ~answered).tolist():
+            ids[query], squares[query] = self._scanned(queries, query, k)
         left = np.flatnonzero(~answered & ~far)
-        if len(left) == len(queries):
-            return self._by_products(queries, k)
         if len(left):
             ids[left], squares[left] = self._by_products(queries[left], k)
         return ids, squares
+
+    def _scanned(self, queries: Queries, query: int, k: int) -> tuple[Rows, Distances]:
+        """The k nearest rows of one query, of which all are measured."""
+        from lexveil.embeddings.kernels.search import measure_pairs
+
+        every = np.arange(len(self.vectors))
+        squares = measure_pairs(self.vectors, queries, every, np.full(len(every), query))
+        order = np.argsort(squares, kind="stable")[:k]
+        return order, squares[order]
 
     def _prepare(self, n: int) -> None:
         """Round the words to 8 bits once n more searches make up for it."""
@@ -125,7 +132,7 @@ class ExactSearch:
                 self._screen = Screen(self.vectors, kind)
 
     def _by_products(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        from lexveil.embeddings.kernels.search import largest, measure_groups
+        from lexveil.embeddings.kernels.search import measure_groups
 
         n, n_groups = len(queries), -(-len(self.vectors) // GROUP)
         single = np.ascontiguousarray(queries.T, dtype=np.float32)
@@ -142,7 +149,9 @@ class ExactSearch:
             if whole * GROUP < len(words):
                 np.max(here[whole * GROUP :], axis=0, out=maxima[group + whole])
         # A word among the k nearest has a score of at least the k-th largest maximum, up to rounding.
-        kth = np.full(n, -np.inf) if k > n_groups else largest(maxima, k)
+        kth = np.full(n, -np.inf)
+        if k <= n_groups:
+            kth = maxima.max(axis=0) if k == 1 else np.partition(maxima, n_groups - k, axis=0)[n_groups - k]
         groups, of = np.nonzero(maxima >= (kth - self._slack(queries)).astype(np.float32))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
         measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
@@ -153,24 +162,6 @@ class ExactSearch:
         size = np.sqrt(np.einsum("np,np->n", queries, queries)) * self._longest + self._longest**2
         slack: Distances = 2.01 * (self.vectors.shape[1] + 8) * 2.0**-24 * size
         return slack
-
-    def neighbors(self, k: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """The k nearest other rows of every row, nearest first, with their distances.
-
-        Returns:
-            (V, k) int32 and (V, k) float32; k is cut to V - 1.
-        """
-        n = len(self.vectors)
-        k = min(k, n - 1)
-        ids, distances = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
-        for start in range(0, n if k > 0 else 0, QUERY_BLOCK):
-            block = slice(start, start + QUERY_BLOCK)
-            near, far = self.nearest_k(self.vectors[block].astype(np.float64), k + 1)
-            # Leave the row itself out; where more than k equal rows come before it, the last one instead.
-            own = near == np.arange(start, start + len(near))[:, None]
-            own[~own.any(axis=1), -1] = True
-            ids[block], distances[block] = near[~own].reshape(-1, k), far[~own].reshape(-1, k)
-        return ids, distances
 
 
 def search_way() -> str:
@@ -187,7 +178,7 @@ def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
     """Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the vectors, shape (n,)."""
     from lexveil.embeddings.kernels.search import measure_pairs
 
-    return np.sqrt(measure_pairs(vectors, left, right))
+    return np.sqrt(measure_pairs(vectors, vectors, left, right))
 
 
 def pair_products(vectors: Vectors, left: Rows, right: Rows) -> Distances:
@@ -199,27 +190,11 @@ def pair_products(vectors: Vectors, left: Rows, right: Rows) -> Distances:
 
 def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
     """Euclidean distances in float64 of n rows of the vectors to all V of them, shape (n, V)."""
-    from lexveil.embeddings.kernels.search import measure_rows
-
     every = np.arange(len(vectors))
     table = np.empty((len(rows), len(vectors)))
     for i, row in enumerate(rows):
-        table[i] = measure_rows(vectors, every, vectors[row])
-    return np.sqrt(table, out=table)
-
-
-def _squares(left: Vectors, right: Vectors | Queries) -> Distances:
-    """|l - r|² in float64 of n rows and one row or n rows, shape (n,); exactly 0 for equal rows."""
-    difference = left.astype(np.float64) - right
-    squares: Distances = np.einsum("np,np->n", difference, difference)
-    return squares
-
-
-def _nearest_of(vectors: Vectors, query: Queries, candidates: Rows, k: int) -> tuple[Rows, Distances]:
-    """The k nearest of at least k rows, given in ascending order; of equal ones the lowest first."""
-    squares = _squares(vectors[candidates], query)
-    order = np.argsort(squares, kind="stable")[:k]
-    return candidates[order], squares[order]
+        table[i] = pair_distances(vectors, every, np.full(len(vectors), row))
+    return table
 
 
 def approximate_neighbors(vectors: Vectors, k: int, seed: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:

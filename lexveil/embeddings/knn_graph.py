@@ -13,13 +13,14 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.types import Floats, Vectors
+from lexveil.types import Flags, Floats, Ids, Orders, Vectors
 
 Neighbors = npt.NDArray[np.int32]
 
 QUERY_BLOCK = 256
 WORD_BLOCK = 2048
 GROUP = 16  # words whose scores are compared together
+SPARE = 8  # more candidates than are asked for, so that near ties among the last ones seldom need a scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,6 @@ class Scanner:
         # products and sums, and some for what else is done to it.
         self.rounding = (self.vectors.shape[1] + 16) * 2.0**-24
 
-    def slack(self, rows: npt.NDArray[np.int64]) -> Floats:
-        """Twice the largest error of a float32 score <q, u> - |u|²/2: (p + 8) rounding steps of |q| |u| + |u|²."""
-        size = self.norms[rows] * self._longest + self._longest**2
-        slack: Floats = 2 * (self.vectors.shape[1] + 8) * 2.0**-24 * size
-        return slack
-
     def nearest(self, row: int, forbidden: npt.NDArray[np.bool_]) -> int:
         """The word nearest to word ``row`` among those not forbidden, of equally near ones the lowest row.
 
@@ -66,17 +61,18 @@ class Scanner:
         scores = self.vectors @ self.vectors[row]
         scores -= self.half_norms
         scores[forbidden] = -np.inf
-        close = np.flatnonzero(scores >= scores.max() - self.slack(np.array([row]))[0])
+        # Twice the largest error of a score: (p + 8) rounding steps of |q| |u| + |u|².
+        slack = 2 * (self.vectors.shape[1] + 8) * 2.0**-24 * (self.norms[row] + self._longest) * self._longest
+        close = np.flatnonzero(scores >= scores.max() - slack)
         return int(close[np.argmin(squared_distances(self.vectors, row, close))])
 
 
-def exact_graph(scanner: Scanner, k: int, rows: npt.NDArray[np.int64] | None = None) -> Graph:
-    """The k nearest other words of each of ``rows`` (of all V words if None); k is cut to V - 1."""
+def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
+    """The k nearest other words of each query, a row; k is cut to V - 1."""
     vectors, n_words = scanner.vectors, len(scanner.vectors)
-    queries = np.arange(n_words) if rows is None else rows
     k = min(k, n_words - 1)
-    ids, proven = np.empty((len(queries), k), dtype=np.int32), np.zeros(len(queries), dtype=np.int32)
-    squares = np.empty((len(queries), k))
+    ids, proven = np.empty((len(queries), max(k, 0)), dtype=np.int32), np.zeros(len(queries), dtype=np.int32)
+    squares = np.empty(ids.shape)
     if k <= 0:
         return Graph(ids, proven, squares)
     # Words are kept by the most that their scores can be in spite of rounding, which is little for short ones.
@@ -94,42 +90,37 @@ def exact_graph(scanner: Scanner, k: int, rows: npt.NDArray[np.int64] | None = N
             words = slice(first, first + WORD_BLOCK)
             scores = buffer[: len(block), : len(vectors[words])]
             np.matmul(chosen, vectors[words].T, out=scores)
-            _keep_best(scores, base[words], error[words], lengths, first, block, top, found)
+            own = np.flatnonzero((block >= first) & (block < first + scores.shape[1]))
+            scores[own, block[own] - first] = -np.inf
+            _keep_best(scores, base[words], error[words], lengths, first, top, found)
         cut = np.full(len(block), np.inf)  # of squared distance: all words that were not kept are at least as far
         if k < n_words - 1:
             cut = (scanner.norms[block] ** 2 - 2 * top[:, -1].astype(np.float64)) * (1 - 1e-9)
         part = slice(start, start + len(block))
-        _rank(vectors, block, found, cut, ids[part], squares[part], proven[part])
+        ids[part], squares[part], proven[part] = _rank(vectors, block, found, cut)
     return Graph(ids, proven, np.sqrt(squares, out=squares))
 
 
-def nearest_other(scanner: Scanner, rows: npt.NDArray[np.int64] | None = None) -> Neighbors:
-    """The nearest other word of each of ``rows`` (of all words if None), (n,) int32; V must be 2 or more.
+def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, Floats]:
+    """The k nearest other words of each query, a row, nearest first, equally near ones by row, and their distances.
 
-    Of equally near ones it is the lowest row.
+    Returns:
+        (n, k) int32 and (n, k) float64; k is cut to V - 1.
     """
-    queries = np.arange(len(scanner.vectors)) if rows is None else rows
-    graph = exact_graph(scanner, 4, queries)
-    nearest = graph.ids[:, 0].copy()
-    forbidden = np.zeros(len(scanner.vectors), dtype=np.bool_)
-    for at in np.flatnonzero(graph.proven == 0):
-        forbidden[queries[at]] = True
-        nearest[at] = scanner.nearest(int(queries[at]), forbidden)
-        forbidden[queries[at]] = False
-    return nearest
+    graph, k = exact_graph(Scanner(vectors), k + SPARE, queries), min(k, len(vectors) - 1)
+    assert graph.distances is not None
+    ids, distances = graph.ids[:, :k].copy(), graph.distances[:, :k].copy()
+    every = np.arange(len(vectors))
+    for i in np.flatnonzero(graph.proven < k).tolist():
+        squares = squared_distances(vectors, queries[i], every)
+        squares[queries[i]] = np.inf
+        ids[i] = np.argsort(squares, kind="stable")[:k]
+        distances[i] = np.sqrt(squares[ids[i]])
+    return ids, distances
 
 
 @numba.njit(cache=True)
-def _squared(vectors: Vectors, a: int, b: int) -> float:
-    total = 0.0
-    for at in range(vectors.shape[1]):
-        difference = np.float64(vectors[a, at]) - np.float64(vectors[b, at])
-        total += difference * difference
-    return total
-
-
-@numba.njit(cache=True)
-def squared_distances(vectors: Vectors, row: int, others: npt.NDArray[np.int64]) -> Floats:
+def squared_distances(vectors: Vectors, row: int, others: Ids) -> Floats:
     """Squared distances of one word to others, float64, summed in the order of the dimensions."""
     out = np.empty(len(others))
     _measure(vectors, row, others, out)
@@ -137,23 +128,22 @@ def squared_distances(vectors: Vectors, row: int, others: npt.NDArray[np.int64])
 
 
 @numba.njit(cache=True)
-def _measure(vectors: Vectors, row: int, others: npt.NDArray[np.int64] | Neighbors, out: Floats) -> None:
+def _measure(vectors: Vectors, row: int, others: Ids | Neighbors, out: Floats) -> None:
     """The same into ``out``, four words at a time, whose sums do not wait for each other."""
-    whole = len(others) // 4 * 4
-    for start in range(0, whole, 4):
-        a, b, c, d = others[start], others[start + 1], others[start + 2], others[start + 3]
+    last = len(others) - 1
+    for i in range(0, len(others), 4):
+        j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        a, b, c, d = others[i], others[j], others[k], others[m]
         first = second = third = fourth = 0.0
-        for at in range(vectors.shape[1]):
-            value = np.float64(vectors[row, at])
-            to_a, to_b = value - np.float64(vectors[a, at]), value - np.float64(vectors[b, at])
-            to_c, to_d = value - np.float64(vectors[c, at]), value - np.float64(vectors[d, at])
+        for column in range(vectors.shape[1]):
+            value = np.float64(vectors[row, column])
+            to_a, to_b = value - np.float64(vectors[a, column]), value - np.float64(vectors[b, column])
+            to_c, to_d = value - np.float64(vectors[c, column]), value - np.float64(vectors[d, column])
             first += to_a * to_a
             second += to_b * to_b
             third += to_c * to_c
             fourth += to_d * to_d
-        out[start], out[start + 1], out[start + 2], out[start + 3] = first, second, third, fourth
-    for at in range(whole, len(others)):
-        out[at] = _squared(vectors, row, others[at])
+        out[i], out[j], out[k], out[m] = first, second, third, fourth
 
 
 @numba.njit(cache=True, fastmath={"nnan", "nsz"})
@@ -163,7 +153,6 @@ def _keep_best(
     error: Vectors,
     lengths: Vectors,
     first: int,
-    queries: npt.NDArray[np.int64],
     top: Vectors,
     found: Neighbors,
 ) -> None:
@@ -173,7 +162,7 @@ def _keep_best(
     # word that is kept.
     width = n_words // GROUP
     maxima = np.empty(width, dtype=np.float32)
-    for query in range(len(queries)):
+    for query in range(len(products)):
         row, length = products[query], lengths[query]
         maxima[:] = -np.inf
         for member in range(GROUP):
@@ -185,9 +174,6 @@ def _keep_best(
         for word in range(GROUP * width, n_words):
             row[word] += length * error[word] - base[word]
         worst = top[query, k - 1]
-        own = queries[query] - first
-        if 0 <= own < n_words:
-            row[own] = -np.inf
         for group in range(width):
             if maxima[group] > worst:
                 for word in range(group, GROUP * width, width):
@@ -213,31 +199,53 @@ def _keep(score: np.float32, word: int, top: Vectors, found: Neighbors) -> np.fl
 
 
 @numba.njit(cache=True)
-def _rank(
-    vectors: Vectors,
-    queries: npt.NDArray[np.int64],
-    found: Neighbors,
-    cut: Floats,
-    ids: Neighbors,
-    squares: Floats,
-    proven: Neighbors,
-) -> None:
-    """Sort each query's candidates by (squared distance, row); proven are those nearer than ``cut``."""
+def _rank(vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats) -> tuple[Neighbors, Floats, Neighbors]:
+    """Each query's candidates sorted by (squared distance, row), and how many are proven, being nearer than ``cut``."""
     k = found.shape[1]
+    ids, squares, proven = np.empty_like(found), np.empty(found.shape), np.zeros(len(found), dtype=np.int32)
     distance = np.empty(k)
     for query in range(len(queries)):
         square = squares[query]
         _measure(vectors, queries[query], found[query], distance)
         for candidate in range(k):
             row, measured = found[query, candidate], distance[candidate]
-            at = candidate
-            while at > 0 and (square[at - 1] > measured or (square[at - 1] == measured and ids[query, at - 1] > row)):
-                square[at] = square[at - 1]
-                ids[query, at] = ids[query, at - 1]
-                at -= 1
-            square[at] = measured
-            ids[query, at] = row
-        count = 0
-        while count < k and square[count] < cut[query]:
-            count += 1
-        proven[query] = count
+            rank = candidate
+            while rank > 0 and (
+                square[rank - 1] > measured or (square[rank - 1] == measured and ids[query, rank - 1] > row)
+            ):
+                square[rank] = square[rank - 1]
+                ids[query, rank] = ids[query, rank - 1]
+                rank -= 1
+            square[rank] = measured
+            ids[query, rank] = row
+        while proven[query] < k and square[proven[query]] < cut[query]:
+            proven[query] += 1
+    return ids, squares, proven
+
+
+@numba.njit(cache=True)
+def walk(
+    ids: Orders,
+    proven: Orders,
+    active: Orders,
+    used: Flags,
+    current: int,
+    order: Orders,
+    filled: int,
+    target: int,
+) -> tuple[int, int]:
+    """Follow the graph until ``target`` words are placed or all proven neighbours of a word are used."""
+    while filled < target:
+        following = -1
+        for rank in range(proven[current]):
+            candidate = ids[current, rank]
+            if candidate >= 0 and not used[candidate]:
+                following = candidate
+                break
+        if following < 0:
+            break
+        current = following
+        used[current] = True
+        order[filled] = active[current]
+        filled += 1
+    return current, filled

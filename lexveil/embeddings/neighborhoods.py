@@ -18,7 +18,6 @@ from lexveil.types import Floats, Ids, Vectors
 Near = npt.NDArray[np.int32]
 
 LISTED = 64  # words of a list, with the word itself: more than truncated Gumbel asks for of a million words
-SPARE = 8  # more candidates than that, so that near ties at the end of a list seldom need a scan
 
 
 @dataclass(frozen=True)
@@ -86,13 +85,6 @@ class Neighborhoods:
             ids[chosen], distances[chosen] = table.ids[rows], table.distances[rows]
         return NearTable(ids, distances)
 
-    def nearest_pair(self) -> tuple[int, int] | None:
-        """The two different words that are nearest to each other; None unless all lists were made before."""
-        if len(self.table) < len(self.vectors) or self.size < 2:
-            return None
-        word = int(self.table.distances[:, 1].argmin())
-        return word, int(self.table.ids[word, 1])
-
     def _made(self, words: Ids) -> tuple[NearTable, Ids]:
         """The table of lists made here, and where in it a word's list is; after those of ``words`` were added."""
         if self._place is None:
@@ -123,29 +115,11 @@ def nearest_words(vectors: Vectors, words: Ids) -> NearTable:
         vectors: (V, p) float32.
         words: (n,) numbers.
     """
+    from lexveil.embeddings.knn_graph import nearest_others
+
     size = min(LISTED, len(vectors))
     ids, distances = np.empty((len(words), size), dtype=np.int32), np.zeros((len(words), size))
     ids[:, :1] = words[:, None]
     if size > 1:
-        ids[:, 1:], distances[:, 1:] = _nearest_others(vectors, words, size - 1)
+        ids[:, 1:], distances[:, 1:] = nearest_others(vectors, words, size - 1)
     return NearTable(ids, distances)
-
-
-def _nearest_others(vectors: Vectors, words: Ids, k: int) -> tuple[Near, Floats]:
-    from lexveil.embeddings.knn_graph import Scanner, exact_graph, squared_distances
-
-    graph = exact_graph(Scanner(vectors), k + SPARE, words)
-    assert graph.distances is not None
-    ids, distances = graph.ids[:, :k].copy(), graph.distances[:, :k].copy()
-    every = np.arange(len(vectors))
-    for i in np.flatnonzero(graph.proven < k).tolist():
-        squares = squared_distances(vectors, int(words[i]), every)
-        ids[i], distances[i] = _nearest(every, squares, int(words[i]), k)
-    return ids, distances
-
-
-def _nearest(candidates: Ids, squares: Floats, word: int, k: int) -> tuple[Ids, Floats]:
-    """The k nearest of some words, given in ascending order, without ``word``; of equal ones the lowest first."""
-    order = np.argsort(squares, kind="stable")
-    order = order[candidates[order] != word][:k]
-    return candidates[order], np.sqrt(squares[order])

@@ -9,18 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.embeddings.kernels import screen as kernels
 from lexveil.embeddings.kernels.dot import KINDS, QUERIES, VECTORS
-from lexveil.embeddings.kernels.screen import (
-    LONGEST,
-    MORE,
-    NOTHING,
-    ROUNDING,
-    SHORTEST_QUERY,
-    decide,
-    pack_queries,
-    pack_words,
-    screen_by,
-)  # fmt: skip
 from lexveil.types import Floats, Rows, Vectors
 
 ROOM = 256  # words that may be found of a query
@@ -54,34 +44,31 @@ class Screen:
         self.depth = -(-steps // self.n_chunks)
         lanes, width = self.chosen.lanes, VECTORS * self.chosen.lanes
         n_tiles = -(-n_words // width)
-        self.words = np.zeros((n_tiles, self.n_chunks, self.depth, VECTORS, lanes, 4), dtype=np.int8)
-        self.scales = np.zeros((n_tiles, VECTORS, lanes), dtype=np.float32)
-        self.halves = np.full((n_tiles, VECTORS, lanes), np.inf, dtype=np.float32)
-        sizes, lacks = np.zeros(n_tiles * width), np.zeros(n_tiles * width)
-        word_lane = WORD_LANE if self.chosen.sums else 0.0
-        pack_words(vectors, self.order, self.centre, 127, word_lane, self.words, self.scales, self.halves, sizes, lacks)
-        self.start = self._start()
-        starts = np.arange(0, n_words, width)
         lengths = lengths[self.order]
-        self.ends = np.stack(
-            [lengths[starts] * (1 + 1e-9), lengths[np.minimum(starts + width, n_words) - 1] * (1 - 1e-9)], axis=1
+        starts = np.arange(0, n_words, width)
+        ends = [lengths[starts] * (1 + 1e-9), lengths[np.minimum(starts + width, n_words) - 1] * (1 - 1e-9)]
+        sums = (n_tiles, self.n_chunks, VECTORS, 2 * lanes if self.chosen.sums else lanes)
+        self.words = kernels.PackedWords(
+            numbers=np.zeros((n_tiles, self.n_chunks, self.depth, VECTORS, lanes, 4), dtype=np.int8),
+            start=np.empty(sums, dtype=np.int16 if self.chosen.sums else np.int32),
+            scales=np.zeros((n_tiles, VECTORS, lanes), dtype=np.float32),
+            halves=np.full((n_tiles, VECTORS, lanes), np.inf, dtype=np.float32),
+            errors=np.empty((n_tiles, 3), dtype=np.float32),
+            ends=np.stack(ends, axis=1),
         )
-        self.errors = np.empty((n_tiles, 3), dtype=np.float32)
-        self.errors[:, 0] = sizes.reshape(n_tiles, width).max(axis=1) * MORE
-        self.errors[:, 1] = lacks.reshape(n_tiles, width).max(axis=1) * MORE + NOTHING
-        self.errors[:, 2] = self.ends[:, 0] ** 2 / 2 * ROUNDING * MORE + NOTHING
-
-    def _start(self) -> npt.NDArray[np.int16] | npt.NDArray[np.int32]:
-        """What sums begin with, so that the offset of the queries drops out: in 16 bits it wraps around."""
-        n_tiles, n_chunks, depth, n_vectors, lanes, _ = self.words.shape
-        of_sum = 2 if self.chosen.sums else 4
-        kind = np.int16 if self.chosen.sums else np.int32
-        by_sum = self.words.reshape(n_tiles, n_chunks, depth, n_vectors, lanes * (4 // of_sum), of_sum)
-        start = np.empty((n_tiles, n_chunks, n_vectors, lanes * (4 // of_sum)), dtype=kind)
+        bounds = np.zeros((n_tiles * width, 2))
+        kernels.pack_words(
+            vectors, self.order, self.centre, 127, WORD_LANE if self.chosen.sums else 0.0, self.words, bounds
+        )
+        # The offset of the queries drops out: in 16 bits it wraps around.
+        by_sum = self.words.numbers.reshape(n_tiles, self.n_chunks, self.depth, *sums[2:], -1)
         for first in range(0, n_tiles, 64):
             some = by_sum[first : first + 64].sum(axis=(2, 5), dtype=np.int32)
-            start[first : first + 64] = (-self.chosen.offset * some).astype(kind)
-        return start
+            self.words.start[first : first + 64] = (-self.chosen.offset * some).astype(self.words.start.dtype)
+        sizes, lacks = bounds.reshape(n_tiles, width, 2).max(axis=1).T
+        self.words.errors[:, 0] = sizes * kernels.MORE
+        self.words.errors[:, 1] = lacks * kernels.MORE + kernels.NOTHING
+        self.words.errors[:, 2] = self.words.ends[:, 0] ** 2 / 2 * kernels.ROUNDING * kernels.MORE + kernels.NOTHING
 
     def nearest_k(self, queries: Floats, k: int) -> tuple[Rows, Floats, npt.NDArray[np.bool_]]:
         """The k nearest rows of each query, with the squares of their distances.
@@ -94,21 +81,29 @@ class Screen:
             (n, k) int64, (n, k) float64, and (n,) whether the query was answered: one with more than ``ROOM`` words
             too near to tell apart was not, nor one of a length that single precision does not hold.
         """
-        n, tiles = len(queries), -(-len(queries) // QUERIES)
-        packed = np.empty((tiles, self.n_chunks, self.depth, QUERIES, 4), dtype=np.uint8)
-        of_queries, lengths = np.empty((tiles, 4, QUERIES), dtype=np.float32), np.empty(n)
-        query_lane = QUERY_LANE if self.chosen.sums else 0.0
-        offset = self.chosen.offset
-        pack_queries(queries, self.centre, offset - 1, query_lane, offset, packed, of_queries, lengths)
-        # What float64 may lose of squared distances, of queries and words less the centre, and of the decision.
-        slacks = (queries.shape[1] + 16) * 2.0**-50 * (lengths + self.longest) ** 2
-        lows = np.full((n, k), -np.inf)
-        found, highs = np.empty((n, ROOM), dtype=np.int64), np.empty((n, ROOM))
-        counts = np.where((lengths > SHORTEST_QUERY) & (lengths < LONGEST), 0, -1)
-        screen_by(self.kind)(
-            self.words, self.start, self.scales, self.halves, self.errors, self.ends, len(self.vectors),
-            packed, of_queries, lengths, slacks, lows, found, highs, counts,
-        )  # fmt: skip
+        n = len(queries)
+        packed = self.packed(queries)
+        candidates = kernels.Candidates(
+            lows=np.full((n, k), -np.inf),
+            places=np.empty((n, ROOM), dtype=np.int64),
+            highs=np.empty((n, ROOM)),
+            counts=np.where((packed.lengths > kernels.SHORTEST_QUERY) & (packed.lengths < kernels.LONGEST), 0, -1),
+        )
+        kernels.screen_by(self.kind)(self.words, packed, candidates, len(self.vectors))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
-        decide(self.vectors, self.order, queries, lengths, slacks, lows, found, highs, counts, ids, squares)
-        return ids, squares, counts >= 0
+        kernels.decide(self.vectors, self.order, queries, packed, candidates, ids, squares)
+        return ids, squares, candidates.counts >= 0
+
+    def packed(self, queries: Floats) -> kernels.PackedQueries:
+        """Round n queries to 8 bits."""
+        n, tiles = len(queries), -(-len(queries) // QUERIES)
+        packed = kernels.PackedQueries(
+            numbers=np.empty((tiles, self.n_chunks, self.depth, QUERIES, 4), dtype=np.uint8),
+            factors=np.empty((tiles, 4, QUERIES), dtype=np.float32),
+            lengths=np.empty(n),
+            slacks=np.empty(n),
+        )
+        kernels.pack_queries(queries, self.centre, QUERY_LANE if self.chosen.sums else 0.0, self.chosen.offset, packed)
+        # What float64 may lose of squared distances, of queries and words less the centre, and of the decision.
+        packed.slacks[:] = (queries.shape[1] + 16) * 2.0**-50 * (packed.lengths + self.longest) ** 2
+        return packed

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from lexveil.embeddings.sketch_form import COORDINATES, STEPS
 from lexveil.types import Floats, Steps, Vectors
 
+COORDINATES = 31  # with the part left out, one line of cache per word
+STEPS = 32767  # of a coordinate on either side of 0
+# Of them, more than what rounding does to 32 coordinates of two words (half a step each), and float32 to the sum.
+SLACK = 7.0
 MOMENT_WORDS = 2048  # for the directions of most variance
 BLOCK = 4096  # words projected at a time
-PRODUCT = 2**18  # multiplications at most that OpenBLAS leaves to one thread
 
 
 class Sketch:
@@ -37,19 +39,7 @@ class Sketch:
         self.rows: Steps = np.zeros((n_words, COORDINATES + 1), dtype=np.int16)
         for start in range(0, n_words, BLOCK):
             block = slice(start, start + BLOCK)
-            coordinates = _product(vectors[block] / self.step, directions)
+            coordinates = (vectors[block] / self.step) @ directions
             left = (norms[block] / self.step) ** 2 - np.einsum("vk,vk->v", coordinates, coordinates)
             self.rows[block, :k] = np.rint(coordinates)
             self.rows[block, COORDINATES] = np.rint(np.sqrt(np.maximum(left, 0.0)))
-
-
-def _product(left: Floats, right: Floats) -> Floats:
-    """Matrix product, (n, k) by (k, m), some rows at a time: so small a product starts no threads.
-
-    Of products as narrow as these, threads spend more time waiting for each other than they save.
-    """
-    product = np.empty((len(left), right.shape[1]))
-    rows = max(1, PRODUCT // max(right.size, 1))
-    for start in range(0, len(left), rows):
-        np.matmul(left[start : start + rows], right, out=product[start : start + rows])
-    return product

@@ -4,11 +4,17 @@ A training can be taken up after any of its epochs and ends with the bytes of on
 the two matrices, gensim carries nothing from one epoch to the next but the state of one generator, from which each
 worker takes the seed of its epoch (word2vec_inner.pyx, init_w2v_config). The learning rate follows from the epoch's
 number.
+
+How well a model fits its corpus is the mean negative-sampling loss over a fixed sample of examples, not gensim's own
+tally. That adds every loss into one float32 (word2vec_inner.pyx), which no longer grows where a loss is less than half
+its spacing: losses below 1 at 2^24, within the first epoch of a few million tokens. Of several workers the last one's
+tally overwrites the others'. And pairs with a score beyond 6 are left out, those predicted worst among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -17,12 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.embeddings.base import Base, Start, joined, of_joined, start
-from lexveil.embeddings.training_loss import ProbeShape, draw_probe
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
-from lexveil.types import Floats, Vectors
+from lexveil.types import Counts, Floats, Ids, Vectors
 
 PROBE = 4096  # examples that the loss is measured on
+EXAMPLES = 1024  # of them at a time; bounds memory
+NOISE_EXPONENT = 0.75  # Mikolov et al. 2013; gensim's default
 BLOCK = 4096  # rows of the initial vectors made at a time
 
 
@@ -82,6 +89,47 @@ class Word2VecSettings:
             seed=self.seed % 2**32,
             hashfxn=_stable_hash,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """n examples, each an input, the word to be predicted from it, and words drawn as noise.
+
+    Attributes:
+        inputs: (n, m) ids, -1 where there is none: one context word in skip-gram, all of them in CBOW, which averages.
+        targets: (n,) ids of the words to be predicted.
+        noise: (n, negative) ids, drawn in proportion to count^0.75; one that is the target does not count.
+    """
+
+    inputs: Ids
+    targets: Ids
+    noise: Ids
+
+    def loss(self, vectors: Vectors, output_vectors: Vectors) -> float | None:
+        """Mean of -log σ(h·u_target) - Σ log σ(-h·u_noise) in nats, h the mean of the inputs' vectors.
+
+        Before training all output vectors are 0 and it is (1 + negative)·ln 2. None if there is no example.
+
+        Args:
+            vectors: (V, p), gensim's syn0.
+            output_vectors: (V, p), gensim's syn1neg.
+        """
+        if not len(self.targets):
+            return None
+        total = 0.0
+        for first in range(0, len(self.targets), EXAMPLES):
+            inputs = self.inputs[first : first + EXAMPLES]
+            is_context = inputs >= 0
+            hidden = np.einsum(
+                "nmp,nm->np", vectors[inputs].astype(np.float64), is_context / is_context.sum(1, keepdims=True)
+            )
+            words = np.column_stack([self.targets[first : first + EXAMPLES], self.noise[first : first + EXAMPLES]])
+            score = np.einsum("nkp,np->nk", output_vectors[words].astype(np.float64), hidden)
+            score[:, 0] *= -1
+            loss = np.logaddexp(0.0, score)
+            loss[:, 1:][words[:, 1:] == words[:, :1]] = 0.0
+            total += float(loss.sum())
+        return total / len(self.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,37 +194,23 @@ def train_word2vec(
     Raises:
         RequestError: if no token occurs ``min_count`` times and there is no base.
     """
-    from gensim.models import Word2Vec
+    finished, losses = (resume.epoch, list(resume.losses)) if resume else (0, [])
 
-    finished = resume.epoch if resume else 0
-    losses = list(resume.losses) if resume else []
+    def epoch_ends(model: Any, epoch: int) -> None:
+        losses.append(probe.loss(model.wv.vectors, model.syn1neg))
+        if on_epoch is not None:
+            _, key, position, *_ = model.random.get_state()
+            on_epoch(TrainingState(epoch, model.wv.vectors, model.syn1neg, key, int(position), losses))
 
-    class Resumable(Word2Vec):  # type: ignore[misc]
-        """gensim's loop over the epochs, in which those that are finished pass without work."""
-
-        def _train_epoch_corpusfile(self, *args: Any, cur_epoch: int = 0, **rest: Any) -> Any:
-            if cur_epoch < finished:
-                return 0, 0, 0
-            totals = super()._train_epoch_corpusfile(*args, cur_epoch=cur_epoch, **rest)
-            losses.append(probe.loss(self.wv.vectors, self.syn1neg))
-            if on_epoch is not None:
-                _, key, position, *_ = self.random.get_state()
-                on_epoch(TrainingState(cur_epoch + 1, self.wv.vectors, self.syn1neg, key, int(position), losses))
-            return totals
-
-    model = settings.model(Resumable)
-    if not _build_vocabulary(model, corpus_file):
+    model = settings.model(_resumable(finished, epoch_ends))
+    with suppress(RuntimeError):  # there is not one token
+        model.build_vocab(corpus_file=corpus_file)
+    if not model.wv.index_to_key:
         return _untrained(base, settings.min_count)
     tokens = list(model.wv.index_to_key)
     counts = np.asarray(model.wv.expandos["count"], dtype=np.int64).copy()
-    probe = draw_probe(
-        sentences,
-        model.wv.key_to_index,
-        counts,
-        np.asarray(model.wv.expandos["sample_int"]) / 2**32,
-        shape=ProbeShape(PROBE, settings.window, settings.negative, settings.skip_gram),
-        rng=np.random.default_rng([settings.seed, PROBE]),
-    )
+    keep = np.asarray(model.wv.expandos["sample_int"]) / 2**32
+    probe = draw_probe(sentences, model.wv.key_to_index, counts, keep, settings)
     begun = None if base is None else _begin(model, tokens, base)
     if resume is not None:
         model.wv.vectors[:] = resume.vectors
@@ -194,13 +228,19 @@ def train_word2vec(
     return _finished(own, losses, settings.seed, base, begun)
 
 
-def _build_vocabulary(model: Any, corpus_file: str) -> bool:
-    """Whether any token occurs often enough."""
-    try:
-        model.build_vocab(corpus_file=corpus_file)
-    except RuntimeError:  # there is not one token
-        return False
-    return bool(model.wv.index_to_key)
+def _resumable(finished: int, epoch_ends: Callable[[Any, int], None]) -> type[Any]:
+    """Gensim's Word2Vec, whose first ``finished`` epochs pass without work; ``epoch_ends`` is called after others."""
+    from gensim.models import Word2Vec
+
+    class Resumable(Word2Vec):  # type: ignore[misc]
+        def _train_epoch_corpusfile(self, *args: Any, cur_epoch: int = 0, **rest: Any) -> Any:
+            if cur_epoch < finished:
+                return 0, 0, 0
+            totals = super()._train_epoch_corpusfile(*args, cur_epoch=cur_epoch, **rest)
+            epoch_ends(self, cur_epoch + 1)
+            return totals
+
+    return Resumable
 
 
 def _untrained(base: Base | None, min_count: int) -> Trained:
@@ -219,7 +259,8 @@ def _begin(model: Any, tokens: Sequence[str], base: Base) -> Start:
     begun = start(tokens, model.wv.vectors, base)
     model.wv.vectors[:] = begun.vectors
     if base.keep:
-        model.wv.vectors_lockf = begun.locks()
+        # By what gensim multiplies changes: 0 of the base's vectors.
+        model.wv.vectors_lockf = np.where(begun.is_known, 0, 1).astype(np.float32)
     return begun
 
 
@@ -252,3 +293,41 @@ def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
         start /= vectors.shape[1]
         moved[first : first + len(block)] = np.linalg.norm(block - start, axis=1) / np.linalg.norm(start, axis=1)
     return moved
+
+
+def draw_probe(
+    sentences: Sequence[Sequence[str]],
+    row_of: Mapping[str, int],
+    counts: Counts,
+    keep: Floats,
+    settings: Word2VecSettings,
+    size: int = PROBE,
+) -> Probe:
+    """Draw at most ``size`` examples as gensim draws them: frequent words thinned out, windows of random width.
+
+    Args:
+        sentences: of the corpus, tokens each.
+        row_of: id of each known token.
+        counts: (V,) occurrences.
+        keep: (V,) the chance that an occurrence is not thinned out.
+    """
+    rng = np.random.default_rng([settings.seed, PROBE])
+    inputs: list[list[int]] = []
+    targets: list[int] = []
+    for sentence in sentences:
+        rows = np.array([row_of[token] for token in sentence if token in row_of], dtype=np.int64)
+        rows = rows[rng.random(len(rows)) < keep[rows]]
+        widths = rng.integers(1, settings.window + 1, size=len(rows))
+        for position, width in enumerate(widths.tolist()):
+            left, right = rows[max(0, position - width) : position], rows[position + 1 : position + 1 + width]
+            context = np.concatenate([left, right]).tolist()
+            for example in [[word] for word in context] if settings.skip_gram else [context] * bool(context):
+                inputs.append(example)
+                targets.append(int(rows[position]))
+    chosen = np.unique(np.linspace(0, len(targets) - 1, min(size, len(targets))).astype(np.int64))
+    padded = np.full((len(chosen), 1 if settings.skip_gram else 2 * settings.window), -1, dtype=np.int64)
+    for row, number in enumerate(chosen.tolist()):
+        padded[row, : len(inputs[number])] = inputs[number]
+    weight = np.cumsum(counts.astype(np.float64) ** NOISE_EXPONENT)
+    noise = np.searchsorted(weight, rng.random((len(chosen), settings.negative)) * weight[-1], side="right")
+    return Probe(padded, np.array(targets, dtype=np.int64)[chosen], np.minimum(noise, len(counts) - 1))

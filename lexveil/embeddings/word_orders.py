@@ -104,7 +104,7 @@ def _graph(scanner: Scanner, search: Search, seed: int) -> Graph:
     from lexveil.embeddings.knn_graph import Graph, exact_graph
 
     if search == "exact" or len(scanner.vectors) < EXACT_BELOW:
-        return exact_graph(scanner, NEIGHBORS)
+        return exact_graph(scanner, NEIGHBORS, np.arange(len(scanner.vectors)))
     ids, _ = approximate_neighbors(scanner.vectors, NEIGHBORS, seed)
     return Graph(ids, np.full(len(ids), ids.shape[1], dtype=np.int32))
 
@@ -113,8 +113,7 @@ def _fill(
     order: Orders, start: int, scanner: Scanner, graph: Graph, search: Search, seed: int, on_step: Callable[[int], None]
 ) -> None:
     """Write the greedy order that begins with ``start`` into ``order`` (V,)."""
-    from lexveil.embeddings.kernels.word_orders import walk
-    from lexveil.embeddings.knn_graph import Scanner
+    from lexveil.embeddings.knn_graph import Scanner, walk
 
     active = np.arange(len(order), dtype=np.int32)  # the words the graph is about, by row
     used = np.zeros(len(active), dtype=np.bool_)
@@ -160,7 +159,7 @@ def share_near(vectors: Vectors, orders: Orders, rows: npt.NDArray[np.int64]) ->
     """For each list, the share of ``rows`` whose nearest word, found exactly, stands within 100 positions of them."""
     if orders.shape[1] < 2:
         return [1.0] * len(orders)
-    from lexveil.embeddings.knn_graph import Scanner, nearest_other
+    from lexveil.embeddings.knn_graph import nearest_others
 
-    nearest = nearest_other(Scanner(vectors), rows)
+    nearest = nearest_others(vectors, rows, 1)[0][:, 0]
     return [float((np.abs(place[rows] - place[nearest]) <= NEAR).mean()) for place in positions(orders)]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.mechanisms.deniability import draw_replacements
-from lexveil.mechanisms.registry import ClosedForm, Kernel
+from lexveil.mechanisms.registry import ClosedForm, Mechanism
 from lexveil.types import Floats, Ids
 
 BLOCK = 256  # words whose distributions are held at a time
@@ -31,7 +31,7 @@ class Tradeoff(NamedTuple):
 
 
 def measure(
-    mechanism: Kernel, epsilon: float, labels: Ids, prior: Floats, rng: np.random.Generator, n_draws: int = 100
+    mechanism: Mechanism, epsilon: float, labels: Ids, prior: Floats, rng: np.random.Generator, n_draws: int = 100
 ) -> Tradeoff:
     """E and L of a mechanism: computed where its distribution has a closed form, else drawn.
 

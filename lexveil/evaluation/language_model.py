@@ -53,11 +53,11 @@ class NgramModel:
         )
 
     def _score(self, texts: Sequence[str]) -> PerplexityScores:
-        forms, word, _, sentence_sizes, sentences_per_text = tokenize(texts)
-        number = self.numbers(forms)
-        ids = number[word] if len(number) else np.zeros(0, dtype=np.int64)
-        sizes = sentence_sizes.astype(np.int64)
-        text_of = np.repeat(np.arange(len(texts)), sentences_per_text)
+        tokens = tokenize(texts)
+        number = self.numbers(tokens.forms)
+        ids = number[tokens.ids] if len(number) else np.zeros(0, dtype=np.int64)
+        sizes = tokens.sentence_sizes.astype(np.int64)
+        text_of = np.repeat(np.arange(len(texts)), tokens.sentences_per_text)
         log_p = self.model.log_probability(ids, np.concatenate([[0], np.cumsum(sizes)]))
         n_texts = len(texts)
         return PerplexityScores(

@@ -1,4 +1,4 @@
-"""What a mechanism is: the protocols that others use, the base classes, and the table that it registers in.
+"""What a mechanism is: the base classes, what some have beside, and the table that they register in.
 
 A mechanism is one file of this package. Its class states name, metric, unit, guarantee and exactness, names the model
 of its parameters, and registers itself; configuration, command line, records, report and generic tests derive from it.
@@ -20,78 +20,7 @@ if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import Neighborhoods
 
 P = TypeVar("P", bound=Section)
-C = TypeVar("C", bound="type[BaseMechanism]")
-
-
-class Mechanism(Protocol):
-    """Replaces token ids by token ids.
-
-    The randomness of one document is drawn first (``noise``), from that document's own generator; the rest
-    (``replace``) is deterministic and may be done for many documents at once, in any batches, with the same result.
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name in the registry."""
-
-    @property
-    def metric(self) -> str:
-        """What the guarantee's distance is."""
-
-    @property
-    def guarantee(self) -> str:
-        """The proven statement, as a formula."""
-
-    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Noise:
-        """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric; one row per token."""
-
-    def replace(self, ids: Ids, epsilon: Floats, noise: Noise) -> Ids:
-        """Return the replacement of each of n ids, shape (n,); ``epsilon`` as given to ``noise``."""
-
-
-class Kernel(Mechanism, Protocol):
-    """A mechanism that also states what it claims as configured, and the distance of words."""
-
-    def fresh(self) -> Self:
-        """The same for other texts, without what it made for the words of those before: lists of near words."""
-
-    @property
-    def no_guarantee(self) -> str | None:
-        """Why the statement does not hold as this one is configured; None where it does."""
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether ``privacy_loss`` is declared for this class, and holds as this one is configured."""
-
-    @property
-    def delta(self) -> float:
-        """δ: the loss may be exceeded with this probability."""
-
-    @property
-    def exactness(self) -> str:
-        """How exactly the distribution is sampled: a condition of the guarantee."""
-
-    @property
-    def post_processing(self) -> str | None:
-        """What is done to outputs afterwards, without the input; None if nothing is."""
-
-    @property
-    def size(self) -> int:
-        """W, the number of words."""
-
-    def distance(self, first: Ids, second: Ids) -> Floats:
-        """The guarantee's distance of n pairs of ids, shape (n,)."""
-
-    def distances_of(self, ids: Ids) -> Floats:
-        """About the same distance of n words to all W words, (n, W): for surveys, never for a guarantee."""
-
-    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """The privacy map: at most this is |ln Pr[M(w)=y] - ln Pr[M(w')=y]| of n tokens, in nats, shape (n,).
-
-        Args:
-            epsilon: (n,) in 1 / units of the metric.
-            distance: (n,) of w and w'.
-        """
+C = TypeVar("C", bound="type[Mechanism]")
 
 
 @runtime_checkable
@@ -122,11 +51,16 @@ class OnNeighbors(Protocol):
         """Whether most words need theirs at this epsilon."""
 
 
-class BaseMechanism:
-    """What every registered mechanism states about itself.
+class Mechanism:
+    """Replaces token ids by token ids, and states what it claims.
+
+    The randomness of one document is drawn first (``noise``), from that document's own generator; the rest
+    (``replace``) is deterministic and may be done for many documents at once, in any batches, with the same result.
 
     Attributes:
+        name: its name in the registry.
         metric, unit: the distance of the guarantee, in full and in short.
+        guarantee: the proven statement, as a formula.
         exactness: how exactly the distribution is sampled: a condition of the guarantee in every record.
         on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
         on_neighbors: uses lists of near words, and takes those that were made before as ``near``.
@@ -138,15 +72,15 @@ class BaseMechanism:
         size: W, the number of words.
     """
 
-    name: ClassVar[str]
-    metric: ClassVar[str]
-    unit: ClassVar[str]
-    guarantee: ClassVar[str]
-    exactness: ClassVar[str] = "continuous noise is drawn in float64, exact up to its rounding"
-    on_lists: ClassVar[bool] = False
-    on_neighbors: ClassVar[bool] = False
-    weighs_length: ClassVar[bool] = False
-    rank_remap: ClassVar[bool] = False
+    name: str
+    metric: str
+    unit: str
+    guarantee: str
+    exactness: str = "continuous noise is drawn in float64, exact up to its rounding"
+    on_lists: bool = False
+    on_neighbors: bool = False
+    weighs_length: bool = False
+    rank_remap: bool = False
     Parameters: ClassVar[type[Section]] = Section
 
     no_guarantee: str | None = None
@@ -164,7 +98,7 @@ class BaseMechanism:
         return validated(model, given, named=lambda key: f"{cls.name}.{key}", by_name=True)
 
     def fresh(self) -> Self:
-        """See ``Kernel``."""
+        """The same for other texts, without what it made for the words of those before: lists of near words."""
         mechanism = copy(self)
         for name, part in vars(self).items():
             if hasattr(part, "fresh"):
@@ -172,33 +106,50 @@ class BaseMechanism:
         return mechanism
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Noise:
-        """See ``Mechanism``."""
+        """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric; one row per token.
+
+        Raises:
+            ParameterError: if an epsilon is not finite and greater than 0.
+        """
         raise NotImplementedError
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Noise) -> Ids:
-        """See ``Mechanism``."""
+        """Return the replacement of each of n ids, shape (n,); ``epsilon`` as given to ``noise``."""
         raise NotImplementedError
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """See ``Kernel``."""
+        """The guarantee's distance of n pairs of ids, shape (n,)."""
         raise NotImplementedError
 
     def distances_of(self, ids: Ids) -> Floats:
-        """See ``Kernel``."""
+        """About the same distance of n words to all W words, (n, W): for surveys, never for a guarantee."""
         every = np.arange(self.size)
         return np.array([self.distance(np.full(self.size, word), every) for word in ids.tolist()])
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """See ``Kernel``. A class declares it for its own code: a derived class that does not claims nothing."""
+        """The privacy map: at most this is |ln Pr[M(w)=y] - ln Pr[M(w')=y]| of n tokens, in nats, shape (n,).
+
+        A class declares it for its own code: a derived class that does not claims nothing.
+
+        Args:
+            epsilon: (n,) in 1 / units of the metric.
+            distance: (n,) of w and w'.
+        """
         raise NotImplementedError
 
     @property
     def is_proven(self) -> bool:
-        """See ``Kernel``."""
+        """Whether ``privacy_loss`` is declared for this class, and holds as this one is configured."""
         return self.no_guarantee is None and "privacy_loss" in type(self).__dict__
 
 
-class EuclideanMechanism(BaseMechanism):
+def check_epsilon(epsilon: Floats) -> None:
+    """Raise ParameterError unless every epsilon is finite and greater than 0."""
+    if not (np.isfinite(epsilon).all() and (epsilon > 0).all()):
+        raise ParameterError("every epsilon of a perturbed token must be finite and greater than 0")
+
+
+class EuclideanMechanism(Mechanism):
     """A mechanism over word vectors, whose guarantee is in their Euclidean distance.
 
     Attributes:
@@ -206,9 +157,9 @@ class EuclideanMechanism(BaseMechanism):
         search: exact nearest words.
     """
 
-    metric: ClassVar[str] = "Euclidean distance of the embedding"
-    unit: ClassVar[str] = "embedding distance"
-    guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·d(w,w'))·Pr[M(w')=y]"
+    metric = "Euclidean distance of the embedding"
+    unit = "embedding distance"
+    guarantee = "Pr[M(w)=y] <= exp(ε·d(w,w'))·Pr[M(w')=y]"
 
     def __init__(self, vectors: Vectors) -> None:
         from lexveil.embeddings.exact_search import ExactSearch
@@ -224,7 +175,7 @@ class EuclideanMechanism(BaseMechanism):
         return pair_distances(self.vectors, first, second)
 
     def distances_of(self, ids: Ids) -> Floats:
-        """See ``Kernel``; right to about 1e-3 of the length of the vectors, as float32 products cancel."""
+        """See ``Mechanism``; right to about 1e-3 of the length of the vectors, as float32 products cancel."""
         return product_distances(self.vectors, ids)
 
 
@@ -236,7 +187,7 @@ def product_distances(vectors: Vectors, ids: Ids) -> Floats:
     return distances
 
 
-REGISTERED: dict[str, type[BaseMechanism]] = {}
+REGISTERED: dict[str, type[Mechanism]] = {}
 
 
 def register(mechanism: C) -> C:

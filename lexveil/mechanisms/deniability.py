@@ -5,8 +5,6 @@ Source: Feyisetan et al. (2020); Diffractor Figure 4 draws 100 times from each o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lexveil.mechanisms.base import ClosedForm, Mechanism
@@ -61,70 +59,35 @@ def expectations(mechanism: ClosedForm, ids: Ids, epsilon: float, n_draws: int) 
     return unchanged, distinct
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """N_w and S_w of one mechanism at one epsilon.
-
-    Attributes:
-        ids: (n,) the words.
-        unchanged: (n,) N_w out of n_draws.
-        distinct: (n,) S_w.
-        exact_unchanged: (n,) Pr[M(w) = w]; None without a closed form.
-        expected_distinct: (n,) expectation of S_w; None without a closed form.
-    """
-
-    mechanism: str
-    epsilon: float
-    n_draws: int
-    ids: Ids
-    unchanged: Ids
-    distinct: Ids
-    exact_unchanged: Floats | None
-    expected_distinct: Floats | None
-
-    def row(self) -> dict[str, object]:
-        """Mean and quartiles over the words, as JSON values; one row of a table by mechanism and epsilon."""
-        row: dict[str, object] = {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "n_words": len(self.ids),
-            "n_draws": self.n_draws,
-        }
-        columns = {
-            "n_w": self.unchanged,
-            "s_w": self.distinct,
-            "n_w_exact": None if self.exact_unchanged is None else self.exact_unchanged * self.n_draws,
-            "s_w_expected": self.expected_distinct,
-        }
-        for name, values in columns.items():
-            if values is None or not len(values):
-                row[name] = None
-                continue
-            low, middle, high = np.percentile(values, [25, 50, 75])
-            numbers = {"mean": values.mean(), "q25": low, "median": middle, "q75": high}
-            row[name] = {key: round(float(value), 9) for key, value in numbers.items()}
-        return row
-
-
 def statistics(
     mechanism: Mechanism, ids: Ids, epsilon: float, rng: np.random.Generator, n_draws: int = DRAWS
-) -> Statistics:
-    """Draw N_w and S_w, and compute them where the distribution has a closed form.
+) -> dict[str, object]:
+    """Draw N_w and S_w of some words, and compute them where the distribution has a closed form.
+
+    Returns:
+        One row of a table by mechanism and epsilon, as JSON values: of N_w and S_w, and of what is expected of them
+        (None without a closed form), mean and quartiles over the words.
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.
     """
     drawn = draw_replacements(mechanism, ids, epsilon, n_draws, rng)
-    exact, expected = (
-        expectations(mechanism, ids, epsilon, n_draws) if isinstance(mechanism, ClosedForm) else (None,) * 2
-    )
-    return Statistics(
-        mechanism.name,
-        epsilon,
-        n_draws,
-        ids,
-        unchanged_counts(ids, drawn),
-        distinct_counts(drawn),
-        exact,
-        expected,
-    )
+    columns: dict[str, Floats | Ids | None] = {
+        "n_w": unchanged_counts(ids, drawn),
+        "s_w": distinct_counts(drawn),
+        "n_w_exact": None,
+        "s_w_expected": None,
+    }
+    if isinstance(mechanism, ClosedForm):
+        unchanged, columns["s_w_expected"] = expectations(mechanism, ids, epsilon, n_draws)
+        columns["n_w_exact"] = unchanged * n_draws
+    row = {"mechanism": mechanism.name, "epsilon": epsilon, "n_words": len(ids), "n_draws": n_draws}
+    return row | {name: None if values is None else _summary(values) for name, values in columns.items()}
+
+
+def _summary(values: Floats | Ids) -> dict[str, float] | None:
+    if not len(values):
+        return None
+    low, middle, high = np.percentile(values, [25, 50, 75])
+    numbers = {"mean": values.mean(), "q25": low, "median": middle, "q75": high}
+    return {key: round(float(value), 9) for key, value in numbers.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +26,8 @@ class DiffractorGeometric(OnLists):
     ``settle``. No probability is rounded, however small.
     """
 
-    name: ClassVar[str] = "diffractor_geometric"
-    exactness: ClassVar[str] = "the new index is drawn exactly, on integers"
+    name = "diffractor_geometric"
+    exactness = "the new index is drawn exactly, on integers"
 
     def __init__(self, orders: Sequence[Orders] | Orders, **parameters: Any) -> None:
         self.checked(OnListsParameters, parameters)
@@ -52,8 +52,7 @@ class DiffractorGeometric(OnLists):
         """Add the noise and clip."""
         from lexveil.mechanisms.kernels.diffractor import geometric
 
-        moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
-        geometric(index, epsilon, words, self.size, moved, doubt)
+        moved, doubt = geometric(index, epsilon, words, self.size)
         for token in np.flatnonzero(doubt):
             size = geometric_size(words[token], float(epsilon[token]), self.size)
             moved[token] = index[token] - size if int(words[token, 0]) & 1 else index[token] + size

@@ -38,8 +38,8 @@ class DiffractorTem(OnLists):
         beta: in (0, 1); at most this is the chance of an index farther than γ.
     """
 
-    name: ClassVar[str] = "diffractor_tem"
-    exactness: ClassVar[str] = "the new index is drawn exactly, on integers"
+    name = "diffractor_tem"
+    exactness = "the new index is drawn exactly, on integers"
     Parameters: ClassVar[type[Section]] = DiffractorTemParameters
 
     def __init__(self, orders: Sequence[Orders] | Orders, **parameters: Any) -> None:
@@ -72,13 +72,13 @@ class DiffractorTem(OnLists):
 
         gamma = self.reach(epsilon)
         far = min(1.0, self.beta / ((1 - self.beta) * max(self.size - 1, 1)))
-        moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
-        truncated_exponential(index, epsilon, gamma, far, self.size, words, moved, doubt)
+        moved, doubt = truncated_exponential(index, epsilon, gamma, far, self.size, words)
         for token in np.flatnonzero(doubt):
             radius = int(min(gamma[token], float(self.size)))
             at, e = int(index[token]), float(epsilon[token])
             moved[token] = settle(partial(self._at, index=at, epsilon=e, radius=radius), words[token])
-        return moved
+        new: Ids = moved
+        return new
 
     def _at(self, uniform: Decimal, index: int, epsilon: float, radius: int) -> int:
         """The new index at a uniform number in [0, 1]; the indexes run as in the kernel."""

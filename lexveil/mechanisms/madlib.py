@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
-from lexveil.mechanisms.base import EuclideanMechanism, register
-from lexveil.mechanisms.preconditions import check_epsilon
+from lexveil.mechanisms.base import EuclideanMechanism, check_epsilon, register
 from lexveil.types import Floats, Ids
 
 
@@ -25,12 +22,12 @@ class Madlib(EuclideanMechanism):
         vectors: (V, p) the words that may go in and come out.
     """
 
-    name: ClassVar[str] = "madlib"
-    exactness: ClassVar[str] = (
+    name = "madlib"
+    exactness = (
         "continuous noise is drawn in float64: exact up to its rounding, and up to radii and directions that numbers "
         "of 53 bits do not reach, of a probability below 1e-30"
     )
-    rank_remap: ClassVar[bool] = True
+    rank_remap = True
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """ε·d: see the class."""

@@ -40,12 +40,12 @@ class Mahalanobis(Madlib):
         root: (p, p) float64, A.
     """
 
-    name: ClassVar[str] = "mahalanobis"
-    metric: ClassVar[str] = (
+    name = "mahalanobis"
+    metric = (
         "regularized Mahalanobis distance of the embedding, sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')), Σ its covariance "
         "scaled to trace p"
     )
-    unit: ClassVar[str] = "Mahalanobis distance"
+    unit = "Mahalanobis distance"
     Parameters: ClassVar[type[Section]] = MahalanobisParameters
 
     def __init__(self, vectors: Vectors, **parameters: Any) -> None:
@@ -81,7 +81,7 @@ class Mahalanobis(Madlib):
         return lengths
 
     def distances_of(self, ids: Ids) -> Floats:
-        """See ``Kernel``: Euclidean distances once the vectors are multiplied by A^{-1}."""
+        """See ``Mechanism``: Euclidean distances once the vectors are multiplied by A^{-1}."""
         if self._whitened is None:
             self._whitened = self.vectors @ self._inverse_root.astype(np.float32)
         return product_distances(self._whitened, ids)

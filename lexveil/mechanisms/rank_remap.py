@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
 
+from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.parameters import Section, validated
 from lexveil.types import Floats, Ids
@@ -15,18 +15,16 @@ from lexveil.types import Floats, Ids
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
 
-BLOCK = 4096  # words whose neighbours are found at a time
-
 
 class RankRemapParameters(Section):
     """Post-processing of the mechanisms whose output is read off a noisy vector: madlib, mahalanobis, vickrey."""
 
     enabled: bool = Field(False, description="move each output to one of its neighbours")
     c: float = Field(0.5, ge=1e-6, le=1e6, description="the i-th neighbour has probability ∝ exp(-c·epsilon·i)")
-    ranks: int = Field(32, ge=1, le=1000, description="neighbours of a word that it may become, itself included")
+    ranks: int = Field(32, ge=1, le=64, description="neighbours of a word that it may become, itself included")
 
 
-class RankRemap:
+class RankRemap(Mechanism):
     """Replace the output ŵ of another mechanism by its i-th neighbour, i = 0 … R-1, with probability ∝ exp(-c·ε·i).
 
     In many dimensions multivariate Laplace noise returns the word itself or a far one, hardly ever a neighbour. This
@@ -41,8 +39,10 @@ class RankRemap:
         inner: the mechanism whose output is remapped: madlib, mahalanobis or vickrey.
         c: greater than 0; the larger, the nearer.
         ranks: R, at most V.
-        near: lists of near words; those that are longer are searched for, word by word.
+        near: lists of near words.
     """
+
+    post_processing = "an output is moved to a near word of its own, by rank: the input is not looked at again"
 
     def __init__(self, inner: Madlib, near: NearTable | None = None, **parameters: Any) -> None:
         from lexveil.embeddings.neighborhoods import Neighborhoods
@@ -51,17 +51,15 @@ class RankRemap:
         self.inner, self.c = inner, given.c
         self.name, self.metric, self.guarantee = inner.name, inner.metric, inner.guarantee
         self.no_guarantee, self.size = inner.no_guarantee, inner.size
-        self.is_proven, self.exactness, self.delta = inner.is_proven, inner.exactness, inner.delta
-        self.post_processing = "an output is moved to a near word of its own, by rank: the input is not looked at again"
+        self.exactness, self.delta = inner.exactness, inner.delta
         self.vectors, self.search = inner.vectors, inner.search
         self.ranks = min(given.ranks, self.size)
         self.near = Neighborhoods(self.vectors, near)
 
-    def fresh(self) -> RankRemap:
-        """See ``Kernel``."""
-        mechanism = copy(self)
-        mechanism.inner, mechanism.search, mechanism.near = self.inner.fresh(), self.search.fresh(), self.near.fresh()
-        return mechanism
+    @property
+    def is_proven(self) -> bool:
+        """Whether the inner mechanism is."""
+        return self.inner.is_proven
 
     def distance(self, first: Ids, second: Ids) -> Floats:
         """The inner mechanism's distance of n pairs of ids, shape (n,)."""
@@ -84,8 +82,6 @@ class RankRemap:
         """Run the inner mechanism, then move each output to one of its neighbours."""
         near = self.inner.replace(ids, epsilon, noise[:, :-1])
         ranks = self.rank(epsilon, noise[:, -1])
-        if self.ranks > self.near.size:
-            return self._searched(near, ranks)
         moved = np.empty(len(near), dtype=np.int64)
         for chosen, table, rows in self.near.tables(near):
             moved[chosen] = table.ids[rows, ranks[chosen]]
@@ -93,7 +89,7 @@ class RankRemap:
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002 - at every one
         """See ``OnNeighbors``."""
-        return self.ranks <= self.near.size
+        return True
 
     def rank(self, epsilon: Floats, uniform: Floats) -> Ids:
         """The rank i of each of n tokens by inverse CDF: a geometric number cut at R-1."""
@@ -101,14 +97,3 @@ class RankRemap:
         level = -np.log1p(uniform * np.expm1(-rate * self.ranks)) / rate
         ranks: Ids = np.minimum(level, self.ranks - 1).astype(np.int64)
         return ranks
-
-    def _searched(self, words: Ids, ranks: Ids) -> Ids:
-        """The neighbour of each of n words at a rank beyond the lists."""
-        distinct, place = np.unique(words, return_inverse=True)
-        moved = np.empty(len(words), dtype=np.int64)
-        for start in range(0, len(distinct), BLOCK):
-            some = distinct[start : start + BLOCK]
-            lists = self.search.nearest_k(self.vectors[some].astype(np.float64), self.ranks)[0]
-            chosen = np.flatnonzero((place >= start) & (place < start + len(some)))
-            moved[chosen] = lists[place[chosen] - start, ranks[chosen]]
-        return moved

@@ -9,12 +9,12 @@ from typing import Any
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import mechanism_names
-from lexveil.mechanisms.base import REGISTERED, ClosedForm, Kernel, Mechanism
+from lexveil.mechanisms.base import REGISTERED, ClosedForm, Mechanism
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.types import Ids, Orders, Vectors
 
-__all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Kernel", "Mechanism", "build_mechanism"]
+__all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Mechanism", "build_mechanism"]
 
 # name -> class, in the order of their names; what a class states of itself is known before one is built.
 MECHANISMS: dict[str, Any] = {}
@@ -31,7 +31,7 @@ def build_mechanism(
     orders: Sequence[Orders] | Orders | None = None,
     near: NearTable | None = None,
     n_words: Ids | None = None,
-) -> Kernel:
+) -> Mechanism:
     """Build mechanism ``name`` over a vocabulary.
 
     Args:
@@ -55,7 +55,7 @@ def build_mechanism(
     known: dict[str, object] = {"near": near} if mechanism_class.on_neighbors else {}
     if mechanism_class.weighs_length:
         known["n_words"] = n_words
-    mechanism: Kernel = mechanism_class(material, **known, **given.get(name, {}))
+    mechanism: Mechanism = mechanism_class(material, **known, **given.get(name, {}))
     remap = dict(given.get("rank_remap", {}))
     if remap.pop("enabled", False) and isinstance(mechanism, Madlib) and mechanism.rank_remap:
         return RankRemap(mechanism, near, **remap)

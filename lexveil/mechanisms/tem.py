@@ -5,20 +5,22 @@ from __future__ import annotations
 import decimal
 from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from lexveil.mechanisms.base import EuclideanMechanism, register
-from lexveil.mechanisms.preconditions import check_epsilon
-from lexveil.mechanisms.rejection import PENDING, UNDECIDED
+from lexveil.mechanisms.base import EuclideanMechanism, check_epsilon, register
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
+    from lexveil.mechanisms.kernels.tem import Tokens
 
+MARGIN = 1e-9  # of a bound of the distance, far more than rounding
+ROUNDING = 1e-13  # of a limit, more than the few operations that it is computed by can lose
+PENDING, UNDECIDED = -1, -2  # in place of a word: draw by a list; decide exactly
 UNIFORM = 16  # up to so many uniform proposals, as expected, a token is drawn without its word's list
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
 LENGTH_BITS = 62  # of the length of all envelopes together
@@ -39,19 +41,6 @@ class TemParameters(Section):
         description="times that the weight of a replacement is halved for each of its words beyond the first, so that "
         "texts keep their length; 0: all weigh the same, as in the paper",
     )
-
-
-class _Tokens(NamedTuple):
-    """Tokens to be replaced: ids, epsilon, gamma, and the keys (n, 4) of their streams."""
-
-    ids: Ids
-    epsilon: Floats
-    gamma: Floats
-    keys: Words
-
-    def take(self, chosen: Ids) -> _Tokens:
-        """Some of them."""
-        return _Tokens(self.ids[chosen], self.epsilon[chosen], self.gamma[chosen], self.keys[chosen])
 
 
 @register
@@ -83,10 +72,10 @@ class Tem(EuclideanMechanism):
         halvings: (V,) uint8, -log2 μ of each word.
     """
 
-    name: ClassVar[str] = "tem"
-    on_neighbors: ClassVar[bool] = True
-    weighs_length: ClassVar[bool] = True
-    exactness: ClassVar[str] = (
+    name = "tem"
+    on_neighbors = True
+    weighs_length = True
+    exactness = (
         "words are drawn exactly by their weights; the rounding of distances to float64 adds less than 1e-10 to the "
         "exponent for each token"
     )
@@ -144,60 +133,51 @@ class Tem(EuclideanMechanism):
         """Draw from the distribution with each token's own stream."""
         from lexveil.mechanisms.kernels import tem as sampler
 
-        words = (self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
+        space = sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
+        n = len(ids)
+        out = np.full(n, PENDING)
+        tokens = sampler.Tokens(
+            ids, epsilon, self.gamma(epsilon), noise, np.zeros(n, dtype=np.int64), np.empty((n, 3), dtype=np.int64)
+        )
 
-        def uniformly(tokens: _Tokens, refused: Ids, doubts: Ids) -> Ids:
-            drawn: Ids = sampler.draw_uniformly(*words, *tokens, ATTEMPTS, self.bits, refused, doubts)
+        def uniformly(chosen: Ids) -> Ids:
+            some = take(tokens, chosen)
+            drawn: Ids = sampler.draw_uniformly(space, some, ATTEMPTS, self.bits)
+            tokens.doubts[chosen] = some.doubts
             return drawn
 
-        out = np.full(len(ids), PENDING)
-        tokens = _Tokens(ids, epsilon, self.gamma(epsilon), noise)
-        plain = np.flatnonzero(self.plain(ids, epsilon))
-        out[plain] = self._settled(uniformly, tokens.take(plain), FIRST_NONCE)
+        self._settle(uniformly, tokens, np.flatnonzero(self.plain(ids, epsilon)), FIRST_NONCE, out)
         left = np.flatnonzero(out == PENDING)
         for chosen, table, places in self.near.tables(ids[left]):
+            row_of = np.zeros(n, dtype=np.int64)
+            row_of[left[chosen]] = places
 
-            def from_lists(tokens: _Tokens, some: Ids, refused: Ids, doubts: Ids, table: NearTable = table) -> Ids:
-                drawn: Ids = sampler.draw_from_lists(
-                    *words,
-                    table.ids,
-                    table.distances,
-                    self.shells,
-                    some,
-                    *tokens,
-                    self.bits,
-                    refused,
-                    doubts,
-                )
+            def from_lists(chosen: Ids, table: NearTable = table, row_of: Ids = row_of) -> Ids:
+                some, lists = take(tokens, chosen), (table.ids, table.distances, self.shells, row_of[chosen])
+                drawn: Ids = sampler.draw_from_lists(space, some, *lists, self.bits)
+                tokens.doubts[chosen] = some.doubts
                 return drawn
 
-            here = left[chosen]
-            out[here] = self._settled(from_lists, tokens.take(here), FIRST_NONCE + 1, places)
+            self._settle(from_lists, tokens, left[chosen], FIRST_NONCE + 1, out)
         return out
 
-    def _settled(self, draw: Callable[..., Ids], tokens: _Tokens, nonce: int, *places: Ids) -> Ids:
-        """What ``draw`` draws, with exact decisions where rounding could have decided.
+    def _settle(self, draw: Callable[[Ids], Ids], tokens: Tokens, left: Ids, nonce: int, out: Ids) -> None:
+        """Write to ``out`` what ``draw`` draws for some tokens, with exact decisions where rounding could have decided.
 
         Args:
-            draw: takes tokens, ``places`` of each, proposals refused already (n,), and where to write doubts (n, 3).
+            draw: draws for the tokens of these numbers, and leaves their doubts in ``tokens``.
         """
-        n = len(tokens.ids)
-        refused, doubts = np.zeros(n, dtype=np.int64), np.empty((n, 3), dtype=np.int64)
-        out = draw(tokens, *places, refused, doubts)
-        while len(doubtful := np.flatnonzero(out == UNDECIDED)):
-            for token in doubtful.tolist():
-                proposed, position, number = doubts[token].tolist()
-                one = tokens.take(np.array([token]))
-                if self._is_accepted(one, proposed, position, nonce + 2 * number):
+        while len(left):
+            out[left] = draw(left)
+            left = left[out[left] == UNDECIDED]
+            for token in left.tolist():
+                proposed, position, number = tokens.doubts[token].tolist()
+                if self._is_accepted(take(tokens, np.array([token])), proposed, position, nonce + 2 * number):
                     out[token] = proposed
-                refused[token] = number + 1
-            again = doubtful[out[doubtful] == UNDECIDED]
-            still = doubts[again]
-            out[again] = draw(tokens.take(again), *(place[again] for place in places), refused[again], still)
-            doubts[again] = still
-        return out
+                tokens.refused[token] = number + 1
+            left = left[out[left] == UNDECIDED]
 
-    def _is_accepted(self, token: _Tokens, proposed: int, position: int, nonce: int) -> bool:
+    def _is_accepted(self, token: Tokens, proposed: int, position: int, nonce: int) -> bool:
         """Whether a proposal at a position of which only the whole part is known yet is accepted, exactly."""
         from lexveil.embeddings.exact_search import pair_distances
         from lexveil.mechanisms.noise.keystream import expand
@@ -248,6 +228,11 @@ class Tem(EuclideanMechanism):
     def needs_lists(self, epsilon: float) -> bool:
         """See ``OnNeighbors``."""
         return epsilon > 0 and not self.plain(np.arange(self.size), np.full(self.size, epsilon)).mean() > 0.5
+
+
+def take(tokens: Tokens, chosen: Ids) -> Tokens:
+    """Some of the tokens."""
+    return type(tokens)._make(column[chosen] for column in tokens)
 
 
 def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:

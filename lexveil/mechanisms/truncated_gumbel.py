@@ -8,8 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import EuclideanMechanism, register
-from lexveil.mechanisms.preconditions import check_epsilon
+from lexveil.mechanisms.base import EuclideanMechanism, check_epsilon, register
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Vectors
 
@@ -52,8 +51,8 @@ class TruncatedGumbel(EuclideanMechanism):
         no_guarantee: why there is none.
     """
 
-    name: ClassVar[str] = "truncated_gumbel"
-    on_neighbors: ClassVar[bool] = True
+    name = "truncated_gumbel"
+    on_neighbors = True
     Parameters: ClassVar[type[Section]] = TruncatedGumbelParameters
 
     no_guarantee = "truncated_gumbel: the published bound does not hold, the number of neighbours alone breaks it"
@@ -70,18 +69,14 @@ class TruncatedGumbel(EuclideanMechanism):
         if n < 2:
             raise ParameterError("truncated_gumbel needs at least two words")
         self.near = Neighborhoods(self.vectors, near)
-        pair = self.near.nearest_pair()
-        if pair is None:
-            self.smallest = smallest_distance(self.vectors)
-        else:
-            self.smallest = float(self.distance(np.array(pair[:1]), np.array(pair[1:]))[0])
+        table = self.near.table
+        self.smallest = smallest_distance(self.vectors, table.ids[:, 1] if len(table) == n else None)
         if self.smallest == 0:
             raise ParameterError(
                 f"truncated_gumbel: among {n:,} words are two with the same vector, so Δmin is 0 and no epsilon is "
                 "large enough; retrain with a larger embeddings.min_count, or take another mechanism"
             )
-        known = self.near.table.largest
-        self.largest = largest_distance(self.vectors) if known is None else known
+        self.largest = largest_distance(self.vectors) if table.largest is None else table.largest
         mean = np.log(n)
         low, high = poisson.cdf([0, n], mean)
         # Pr[k <= 1], Pr[k <= 2], … up to the last step that a number of 53 bits can tell from 1.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import register
 from lexveil.mechanisms.madlib import Madlib
-from lexveil.parameters import Section, refused
+from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Vectors
 
 
@@ -23,20 +23,11 @@ class VickreyParameters(Section):
     k: int = Field(2, ge=2, le=7, description="candidates")  # below FEW of the exact search
     exclude_input: bool = Field(False, description="true as in the papers' code: voids the guarantee")
 
-    @field_validator("t")
-    @classmethod
-    def _within(cls, t: float | list[float]) -> float | list[float]:
-        several = t if isinstance(t, list) else [t]
-        if len(several) == 1 and not 0 <= several[0] <= 1:
-            raise refused("it must lie between 0 and 1")
-        if min(several, default=0.0) < 0:
-            raise refused("it must be a list of numbers that are not negative")
-        return t
-
     @model_validator(mode="after")
     def _one_for_each(self) -> Self:
-        n = len(self.t) if isinstance(self.t, list) else 1
-        if n not in (1 if self.k == 2 else self.k, self.k):
+        several = self.t if isinstance(self.t, list) else [self.t]
+        fits = len(several) == self.k or (self.k == 2 and len(several) == 1 and several[0] <= 1)
+        if not fits or not all(number >= 0 for number in several):
             raise ValueError(
                 f"vickrey.t is {self.t}; it must be one number from 0 to 1 if vickrey.k is 2, or a list of {self.k} "
                 "numbers that are not negative"
@@ -64,7 +55,7 @@ class Vickrey(Madlib):
         exclude_input: leave the input out of the candidates.
     """
 
-    name: ClassVar[str] = "vickrey"
+    name = "vickrey"
 
     Parameters: ClassVar[type[Section]] = VickreyParameters
 

@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import BaseMechanism
-from lexveil.mechanisms.preconditions import check_epsilon
+from lexveil.mechanisms.base import Mechanism, check_epsilon
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Orders, Words
 
@@ -27,7 +26,7 @@ class OnListsParameters(Section):
     lists: Literal["L0", "L1", "L2"] = Field("L0", description="one of word_orders.sets")
 
 
-class OnLists(BaseMechanism):
+class OnLists(Mechanism):
     """A mechanism over word lists: it draws a list, and perturbs the position of the word in it.
 
     One list is drawn uniformly, independent of the word, and the word is perturbed in it, once. This has the
@@ -39,10 +38,10 @@ class OnLists(BaseMechanism):
         places: (n_lists, W) int32, the index of each word in each list.
     """
 
-    metric: ClassVar[str] = "largest difference of the words' indexes over the lists"
-    guarantee: ClassVar[str] = "Pr[M(w)=y] <= exp(ε·max_l|i_l(w)-i_l(w')|)·Pr[M(w')=y]"
-    unit: ClassVar[str] = "list position"
-    on_lists: ClassVar[bool] = True
+    metric = "largest difference of the words' indexes over the lists"
+    guarantee = "Pr[M(w)=y] <= exp(ε·max_l|i_l(w)-i_l(w')|)·Pr[M(w')=y]"
+    unit = "list position"
+    on_lists = True
     Parameters: ClassVar[type[Section]] = OnListsParameters
 
     def __init__(self, orders: Sequence[Orders] | Orders) -> None:

@@ -18,7 +18,7 @@ from lexveil.formats.readers import open_table
 from lexveil.formats.registry import as_source, known_endings
 from lexveil.formats.values import plain_value, text_value
 from lexveil.text.languages import language_of
-from lexveil.text.listed import token_of
+from lexveil.text.normal_forms import token_of
 
 OF_WORDS = ("word", "score")
 STRONGEST = 90  # percentile of the weights that is 1: a few words of the training texts alone weigh more

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lexveil.errors import ParameterError
-from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.adversary import Block, Candidates, EstimatedChannel, Interpolation, Ladder, LadderAdversary
 from lexveil.types import Flags, Floats, Ids, Vectors
@@ -63,7 +63,7 @@ class EstimatedAdversary(LadderAdversary):
 
     def __init__(
         self,
-        mechanism: Kernel,
+        mechanism: Mechanism,
         prior: Floats,
         epsilon_range: tuple[float, float],
         near: Callable[[], Vectors] | None = None,
@@ -96,7 +96,7 @@ class EstimatedAdversary(LadderAdversary):
 
         decode(self._channel, products, block, interpolation, found)
 
-    def _simulate(self, mechanism: Kernel, level: int, epsilon: float) -> tuple[Floats, Floats, Floats, Floats]:
+    def _simulate(self, mechanism: Mechanism, level: int, epsilon: float) -> tuple[Floats, Floats, Floats, Floats]:
         """Draw at one epsilon, and estimate ln of (1 - own)/N, own and Q, each (V,), and the slopes of ln r.
 
         Raises:
@@ -176,7 +176,7 @@ class EstimatedAdversary(LadderAdversary):
         return mean
 
 
-def near_of(mechanism: Kernel, lists: Lists | None = None) -> Vectors:
+def near_of(mechanism: Mechanism, lists: Lists | None = None) -> Vectors:
     """The distances of each of V words to its nearest and to its ``NEIGHBORS``-th nearest other word, (2, V).
 
     Of mechanisms that go by distance alone near words are looked for among ``AMONG`` words, which costs a twentieth

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lexveil.mechanisms.base import check_epsilon
 from lexveil.mechanisms.diffractor_tem import DiffractorTem
-from lexveil.mechanisms.preconditions import check_epsilon
 from lexveil.mechanisms.tem import truncation
 from lexveil.mechanisms.word_lists import OnLists
 from lexveil.recovery.adversary import Adversary, Candidates

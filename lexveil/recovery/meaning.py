@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.accounting.expected_recovery import BandRecovery, Bound, Factor, Meaning, MeaningAt, RecoveryAt, ScaleTold
-from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.calibration import recovered, unchanged
@@ -45,7 +45,7 @@ class WordDistances(NamedTuple):
     random: Spread
 
 
-def word_distances(mechanism: Kernel) -> WordDistances | None:
+def word_distances(mechanism: Mechanism) -> WordDistances | None:
     """Measure the words of a mechanism; None of fewer than two words."""
     n = mechanism.size
     if n < 2:
@@ -71,7 +71,7 @@ def word_distances(mechanism: Kernel) -> WordDistances | None:
 class _Rows:
     """Distances of words to the nearest, median and farthest other word, (n,); and of all words to these, (W,)."""
 
-    def __init__(self, mechanism: Kernel, words: Ids) -> None:
+    def __init__(self, mechanism: Mechanism, words: Ids) -> None:
         self.nearest, self.middle, self.farthest = (np.empty(len(words)) for _ in range(3))
         self.least_of_all, self.sum_of_all = np.full(mechanism.size, np.inf), np.zeros(mechanism.size)
         middle = (mechanism.size - 2) // 2
@@ -108,7 +108,7 @@ def _band(share_of_words: float, *figures: float) -> BandRecovery:
     return BandRecovery(share_of_words=of, recovered=named, low=low, high=high, unchanged=same)
 
 
-def bound_at(mechanism: Kernel, epsilon: float, distances: WordDistances | None) -> Bound | None:
+def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | None) -> Bound | None:
     """By how much the mechanism's privacy map lets an output be likelier under the true word; None without a bound."""
     if distances is None or not mechanism.is_proven:
         return None
@@ -118,7 +118,7 @@ def bound_at(mechanism: Kernel, epsilon: float, distances: WordDistances | None)
     return Bound(nearest=nearest, middle=middle, random=random)
 
 
-def meaning_of(mechanism: Kernel, points: Sequence[Expected], distances: WordDistances | None) -> Meaning:
+def meaning_of(mechanism: Mechanism, points: Sequence[Expected], distances: WordDistances | None) -> Meaning:
     """What some epsilons mean, ascending; the sentences are of the last."""
     at = [
         MeaningAt(

@@ -39,7 +39,7 @@ from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_table, require
 from lexveil.text.encode import encode
-from lexveil.text.listed import is_listed
+from lexveil.text.normal_forms import is_listed
 from lexveil.types import Flags, Ids
 
 LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lexveil.mechanisms.base import Kernel
+from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.word_lists import OnLists
 from lexveil.recovery.adversary import Adversary
@@ -15,7 +15,7 @@ from lexveil.types import Floats, Vectors
 
 
 def build_adversary(
-    mechanism: Kernel, prior: Floats, epsilon_range: tuple[float, float], near: Callable[[], Vectors] | None = None
+    mechanism: Mechanism, prior: Floats, epsilon_range: tuple[float, float], near: Callable[[], Vectors] | None = None
 ) -> Adversary:
     """The unigram adversary of any registered mechanism, with rank remapping or without.
 

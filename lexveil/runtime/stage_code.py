@@ -32,8 +32,6 @@ _CUT = {
         (f"lexveil.config.{section}", f"lexveil.{registry}"): "names and ranges of parameters decide no byte"
         for section, registry in (
             ("corpus", "association"),
-            ("corpus", "association.measure"),
-            ("corpus", "association.pmi"),
             ("privacy", "mechanisms.registry"),
             ("privacy", "mechanisms.rank_remap"),
         )

@@ -57,13 +57,11 @@ class Collocations:
         """
         words = dict.fromkeys(chain(*bigrams, *trigrams))  # each once, in order
         word_ids = {word: number for number, word in enumerate(words)}
-        return cls.for_ids(
-            [_numbered(column, word_ids) for column in bigrams],
-            bigram_pmi,
-            [_numbered(column, word_ids) for column in trigrams],
-            trigram_pmi,
-            word_ids,
+        pairs, triples = (
+            [np.array([word_ids[word] for word in column], dtype=np.int64) for column in columns]
+            for columns in (bigrams, trigrams)
         )
+        return cls.for_ids(pairs, bigram_pmi, triples, trigram_pmi, word_ids)
 
     @classmethod
     def for_ids(
@@ -104,26 +102,6 @@ class Collocations:
         triples = _sorted(_pack([numbers[column] for column in columns[2:]]), trigram_pmi)
         return cls({} if word_ids is None else word_ids, numbers, *pairs, *triples)
 
-    def only(self, bigrams: Sequence[WordIds], trigrams: Sequence[WordIds]) -> Collocations:
-        """Keep the collocations named by columns of word ids; ids that name none are ignored."""
-        pair_score, _ = self._of_each(bigrams)
-        _, triple_score = self._of_each(trigrams)
-        pairs, triples = pair_score > -np.inf, triple_score > -np.inf
-        return Collocations.for_ids(
-            [column[pairs] for column in bigrams],
-            pair_score[pairs],
-            [column[triples] for column in trigrams],
-            triple_score[triples],
-            self.word_ids,
-        )
-
-    def _of_each(self, columns: Sequence[WordIds]) -> tuple[Floats, Floats]:
-        """PMI of each n-gram, given as columns of word ids: scored as a sentence of its own."""
-        size = len(columns)
-        ids: Ids = np.stack([column.astype(np.int64) for column in columns], axis=1).reshape(-1)
-        pair_score, triple_score = self.scores(ids, np.arange(0, len(ids) + 1, size))
-        return pair_score[::size], triple_score[::size]
-
     def ids(self, words: Iterable[str]) -> Ids:
         """Number words; -1 for a word of no collocation. Shape (n,)."""
         get = self.word_ids.get
@@ -158,10 +136,6 @@ def check_offsets(sentence_offsets: Ids, n: int) -> None:
     """Compiled code does not check where it writes."""
     if sentence_offsets[0] != 0 or sentence_offsets[-1] != n or (np.diff(sentence_offsets) < 0).any():
         raise ValueError(f"sentence offsets must ascend from 0 to the number of words, {n}")
-
-
-def _numbered(column: Sequence[str], word_ids: dict[str, int]) -> Ids:
-    return np.fromiter(map(word_ids.__getitem__, column), dtype=np.int64, count=len(column))
 
 
 def _pack(columns: Sequence[npt.NDArray[np.int32]]) -> Ids:

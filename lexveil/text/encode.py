@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,10 @@ from lexveil.text.pieces import Pieces
 from lexveil.text.segment import segment
 from lexveil.text.spans import Claim, Found, Words
 from lexveil.text.strings import Strings
-from lexveil.types import Int32
+from lexveil.types import Floats, Ids
 
-S = TypeVar("S", bound=np.generic)
+if TYPE_CHECKING:
+    from lexveil.text.tokenize import Tokens
 
 
 class TokenClass(IntEnum):
@@ -87,9 +88,8 @@ class Lexicon:
 
         Nothing of the forms is remembered: what one text has would make another one's look-up faster.
         """
-        words = [*forms]
-        rows = np.fromiter(map(self.rows.get, words, repeat(-1)), dtype=np.int64, count=len(words))
-        kinds = np.fromiter(map(_kind_of, words, repeat(self.function_words)), dtype=np.int8, count=len(words))
+        rows = np.fromiter(map(self.rows.get, forms, repeat(-1)), dtype=np.int64, count=len(forms))
+        kinds = np.fromiter(map(_kind_of, forms, repeat(self.function_words)), dtype=np.int8, count=len(forms))
         return rows, kinds
 
     @classmethod
@@ -104,19 +104,16 @@ class Lexicon:
         return cls(segmentation, tokens, rows, collocations and _known(collocations, rows), language)
 
 
-def _known(collocations: Collocations, rows: dict[str, int]) -> Collocations:
+def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
     """Keep the collocations that are tokens of the vocabulary."""
-    number = collocations.word_ids
-    pairs: list[list[int]] = [[], []]
-    triples: list[list[int]] = [[], [], []]
-    for token in rows:
-        ids = [number.get(word, -1) for word in token.split("_")]
-        if len(ids) in (2, 3) and min(ids) >= 0:
-            for column, word_id in zip(pairs if len(ids) == 2 else triples, ids, strict=True):
-                column.append(word_id)
-    return collocations.only(
-        [np.array(column, dtype=np.int64) for column in pairs], [np.array(column, dtype=np.int64) for column in triples]
-    )
+    number, kept = collocations.word_ids, list[tuple[list[Ids], Floats]]()
+    split = [words for token in tokens if len(words := token.split("_")) > 1]
+    for size in (2, 3):
+        of_size = [[number.get(word, -1) for word in words] for words in split if len(words) == size]
+        ids = np.array(of_size, dtype=np.int64).reshape(-1, size)
+        pmi = collocations.scores(ids.ravel(), np.arange(0, ids.size + 1, size))[size - 2][::size]  # each by itself
+        kept.append((list(ids[pmi > -np.inf].T), pmi[pmi > -np.inf]))
+    return Collocations.for_ids(*kept[0], *kept[1], number)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +147,7 @@ class Encoded:
     @cached_property
     def words(self) -> list[str]:
         """The normal forms of all words, in text order; a batch is rewritten without a string for each."""
-        words: list[str] = np.array([*self.forms], dtype=object)[self.word].tolist()
+        words: list[str] = np.array(self.forms, dtype=object)[self.word].tolist()
         return words
 
     @property
@@ -172,24 +169,12 @@ def _kind_of(form: str, function_words: frozenset[str]) -> int:
     return TokenClass.STOPWORD.value if form in function_words else TokenClass.WORD.value
 
 
-def tokenize(texts: Sequence[str], language: str = DEFAULT) -> tuple[Sequence[str], Int32, Int32, Int32, Int32]:
-    """Tokens of a batch of texts.
-
-    Returns:
-        The distinct normal forms; (m,) the form of each word; (m, 2) where it stands in its text; (s,) words of each
-        sentence; (t,) sentences of each text.
-    """
-    from lexveil.text.tokenize import spans_of_texts
+def tokenize(texts: Sequence[str], language: str = DEFAULT) -> Tokens:
+    """Tokens of a batch of texts, with their spans."""
+    from lexveil.text.tokenize import tokenize_texts
 
     array = texts.array if isinstance(texts, Strings) else pa.array(texts, pa.large_string())
-    tokens, spans = spans_of_texts(array, language)
-    return (
-        Strings(tokens.words.cast(pa.large_string())),
-        tokens.ids,
-        spans,
-        tokens.sentence_sizes,
-        tokens.sentences_per_text,
-    )
+    return tokenize_texts(array, language, spans=True)
 
 
 def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -> Encoded:
@@ -201,29 +186,23 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
     Args:
         claim: says what detectors found of the words; None without any.
     """
-    forms, word, spans, sentence_sizes, sentences_per_text = tokenize(texts, lexicon.language)
-    sentence_offsets = np.concatenate([[0], np.cumsum(sentence_sizes, dtype=np.int64)])
-    text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(sentences_per_text, dtype=np.int64)])]
+    tokens = tokenize(texts, lexicon.language)
+    forms, word, spans = tokens.forms, tokens.ids, tokens.spans
+    sentence_offsets = np.concatenate([[0], np.cumsum(tokens.sentence_sizes, dtype=np.int64)])
+    text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(tokens.sentences_per_text, dtype=np.int64)])]
     text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))
     claims = None if claim is None else claim(Words(forms, word, spans, text_of_word))
     if claims is not None:
         sentence_offsets = claims.cut(sentence_offsets)
 
-    lengths: npt.NDArray[np.signedinteger[Any]]
-    if lexicon.collocations is None:
-        lengths = np.ones(len(word), dtype=np.int8)
-        first, form_of, text_of = np.arange(len(word)), word, text_of_word
-    else:
+    lengths: npt.NDArray[np.signedinteger[Any]] = np.ones(len(word), dtype=np.int8)
+    if lexicon.collocations is not None:
         scores = lexicon.collocations.scores(lexicon.collocations.ids(forms)[word], sentence_offsets)
         lengths = segment(lexicon.segmentation, *scores, sentence_offsets)
-        first = np.flatnonzero(lengths)
-        form_of, text_of = word[first], text_of_word[first]
     if claims is not None:
         lengths = claims.joined(lengths)
-        first = np.flatnonzero(lengths)
-        form_of, text_of = word[first], text_of_word[first]
-
-    n_words = lengths[first]
+    first = np.flatnonzero(lengths)
+    form_of, text_of, n_words = word[first], text_of_word[first], lengths[first]
     row_of_form, kind_of_form = lexicon.look_up(forms)
     rows, kind = row_of_form[form_of], kind_of_form[form_of]
     joined = np.flatnonzero(n_words > 1)
@@ -231,10 +210,10 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
         is_whole = claims.is_whole[first]
         rows[is_whole], joined = -1, joined[~is_whole[joined]]
     if len(joined):
-        words = np.array([*forms], dtype=object)[word].tolist()
+        words = np.array(forms, dtype=object)[word].tolist()
         ends = (first[joined] + n_words[joined]).tolist()
-        tokens = map("_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends)))
-        rows[joined] = np.fromiter(map(lexicon.rows.get, tokens, repeat(-1)), dtype=np.int64, count=len(joined))
+        collocations = map("_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends)))
+        rows[joined] = np.fromiter(map(lexicon.rows.get, collocations, repeat(-1)), dtype=np.int64, count=len(joined))
         kind[joined] = TokenClass.WORD
     kind[(kind == TokenClass.WORD.value) & (rows < 0)] = TokenClass.OOV
     if claims is not None:

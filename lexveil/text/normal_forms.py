@@ -13,32 +13,13 @@ _STRAIGHT = str.maketrans(
 )
 
 
-class _NormalForms(dict[str, str]):
-    """Normal form by surface form, worked out once per distinct surface (a dictionary look-up per token after that)."""
-
-    LIMIT = 1_000_000  # surfaces kept, so that memory does not grow with the corpus
-
-    def __missing__(self, surface: str) -> str:
-        if len(self) >= self.LIMIT:
-            self.clear()
-        form = self[surface] = _normal(surface)
-        return form
-
-
-def _normal(surface: str) -> str:
+def normal_form(surface: str) -> str:
+    """The normal form of one token as written. Nothing of it is remembered: a token may come from a private text."""
     form = unicodedata.normalize("NFC", surface.translate(_STRAIGHT).lower())
     if len(form) > 1 and not form[0].isalnum() and form == form[0] * len(form):
         # How often a mark is repeated is the writer's own habit.
         form = {".": "...", "-": "--"}.get(form[0], form[0])
     return "".join(form.split()) or "\ufffd"
-
-
-_FORMS = _NormalForms()
-
-
-def normal_form(surface: str) -> str:
-    """The normal form of one token as written."""
-    return _FORMS[surface]
 
 
 def is_punctuation(form: str) -> bool:
@@ -55,6 +36,16 @@ def is_punctuation(form: str) -> bool:
 def has_letters(form: str) -> bool:
     """Whether a normal form has a letter or a digit; only such tokens take part in collocations."""
     return any(character.isalnum() for character in form)
+
+
+def token_of(line: str) -> str:
+    """A word of a user's list as a token of a vocabulary; words of a collocation are joined by ``_``."""
+    return "_".join(map(normal_form, line.split()))
+
+
+def is_listed(token: str, words: frozenset[str]) -> bool:
+    """Whether a token is on a list, or a collocation with a word that is."""
+    return token in words or not words.isdisjoint(token.split("_"))
 
 
 _SKIN_COLOURS = frozenset("\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")  # symbols of category Sk

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from lexveil.text.languages import ELIDED
-from lexveil.types import Bytes
+from lexveil.types import Bytes, Int64
 
 # How a mark stands beside its neighbours: 0 a space on both sides, 1 none before, 2 none after, 3 none on either
 # side, 4 a quotation mark (opens and closes in turn).
@@ -48,31 +47,26 @@ class Pieces:
     """What n tokens look like in a text.
 
     Attributes:
-        written: (n,) object array of strings.
+        letters: all of them as UTF-8, one after the other.
+        starts: (n + 1,) the bytes where each starts.
         place: (n,) int8, how each stands beside its neighbours.
     """
 
-    written: npt.NDArray[np.object_]
+    letters: Bytes
+    starts: Int64
     place: npt.NDArray[np.int8]
 
     @classmethod
     def of(cls, tokens: Sequence[str]) -> Pieces:
         """Write tokens."""
-        written = np.empty(len(tokens), dtype=object)
-        written[:] = list(map(plain, tokens))
-        return cls(written, np.fromiter(map(_place_of, tokens), dtype=np.int8, count=len(tokens)))
+        written = [plain(token).encode() for token in tokens]
+        starts = np.cumsum([0, *map(len, written)], dtype=np.int64)
+        place = np.fromiter(map(_place_of, tokens), dtype=np.int8, count=len(tokens))
+        return cls(np.frombuffer(b"".join(written), np.uint8), starts, place)
 
     @classmethod
     def joined(cls, first: Pieces, second: Pieces) -> Pieces:
         """Some tokens and then others, without writing them again."""
-        both = cls(np.concatenate([first.written, second.written]), np.concatenate([first.place, second.place]))
-        (one, starts), (other, ends) = first.letters, second.letters
-        vars(both)["letters"] = np.concatenate([one, other]), np.concatenate([starts, starts[-1] + ends[1:]])
-        return both
-
-    @cached_property
-    def letters(self) -> tuple[Bytes, npt.NDArray[np.int64]]:
-        """What is written as UTF-8, one after the other, and the (n + 1,) bytes where each starts."""
-        encoded = [written.encode() for written in self.written.tolist()]
-        ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        return np.frombuffer(b"".join(encoded), np.uint8), ends
+        starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]])
+        letters = np.concatenate([first.letters, second.letters])
+        return cls(letters, starts, np.concatenate([first.place, second.place]))

@@ -27,10 +27,9 @@ def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np
     from lexveil.text.kernels.rendering import write
 
     bounds = np.searchsorted(text_of, np.arange(n_texts + 1))
-    letters, starts = pieces.letters
-    out = np.empty(int(np.diff(starts)[token].sum()) + len(token), dtype=np.uint8)
+    out = np.empty(int(np.diff(pieces.starts)[token].sum()) + len(token), dtype=np.uint8)
     ends = np.zeros(len(bounds), dtype=np.int64)
-    write(token, bounds, pieces.place, letters, starts, out, ends)
+    write(token, bounds, pieces.place, pieces.letters, pieces.starts, out, ends)
     return Strings.of(out[: ends[-1]], ends)
 
 

@@ -14,106 +14,70 @@ Why left to right is the same as the expressions of tests/text/reference_tokeniz
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from lexveil.text.kernels.characters import (
-    AFTER_URL,
-    ALPHA,
-    BREAK,
-    CAPITAL,
-    CLOSER,
-    DIGIT,
-    DOMAIN,
-    JOINER,
-    LETTER,
-    LOCAL,
-    MARK,
-    NO_URL,
-    SPACE,
-    STOP,
-    WORD,
-    Classes,
-    Hashes,
-    before,
-    decode,
-    kernel,
-    run,
-)
-from lexveil.text.kernels.surfaces import find_slot, hash_of
+from lexveil.text.kernels import characters
+from lexveil.text.kernels.characters import Classes, Hashes, before, decode, kernel, run
 from lexveil.text.languages.base import LONGEST
 from lexveil.types import Bytes, Int32, Int64
 
-# Of a language: abbreviations, elisions, trailing, leading, and what is no word; see ``languages.base.Language``.
-Rules = tuple[Hashes, Hashes, Hashes, Hashes, Hashes]
+Letters = tuple[int, ...]
+WWW, HTTP, HTTPS = (tuple(letters) for letters in (b"www.", b"http://", b"https://"))
 
-ABBREVIATIONS, ELISIONS, TRAILING, LEADING, FLAGS = range(5)
-ALONE, ORDINALS = range(2)
 
-# What the scanner keeps between two calls: the text and the byte it is at, tokens of the open sentence, and counts.
-_TEXT, _AT, _SIZE, N_TOKENS, N_SENTENCES, N_SURFACES = range(6)
+class Rules(NamedTuple):
+    """What is known of a language, words as numbers; see ``languages.base.Language``."""
+
+    abbreviations: Hashes
+    elisions: Hashes
+    trailing: Hashes
+    leading: Hashes
+    alone: int
+    has_ordinals: bool
 
 
 @kernel
 def scan(
-    data: Bytes,
-    offsets: Int64,
-    classes: Classes,
-    rules: Rules,
-    state: Int64,
-    ids: Int32,
-    spans: Int32,
-    sizes: Int32,
-    per_text: Int32,
-    slots: Int32,
-    hashes: Hashes,
-    places: Int32,
-) -> bool:  # pragma: no cover - compiled
-    """Find and number tokens until all texts are read, or until an array is full.
-
-    Surfaces that differ only in the case of ASCII letters share a number: their normal forms are the same.
+    data: Bytes, offsets: Int64, classes: Classes, rules: Rules, spans: Int32, sizes: Int32, per_text: Int32
+) -> int:  # pragma: no cover - compiled
+    """Find the tokens and sentences of texts.
 
     Args:
-        state: where to go on, and where it stopped: see ``_TEXT`` to ``N_SURFACES``; zeros to begin with.
-        ids: (capacity,) number of each token's surface.
-        spans: (capacity, 2) bytes of ``data`` where each token starts and ends, or (0, 2) if they are not wanted.
-        sizes: (capacity,) tokens by sentence.
-        per_text: (t,) sentences by text, zeros to begin with.
-        slots: number of a surface by its hash, -1 if free; open addressing; a power of two, twice ``len(hashes)``.
-        hashes, places: (capacity of surfaces,) hash, and (., 2) first place in ``data``.
+        offsets: (t + 1,) where each text starts in ``data``.
+        spans: (room, 2), written: bytes of ``data`` where each token starts and ends.
+        sizes: (room,), written: tokens by sentence.
+        per_text: (t,), written: sentences by text.
 
     Returns:
-        Whether all texts were read.
+        How many tokens there are; -1 if there is no room for them.
     """
     # A tuple of arrays is handed on by value, which costs more than a token: only languages that cut do it.
-    abbreviations, flags = rules[ABBREVIATIONS], rules[FLAGS]
-    cuts = len(rules[ELISIONS]) + len(rules[TRAILING]) + len(rules[LEADING]) > 0
-    n, n_sentences, n_surfaces = state[N_TOKENS], state[N_SENTENCES], state[N_SURFACES]
-    at, size = state[_AT], state[_SIZE]
-    for text in range(state[_TEXT], len(offsets) - 1):
-        begin, end = offsets[text], offsets[text + 1]
-        at_sign = begin - 1
+    abbreviations, alone, has_ordinals = rules.abbreviations, rules.alone, rules.has_ordinals
+    cuts = len(rules.elisions) + len(rules.trailing) + len(rules.leading) > 0
+    n = n_sentences = 0
+    for text in range(len(per_text)):
+        begin, end, first = offsets[text], offsets[text + 1], n_sentences
+        at, at_sign, size = begin, begin - 1, 0
         while at < end:
             code, width = decode(data, at)
-            if classes[code] & SPACE:
+            if classes[code] & characters.SPACE:
                 gap = at
                 broken = False
                 while at < end:
                     code, width = decode(data, at)
-                    if not classes[code] & SPACE:
+                    if not classes[code] & characters.SPACE:
                         break
-                    broken |= (classes[code] & BREAK) != 0
+                    broken |= (classes[code] & characters.BREAK) != 0
                     at += width
-                if size and _ends_sentence(data, begin, gap, broken, classes, abbreviations, flags):
+                if size and _ends_sentence(data, begin, gap, broken, classes, abbreviations, alone, has_ordinals):
                     sizes[n_sentences] = size
                     n_sentences += 1
-                    per_text[text] += 1
                     size = 0
                 continue
-            if n == len(ids) or n_surfaces == len(hashes):
-                state[_TEXT], state[_AT], state[_SIZE] = text, at, size
-                state[N_TOKENS], state[N_SENTENCES], state[N_SURFACES] = n, n_sentences, n_surfaces
-                return False
-
+            if n == len(spans):
+                return -1
             if at_sign < at:
                 at_sign = at
                 while at_sign < end and data[at_sign] != 64:
@@ -122,28 +86,15 @@ def scan(
             stop = _cut_end(data, at, end, classes, rules) if cuts else at
             if stop == at:
                 stop = _token_end(data, at, end, classes, at_sign < end and at_sign - at <= 256)
-            value = hash_of(data, at, stop)
-            slot = find_slot(data, at, stop, value, slots, hashes, places)
-            surface = slots[slot]
-            if surface < 0:
-                surface = n_surfaces
-                n_surfaces += 1
-                slots[slot] = surface
-                hashes[surface] = value
-                places[surface, 0], places[surface, 1] = at, stop
-            ids[n] = surface
-            if len(spans):
-                spans[n, 0], spans[n, 1] = at, stop
+            spans[n, 0], spans[n, 1] = at, stop
             n += 1
             size += 1
             at = stop
         if size:
             sizes[n_sentences] = size
             n_sentences += 1
-            per_text[text] += 1
-            size = 0
-    state[N_TOKENS], state[N_SENTENCES], state[N_SURFACES] = n, n_sentences, n_surfaces
-    return True
+        per_text[text] = n_sentences - first
+    return n
 
 
 @kernel
@@ -161,38 +112,40 @@ def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> 
         stop = _url_end(data, at, end, classes)
         if stop > at:
             return stop
-    if mail and first & LOCAL:
+    if mail and first & characters.LOCAL:
         stop = _mail_end(data, at, end, classes)
         if stop > at:
             return stop
     if code == 64 or code == 35:  # @, #  # noqa: PLR1714
-        if run(data, after, end, classes, ALPHA) > after:
-            return run(data, after, end, classes, WORD)
+        if run(data, after, end, classes, characters.ALPHA) > after:
+            return run(data, after, end, classes, characters.WORD)
         return after
-    if first & LETTER:
-        if first & DIGIT:
+    if first & characters.LETTER:
+        if first & characters.DIGIT:
             stop = _number_end(data, at, end, classes)
             if stop > at:
                 return stop
-        if first & ALPHA and after < end and data[after] == 46:
+        if first & characters.ALPHA and after < end and data[after] == 46:
             stop = _initials_end(data, at, end, classes)
             if stop > at:
                 return stop
-        while True:
-            after = run(data, after, end, classes, LETTER)
-            if after == end:
-                return after
-            code, width = decode(data, after)
-            if not classes[code] & JOINER:
-                return after
-            stop = run(data, after + width, end, classes, LETTER)
-            if stop == after + width:
-                return after
-            after = stop
-    if first & MARK:
+        return _word_end(data, run(data, after, end, classes, characters.LETTER), end, classes)
+    if first & characters.MARK:
         while after < end and data[after] == code:
             after += 1
     return after
+
+
+@kernel
+def _word_end(data: Bytes, stop: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
+    """End of a word whose first letters end at ``stop``: more letters may follow after joiners."""
+    while stop < end:
+        code, width = decode(data, stop)
+        after = run(data, stop + width, end, classes, characters.LETTER)
+        if not classes[code] & characters.JOINER or after == stop + width:
+            break
+        stop = after
+    return stop
 
 
 @kernel
@@ -203,27 +156,19 @@ def _cut_end(data: Bytes, at: int, end: int, classes: Classes, rules: Rules) -> 
     """
     code, width = decode(data, at)
     if code == 39 or code == 0x2019:  # noqa: PLR1714 - a set would be made anew
-        stop = run(data, at + width, end, classes, LETTER)
-        if not _is_in(rules[LEADING], _packed(data, at + width, stop)):
+        stop = run(data, at + width, end, classes, characters.LETTER)
+        if not _is_in(rules.leading, _packed(data, at + width, stop)):
             return at
-        while stop < end:  # 's-Hertogenbosch
-            code, width = decode(data, stop)
-            if not classes[code] & JOINER:
-                break
-            after = run(data, stop + width, end, classes, LETTER)
-            if after == stop + width:
-                break
-            stop = after
-        return stop
-    stop = run(data, at, end, classes, LETTER)
+        return _word_end(data, stop, end, classes)  # 's-Hertogenbosch
+    stop = run(data, at, end, classes, characters.LETTER)
     if stop == end:
         return at
     code, width = decode(data, stop)
     if code != 39 and code != 0x2019:  # noqa: PLR1714
         return at
     after = stop + width
-    follows = after < end and (classes[decode(data, after)[0]] & LETTER) != 0
-    words = rules[ELISIONS] if follows else rules[TRAILING]
+    follows = after < end and (classes[decode(data, after)[0]] & characters.LETTER) != 0
+    words = rules.elisions if follows else rules.trailing
     return after if _is_in(words, _packed(data, at, stop)) else at
 
 
@@ -260,28 +205,36 @@ def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover -
 
 
 @kernel
+def _begins(data: Bytes, at: int, end: int, letters: Letters) -> bool:  # pragma: no cover - compiled
+    """Whether these letters stand at ``at``."""
+    if end - at < len(letters):
+        return False
+    for i in range(len(letters)):  # noqa: SIM110 - a generator cannot be compiled
+        if data[at + i] != letters[i]:
+            return False
+    return True
+
+
+@kernel
 def _url_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of the URL that starts at ``at``; ``at`` if there is none."""
-    if end - at >= 4 and data[at] == 119 and data[at + 1] == 119 and data[at + 2] == 119 and data[at + 3] == 46:
-        body = at + 4
-    elif (
-        end - at >= 7 and data[at] == 104 and data[at + 1] == 116 and data[at + 2] == 116 and data[at + 3] == 112
-    ):  # http
-        body = at + 5 if data[at + 4] == 115 else at + 4
-        if end - body < 3 or data[body] != 58 or data[body + 1] != 47 or data[body + 2] != 47:
-            return at
-        body += 3
+    if _begins(data, at, end, WWW):
+        body = at + len(WWW)
+    elif _begins(data, at, end, HTTP):
+        body = at + len(HTTP)
+    elif _begins(data, at, end, HTTPS):
+        body = at + len(HTTPS)
     else:
         return at
     stop = body
     while stop < end:
         code, width = decode(data, stop)
-        if classes[code] & NO_URL:
+        if classes[code] & characters.NO_URL:
             break
         stop += width
     while stop > body:
         last = before(data, stop)
-        if not classes[decode(data, last)[0]] & AFTER_URL:
+        if not classes[decode(data, last)[0]] & characters.AFTER_URL:
             return stop
         stop = last
     return at
@@ -295,17 +248,17 @@ def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
         if stop == end:
             return at
         code, width = decode(data, stop)
-        if not classes[code] & LOCAL:
+        if not classes[code] & characters.LOCAL:
             break
         stop += width
     if stop == end or data[stop] != 64:
         return at
-    last = run(data, stop + 1, end, classes, DOMAIN)
+    last = run(data, stop + 1, end, classes, characters.DOMAIN)
     if last == stop + 1:
         return at
     found = at
     while last < end and data[last] == 46:
-        stop = run(data, last + 1, end, classes, DOMAIN)
+        stop = run(data, last + 1, end, classes, characters.DOMAIN)
         if stop == last + 1:
             break
         last = found = stop
@@ -316,9 +269,9 @@ def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
 def _number_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of the digits with separators between them that start at ``at``; ``at`` if there is no separator."""
     found = at
-    stop = run(data, at, end, classes, DIGIT)
+    stop = run(data, at, end, classes, characters.DIGIT)
     while stop < end and (data[stop] == 46 or data[stop] == 44 or data[stop] == 58):  # . , :
-        last = run(data, stop + 1, end, classes, DIGIT)
+        last = run(data, stop + 1, end, classes, characters.DIGIT)
         if last == stop + 1:
             break
         stop = found = last
@@ -332,7 +285,7 @@ def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # p
     stop = at
     while stop < end:
         code, width = decode(data, stop)
-        if not classes[code] & ALPHA or stop + width == end or data[stop + width] != 46:
+        if not classes[code] & characters.ALPHA or stop + width == end or data[stop + width] != 46:
             break
         stop += width + 1
         count += 1
@@ -341,7 +294,14 @@ def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # p
 
 @kernel
 def _ends_sentence(
-    data: Bytes, begin: int, gap: int, broken: bool, classes: Classes, abbreviations: Hashes, flags: Hashes
+    data: Bytes,
+    begin: int,
+    gap: int,
+    broken: bool,
+    classes: Classes,
+    abbreviations: Hashes,
+    alone: int,
+    has_ordinals: bool,
 ) -> bool:  # pragma: no cover - compiled
     """Whether a sentence ends with the white space that starts at ``gap``.
 
@@ -354,31 +314,28 @@ def _ends_sentence(
     while at > begin:
         at = before(data, at)
         code, _ = decode(data, at)
-        if not classes[code] & CLOSER:
+        if not classes[code] & characters.CLOSER:
             break
-    if not classes[code] & STOP:
+    if not classes[code] & characters.STOP:
         return broken
     if code != 46:
         return True
     # The full stop at ``at``: not after an initial or an abbreviation, whatever white space follows.
-    packed = np.uint64(0)
     count = 0
     word = at
     while word > begin and count < LONGEST:
         last = before(data, word)
-        code, _ = decode(data, last)
-        if not classes[code] & ALPHA:
+        if not classes[decode(data, last)[0]] & characters.ALPHA:
             break
         word = last
-        packed |= _folded(code) << np.uint64(8 * count)
         count += 1
     if count == 0:
-        return flags[ORDINALS] == 0 or not _is_ordinal(data, begin, at, classes)
+        return not has_ordinals or not _is_ordinal(data, begin, at, classes)
     if count == 1:
         code, _ = decode(data, word)
-        if classes[code] & CAPITAL:
-            return bool(np.uint64(code) == flags[ALONE])
-    return not _is_in(abbreviations, packed)
+        if classes[code] & characters.CAPITAL:
+            return bool(code == alone)
+    return not _is_in(abbreviations, _packed(data, word, at))
 
 
 @kernel
@@ -390,6 +347,6 @@ def _is_ordinal(data: Bytes, begin: int, at: int, classes: Classes) -> bool:  # 
             return count > 0
         at = before(data, at)
         code, _ = decode(data, at)
-        if not classes[code] & DIGIT:
-            return count > 0 and (classes[code] & SPACE) != 0
+        if not classes[code] & characters.DIGIT:
+            return count > 0 and (classes[code] & characters.SPACE) != 0
     return False

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages.english import STOP_WORDS
 from lexveil.text.normal_forms import is_punctuation
 
 # Letters, and apostrophes or hyphens between them; or an abbreviation as u.s.

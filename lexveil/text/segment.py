@@ -8,9 +8,12 @@ into token lengths. Since no candidate crosses a boundary, cutting the batch is 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lexveil.text.collocation_index import WordIds, check_offsets
-from lexveil.types import Bytes, Floats, Ids, Lengths
+from lexveil.text.strings import letters_of
+from lexveil.types import Floats, Ids, Lengths
 
 SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")
 TRAINED = SEGMENTATIONS[:3]  # those that a project trains embeddings of
@@ -27,37 +30,41 @@ def segment(segmentation: str, pair_score: Floats, triple_score: Floats, sentenc
     Returns:
         (n,) int8: at the first word of a token its length in words (1 to 3), 0 inside a token.
     """
+    lengths = np.ones(len(pair_score), dtype=np.int8)
     if segmentation == "word":
-        return np.ones(len(pair_score), dtype=np.int8)
+        return lengths
     from lexveil.text.kernels import segments
 
     if segmentation == "gst":
         return segments.gst(pair_score, triple_score)
     if segmentation == "mst":
-        return segments.mst(pair_score, triple_score)
+        # Max Score Tokenization (CLMLDP Algorithm 2): by falling score; of equal ones the longer, then the leftmost.
+        triples, pairs = np.flatnonzero(triple_score > -np.inf), np.flatnonzero(pair_score > -np.inf)
+        order = np.argsort(-np.concatenate([triple_score[triples], pair_score[pairs]]), kind="stable")
+        sizes = np.repeat([3, 2], [len(triples), len(pairs)])
+        segments.take(np.concatenate([triples, pairs])[order], sizes[order], lengths)
+        return lengths
     if segmentation == "mst_exact":
         check_offsets(sentence_offsets, len(pair_score))
         return segments.mst_exact(pair_score, triple_score, sentence_offsets)
     raise ValueError(f"unknown segmentation {segmentation!r}")
 
 
-def write_lines(word_bytes: Bytes, word_offsets: Ids, ids: WordIds, lengths: Lengths, sentence_offsets: Ids) -> Bytes:
+def write_lines(words: pa.LargeStringArray, ids: WordIds, lengths: Lengths, sentence_offsets: Ids) -> bytes:
     """Sentences as lines of UTF-8: ``_`` joins the words of a token, a space tokens, a line feed ends a sentence.
 
-    A sentence without words has no line. From word ids and a table of words, so that no Python string is made.
+    A sentence without words has no line. By Arrow, so that no Python string is made.
 
     Args:
-        word_bytes: the words of all ids one after another, UTF-8.
-        word_offsets: (n_words + 1,) where each word starts in ``word_bytes`` (as in an Arrow string array).
-        ids: (n,) int32 or int64, each in [0, n_words).
+        words: those of all ids.
+        ids: (n,) int32 or int64, each in [0, len(words)).
         lengths: (n,) token lengths.
         sentence_offsets: (n_sentences + 1,) where each sentence starts.
     """
     check_offsets(sentence_offsets, len(ids))
-    if len(ids) and not 0 <= ids.min() <= ids.max() < len(word_offsets) - 1:
-        raise ValueError(f"word ids must be in [0, {len(word_offsets) - 1})")
-    from lexveil.text.kernels.segments import write, written
-
-    out = np.empty(written(word_offsets, ids), dtype=np.uint8)
-    write(word_bytes, word_offsets, ids, lengths, sentence_offsets, out)
-    return out
+    after = (np.append(lengths[1:], 1)[: len(ids)] == 0).astype(np.int8)
+    after[sentence_offsets[1:][np.diff(sentence_offsets) > 0] - 1] = 2
+    joints = pa.array([" ", "_", "\n"], pa.large_string()).take(pa.array(after))
+    parts = pc.binary_join_element_wise(words.take(pa.array(ids)), joints, pa.scalar("", pa.large_string()))
+    letters, offsets = letters_of(parts)
+    return letters[offsets[0] : offsets[-1]].tobytes()

@@ -38,19 +38,6 @@ class Strings(Sequence[str]):
         listed: list[str] = self.array.to_pylist()
         return listed
 
-    @property
-    def highest_byte(self) -> int:
-        """The highest byte of all in UTF-8, 0 of none."""
-        letters, offsets = letters_of(self.array)
-        return int(letters[offsets[0] : offsets[-1]].max(initial=0))
-
-    def some(self, numbers: Int64) -> list[str]:
-        """A few of them."""
-        import pyarrow as pa
-
-        some: list[str] = self.array.take(pa.array(numbers)).to_pylist()
-        return some
-
     def __len__(self) -> int:
         return len(self.array)
 

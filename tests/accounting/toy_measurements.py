@@ -19,7 +19,7 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.detectors.given import GivenSpans
 from lexveil.formats.chunks import Texts
-from lexveil.mechanisms.registry import MECHANISMS, Kernel, build_mechanism
+from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine, measurement_of
 from lexveil.privatization.engine.plan import count_planned, form_of, source_of
@@ -41,7 +41,7 @@ def tokens_of(strategy: str) -> list[str]:
 
 
 @cache
-def toy(mechanism: str, n: int = len(WORDS)) -> Kernel:
+def toy(mechanism: str, n: int = len(WORDS)) -> Mechanism:
     """A mechanism over the first n words."""
     orders = np.stack([np.arange(n), np.arange(n)[::-1] * 2 % n]) if MECHANISMS[mechanism].on_lists and n % 2 else None
     if MECHANISMS[mechanism].on_lists and orders is None:

@@ -88,11 +88,3 @@ def test_a_long_text_keeps_lists_in_the_cache_and_a_short_one_does_not(
 def test_a_table_of_other_words_is_refused(some: np.ndarray) -> None:
     with pytest.raises(ValueError, match="lists of"):
         Neighborhoods(some[:100], nearest_words(some, np.arange(200)))
-
-
-def test_the_nearest_pair_is_known_only_of_all_words(some: np.ndarray) -> None:
-    table = np.linalg.norm(some[:, None].astype(float) - some, axis=2)
-    np.fill_diagonal(table, np.inf)
-    pair = Neighborhoods(some, nearest_words(some, np.arange(200))).nearest_pair()
-    assert pair is not None and table[pair] == table.min()
-    assert Neighborhoods(some, nearest_words(some, np.arange(199))).nearest_pair() is None

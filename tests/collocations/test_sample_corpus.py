@@ -1,6 +1,7 @@
 """Sampling: seeded, independent of order and sharding, duplicates removed."""
 
 import gzip
+import hashlib
 import json
 import random
 from pathlib import Path
@@ -47,19 +48,11 @@ def test_order_and_sharding_do_not_matter(tmp_path: Path) -> None:
     assert one == other
     assert len(set(one)) == 20
     assert (tmp_path / "one-20-1.parquet").read_bytes() == (tmp_path / "other-20-1.parquet").read_bytes()
-
-
-def test_seed_and_size(tmp_path: Path) -> None:
-    corpus = shards(tmp_path / "c", TEXTS)
-    assert drawn(corpus, 20, seed=2) != drawn(corpus, 20, seed=1)
-    assert set(drawn(corpus, 10)) < set(drawn(corpus, 20))  # a larger sample keeps the smaller one
+    corpus = tmp_path / "one"
+    assert drawn(corpus, 20, seed=2) != one and set(drawn(corpus, 10)) < set(one)  # a larger one keeps the smaller
     assert sorted(drawn(corpus, 10_000)) == sorted(TEXTS)
-
-
-def test_duplicates_and_blanks_are_left_out(tmp_path: Path) -> None:
-    assert drawn(shards(tmp_path / "c", ["a", "b", "a", " ", "", "a "]), 9) == sorted(
-        ["a", "b", "a "], key=lambda text: __import__("hashlib").md5(text.encode()).hexdigest()
-    )
+    blanks = drawn(shards(tmp_path / "blanks", ["a", "b", "a", " ", "", "a "]), 9)
+    assert blanks == sorted(["a", "b", "a "], key=lambda text: hashlib.md5(text.encode()).hexdigest())
 
 
 def test_many_small_shards_fit_into_the_default_memory(tmp_path: Path) -> None:
@@ -86,15 +79,6 @@ def mixed(folder: Path, **sources: list[str]) -> Path:
     return folder
 
 
-def test_sources_of_equal_weight_are_one_corpus(tmp_path: Path) -> None:
-    together = drawn(shards(tmp_path / "one", TEXTS), 20)
-    apart = mixed(tmp_path / "apart", a=TEXTS[:30], b=TEXTS[25:])
-    assert drawn(apart, 20) == together
-    out = tmp_path / "weighted.parquet"
-    assert sample(apart, out, params(20, 1, {"a": 0.3, "b": 0.3})) == sample(apart, out, params(20))
-    assert pq.read_table(out).column("text").to_pylist() == together
-
-
 def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
     """Few of many: each draw is of `a` with probability 3·1000 / (3·1000 + 2000), within 6 standard errors."""
     corpus = mixed(tmp_path / "c", a=[f"a {i}" for i in range(1000)], b=[f"b {i}" for i in range(2000)])
@@ -107,55 +91,36 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
         of_a += found["a"]
     assert abs(of_a - 300) < 6 * (500 * 0.6 * 0.4) ** 0.5
     assert sample(corpus, out, params(9999, 1, {"a": 3.0})) == {"a": 1000, "b": 2000}
-
-
-def test_a_document_of_two_sources_is_of_the_heavier(tmp_path: Path) -> None:
-    corpus = mixed(tmp_path / "c", a=["same", "only a"], b=["same", "only b"], c=["same"])
-    out = tmp_path / "out.parquet"
-    sample(corpus, out, params(9, 1, {"b": 2.0, "c": 0.0}))
+    corpus = mixed(tmp_path / "same", a=["same", "only a"], b=["same", "only b"], c=["same"])
+    sample(corpus, out, params(9, 1, {"b": 2.0, "c": 0.0}))  # what two have is of the heavier
     found = dict(zip(*(pq.read_table(out).column(name).to_pylist() for name in ("text", "source")), strict=True))
     assert found == {"same": "b", "only a": "a", "only b": "b"}
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
+    for weights, message in (
         ({"tickets": 2.0}, r"sample\.weights\.tickets is of no source .*there are: a, b"),
-        ({"a": 0.0, "b": 0.0}, "all are 0"),
-    ],
-)
-def test_bad_weights(tmp_path: Path, weights: dict[str, float], message: str) -> None:
-    corpus = mixed(tmp_path / "c", a=["x"], b=["y"])
-    with pytest.raises(ParameterError, match=message):
-        sample(corpus, tmp_path / "out.parquet", params(9, 1, weights))
-    assert not (tmp_path / "out.parquet").exists()
+        ({"a": 0.0, "b": 0.0, "c": 0.0}, "all are 0"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            sample(corpus, tmp_path / "none.parquet", params(9, 1, weights))
+    with pytest.raises(MissingArtifact, match="lexveil data default"):
+        sample(tmp_path / "nothing", tmp_path / "none.parquet", params(1))
+    assert not (tmp_path / "none.parquet").exists()
 
 
-def test_tokens_do_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lexveil.collocations.sampling.SMALL", 1)
-    monkeypatch.setattr("lexveil.collocations.sampling.BATCH", 7)
-    sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60))
-    written = set()
-    for workers in (1, 2):
-        files = tmp_path / f"tokens-{workers}", tmp_path / f"words-{workers}"
-        assert tokenize(tmp_path / "sample.parquet", *files, machine(tmp_path, workers)) == 120
-        written.add(tuple(file.read_bytes() for file in files))
-    assert len(written) == 1
-    tokens, words = (pq.read_table(file).to_pydict() for file in files)
-    assert [words["word"][i] for i in tokens["ids"][1]] == ["it", "ends", "."]
-
-
-def test_the_vocabulary_does_not_depend_on_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_vocabulary_does_not_depend_on_shards_and_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Punctuation, connectors, words, each by falling count and then by themselves."""
-    sample(shards(tmp_path / "c", ["b a the a, b c.", "the c d. A b"]), tmp_path / "sample.parquet", params(60))
+    texts = {"doc_id": ["a", "b", "c"], "text": ["b a the a, b c.", "\u3000", "the c d. A b"]}  # one has no token
+    pq.write_table(pa.table(texts), tmp_path / "sample.parquet")
+    monkeypatch.setattr("lexveil.collocations.sampling.SMALL", 1)
     found = []
-    for batch, most in ((5000, 10**9), (1, 10**9), (5000, 1)):
+    for batch, most, workers in ((5000, 10**9, 1), (1, 10**9, 2), (5000, 1, 1)):
         monkeypatch.setattr("lexveil.collocations.sampling.BATCH", batch)
         monkeypatch.setattr("lexveil.collocations.sampling.BATCH_BYTES", most)
         files = tmp_path / f"tokens-{batch}-{most}", tmp_path / f"words-{batch}-{most}"
-        tokenize(tmp_path / "sample.parquet", *files, machine(tmp_path))
+        tokenize(tmp_path / "sample.parquet", *files, machine(tmp_path, workers))
         found.append([pq.read_table(file).to_pydict() for file in files])
     assert found[0] == found[1] == found[2]
+    assert found[0][0]["doc_id"] == ["a", "c", "c"] and found[0][0]["sentence_id"] == [0, 0, 1]
+    assert [found[0][1]["word"][i] for i in found[0][0]["ids"][2]] == ["a", "b"]
     assert found[0][1] == {
         "word_id": list(range(7)),
         "word": [".", ",", "a", "the", "b", "c", "d"],
@@ -172,7 +137,7 @@ def test_an_interrupted_tokenization_goes_on_where_it_was(tmp_path: Path, monkey
     done: list[int] = []
     cut = sampling.tokenize_shard
 
-    def failing(shard: sampling.Shard) -> sampling.Done:
+    def failing(shard: sampling.DocumentShard) -> tuple[int, int]:
         if len(done) == 4:
             raise KeyboardInterrupt
         done.append(shard.number)
@@ -189,17 +154,3 @@ def test_an_interrupted_tokenization_goes_on_where_it_was(tmp_path: Path, monkey
     for name in ("tokens", "words"):
         assert (tmp_path / f"{name}-1").read_bytes() == (tmp_path / f"{name}-2").read_bytes()
     assert list((tmp_path / "work").iterdir()) == []
-
-
-def test_a_document_without_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lexveil.collocations.sampling.BATCH", 1)
-    pq.write_table(pa.table({"doc_id": ["a", "b", "c"], "text": ["x y", "\u3000", "y"]}), tmp_path / "sample")
-    tokenize(tmp_path / "sample", tmp_path / "tokens", tmp_path / "words", machine(tmp_path))
-    assert pq.read_table(tmp_path / "tokens").to_pydict() == {
-        "doc_id": ["a", "c"], "sentence_id": [0, 0], "ids": [[1, 0], [0]],
-    }  # fmt: skip
-
-
-def test_no_corpus(tmp_path: Path) -> None:
-    with pytest.raises(MissingArtifact, match="lexveil data default"):
-        sample(tmp_path, tmp_path / "out.parquet", params(1))

@@ -4,19 +4,12 @@ import numpy as np
 import pytest
 
 from lexveil.embeddings import word_orders
-from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
-from lexveil.embeddings.knn_graph import Scanner
+from lexveil.embeddings.exact_search import approximate_neighbors
+from lexveil.embeddings.knn_graph import Scanner, nearest_others
 from lexveil.embeddings.word_orders import greedy_orders, mean_step
-
-RNG = np.random.default_rng(5)
+from tests.embeddings.test_lists import cloud
 
 pytestmark = pytest.mark.nightly
-
-
-def cloud(n: int, p: int, seed: int) -> np.ndarray:
-    """Words of very different lengths, as embeddings have them."""
-    rng = np.random.default_rng(seed)
-    return (rng.standard_normal((n, p)) * rng.gamma(1, 2, (n, 1)) + 3).astype(np.float32)
 
 
 VECTORS = cloud(700, 20, seed=6)
@@ -24,7 +17,7 @@ VECTORS = cloud(700, 20, seed=6)
 
 def test_pynndescent_finds_most_neighbors_among_words() -> None:
     """Recall is above 0.95 and the table is well formed."""
-    exact, _ = ExactSearch(VECTORS).neighbors(5)
+    exact, _ = nearest_others(VECTORS, np.arange(700), 5)
     ids, distances = approximate_neighbors(VECTORS, 5, seed=1)
     assert ids.shape == distances.shape == (700, 5)
     assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, ids, strict=True)]) > 0.95

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.embeddings.base import Base, joined, start
+from lexveil.embeddings.base import Base, start
 from lexveil.embeddings.intrinsic_evaluation import by_frequency
 from lexveil.embeddings.training import TrainingState, Word2VecSettings, train_word2vec
 from lexveil.embeddings.word_space import WordSpace
@@ -41,19 +41,9 @@ def test_where_vectors_begin() -> None:
     assert begun.is_known.tolist() == [True, False, False, False]
     assert begun.is_composed.tolist() == [False, True, False, False]
     assert begun.is_random.tolist() == [False, False, True, True]
-    assert begun.locks().tolist() == [0, 1, 1, 1]
     assert (drawn == 0.5).all()
     with pytest.raises(ValueError, match="3 dimensions, of the base 4"):
         start(["york"], drawn[:1, :3], Base(BASE, keep=True))
-
-
-def test_both_vocabularies_by_falling_count() -> None:
-    own = WordSpace(["tea", "pot", "jug"], np.full((3, 4), 7, dtype=np.float32), np.array([50, 98, 2]))
-    both, rows = joined(own, BASE)
-    assert list(both.tokens) == ["tea", "new", "york", "pot", "red_tape", "jug"]
-    assert both.counts.tolist() == [50 + 97, 100, 99, 98, 98, 2]  # of equal counts the corpus's token comes first
-    assert rows.tolist() == [0, -1, -1, 1, -1, 2]
-    assert both.vectors[:, 0].tolist() == [7, 1, 0, 7, 0, 7]
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -83,13 +73,3 @@ def test_same_bytes_resumed_or_not(corpus: Path, keep: bool) -> None:
     assert resumed.space.tokens == whole.space.tokens
     other = train_word2vec(str(corpus), replace(SETTINGS, seed=4), base=base)
     assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
-
-
-def test_without_a_corpus_it_is_the_base(tmp_path: Path) -> None:
-    (tmp_path / "corpus.txt").touch()
-    trained = train_word2vec(str(tmp_path / "corpus.txt"), SETTINGS, base=Base(BASE, keep=False))
-    assert list(trained.space.tokens) == list(BASE.tokens) and trained.losses == []
-    assert trained.space.vectors.tobytes() == BASE.vectors.tobytes()
-    assert trained.space.counts.tolist() == BASE.counts.tolist()
-    assert trained.began == {"of_base": 0, "composed": 0, "random": 0, "not_trained": 4}
-    assert by_frequency(trained.space, trained.moved)["hardly_moved"] is None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lexveil.embeddings.composition import composable, composed
 
@@ -25,14 +23,6 @@ def test_words_are_added_from_left_to_right_in_single_precision() -> None:
     vectors = np.array([[2.0**24], [1], [1]], dtype=np.float32)
     assert composed(["new_york_city"], ROWS, vectors).tolist() == [[float(np.float32(2**24) / np.float32(3))]]
     assert composed(["city_york_new"], ROWS, vectors).tolist() == [[float(np.float32(2**24 + 2) / np.float32(3))]]
-
-
-@given(st.lists(st.sampled_from(["new", "york", "city", "new_york", "york_city", "new_york_city"]), max_size=12))
-def test_a_vector_does_not_depend_on_its_neighbours(tokens: list[str]) -> None:
-    together = composed(tokens, ROWS, VECTORS)
-    assert together.shape == (len(tokens), 2)
-    for token, vector in zip(tokens, together, strict=True):
-        assert np.array_equal(composed([token], ROWS, VECTORS)[0], vector)
 
 
 def test_what_has_no_vector() -> None:

@@ -16,31 +16,15 @@ def space_of(tokens: list[str], vectors: np.ndarray) -> WordSpace:
     return WordSpace(tokens, vectors.astype(np.float32), np.arange(len(tokens), 0, -1))
 
 
-def test_a_collocation_has_the_mean_score_of_its_words_unless_it_has_its_own() -> None:
-    purpose = Purpose("sentiment", 1.0, SCORES, "0" * 64, True)
-    assert purpose.of(["good", "not_bad", "fine_art", "table", "good_bad"]).tolist() == [1.0, -0.5, 0.5, 0.0, 0.0]
-
-
 def test_the_distance_on_the_axis_is_that_of_the_formula() -> None:
-    """Of words of equal length: weight · reach · length · the difference of their scores."""
-    vectors = np.eye(4) * 3
-    made = with_axes(space_of(["good", "bad", "table", "chair"], vectors), [Purpose("s", 2.0, SCORES, "", True)])
-    assert made.vectors.shape == (4, 5) and made.vectors.dtype == np.float32
-    np.testing.assert_array_equal(made.vectors[:, :4], vectors)
-    np.testing.assert_allclose(made.vectors[:, 4], np.array([1, -1, 0, 0]) * 2 * REACH * 3, atol=2**-12)
-
-
-def test_short_vectors_are_held_apart_less_than_in_proportion() -> None:
-    vectors = np.diag([4.0, 1.0, 2.0, 2.0])
-    (first, second, *_) = with_axes(
-        space_of(["good", "bad", "table", "chair"], vectors), [Purpose("s", 1.0, SCORES, "", True)]
-    ).vectors[:, 4]
-    assert first == pytest.approx(-16 * second, rel=1e-3)
-
-
-def test_without_a_purpose_the_space_is_the_same() -> None:
-    space = space_of(["good", "bad"], np.eye(2))
-    assert with_axes(space, []) is space
+    """Weight · reach · score · length² / the median length; a collocation has its words' mean unless its own."""
+    tokens = ["good", "bad", "not_bad", "fine_art", "table"]
+    made = with_axes(space_of(tokens, np.diag([4.0, 1, 2, 2, 2])), [Purpose("s", 2.0, SCORES, "", True)])
+    assert made.vectors.shape == (5, 6) and made.vectors.dtype == np.float32
+    np.testing.assert_array_equal(made.vectors[:, :5], np.diag([4.0, 1, 2, 2, 2]))
+    expected = np.array([1 * 16, -1 * 1, -0.5 * 4, 0.5 * 4, 0]) * 2 * REACH / 2
+    np.testing.assert_allclose(made.vectors[:, 5], expected, atol=2**-12)
+    assert with_axes(made, []) is made
 
 
 def test_scores_spread_to_words_that_stand_near_and_known_ones_stay() -> None:
@@ -83,9 +67,3 @@ def test_what_is_told_against_counting_pairs() -> None:
     assert found.auc == pytest.approx(max(auc(outputs), auc(guesses)))
     assert found.side == pytest.approx(max(side(outputs), side(guesses)))
     assert found.named == pytest.approx(weights[on][guesses[on] == words[on]].sum() / weights[on].sum())
-
-
-def test_what_is_told_of_no_word_and_of_one_side() -> None:
-    ids = np.array([0, 0])
-    assert Told.of(np.zeros(2), ids, np.ones(2), ids, ids) == Told(0.0, 0.0, 0.5, 0.0)
-    assert Told.of(np.array([1.0, 0.0]), ids, np.ones(2), ids, ids) == Told(1.0, 1.0, 0.5, 1.0)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from gensim.models import KeyedVectors
 
-from lexveil.artifacts.embedding_benchmarks import load_analogies, load_similarity
-from lexveil.embeddings.intrinsic_evaluation import analogies, by_frequency, neighbour_samples, similarity
+from lexveil.embeddings.intrinsic_evaluation import analogies, neighbour_samples, similarity
 from lexveil.embeddings.word_space import WordSpace
 
 RNG = np.random.default_rng(5)
@@ -33,13 +32,6 @@ def test_neighbours_against_a_plain_scan() -> None:
         assert [near["token"] for near in one["neighbours"]] == [tokens[i] for i in order]
         assert [near["cosine"] for near in one["neighbours"]] == pytest.approx(cosine[order], abs=1e-4)
         assert one["count"] == len(tokens) - row
-
-
-def test_neighbours_of_hardly_anything() -> None:
-    found = neighbour_samples(space_of(["a", "b"], np.eye(2)))
-    assert found["unigram"]["rare"][0]["neighbours"] == [{"token": "a", "cosine": 0.0}]
-    assert found["bigram"] == {"frequent": [], "medium": [], "rare": []}
-    assert neighbour_samples(space_of(["a"], np.eye(1)))["unigram"]["rare"][0]["neighbours"] == []
 
 
 def test_similarity() -> None:
@@ -76,23 +68,3 @@ def test_analogies_as_gensim_counts_them(tmp_path: Path) -> None:
     assert found["accuracy"] == pytest.approx(score, abs=1e-4) and 0 < score < 1
     assert (found["questions"], found["questions_known"]) == (14, 11)
     assert analogies(space, {"none": [("x", "y", "z", "q")]})["accuracy"] is None
-
-
-def test_bands() -> None:
-    space = space_of(["a", "b", "c", "d"], [[3, 4], [0, 1], [1, 0], [0, 2]], [50, 3, 2, 2])
-    found = by_frequency(space, np.array([9.0, 0.5, 1.5, 0.9]))
-    assert found["hardly_moved"] == 0.5
-    assert [(one["least_count"], one["n_tokens"], one["tokens_covered"]) for one in found["bands"]] == [
-        (2, 3, 7), (50, 1, 50),
-    ]  # fmt: skip
-    assert found["bands"][0]["hardly_moved"] == pytest.approx(2 / 3, abs=1e-4)
-    assert found["bands"][0]["norm_median"] == 1.0 and found["bands"][1]["norm_largest"] == 5.0
-    brought = by_frequency(space_of(["a"], [[1, 1]], [0]), None)
-    assert brought["hardly_moved"] is None and brought["bands"][0]["least_count"] == 0
-
-
-def test_the_sets_are_in_gensims_wheel() -> None:
-    assert len(load_similarity("wordsim353")) == 353 and len(load_similarity("simlex999")) == 999
-    sections = load_analogies()
-    assert len(sections) == 14 and sum(map(len, sections.values())) == 19_544
-    assert sections["capital-common-countries"][0] == ("athens", "greece", "baghdad", "iraq")

@@ -7,7 +7,6 @@ import pytest
 
 from lexveil.embeddings.scaling import EXPONENT, frequency_factors, listed_factors, scaled
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.mechanisms.tem import Tem
 
 TOKENS = ["the", "new_york", "york", "anne"]
 
@@ -28,6 +27,9 @@ def test_lengths_by_hand() -> None:
     by_frequency = np.linalg.norm(scaled(space(), "frequency").vectors, axis=1)
     factors = np.array([1, 0, (15.5 / 1023.5) ** EXPONENT, (0.5 / 1023.5) ** EXPONENT])
     assert by_frequency / by_frequency[0] == pytest.approx(factors, rel=1e-6)
+    twice = scaled(scaled(space(), "frequency"), "frequency")  # so a model that was packaged with it can be a base
+    assert np.linalg.norm(twice.vectors, axis=1) == pytest.approx(by_frequency, rel=1e-6)
+    assert frequency_factors(np.array([0, 0])).tolist() == [1, 1] and frequency_factors(np.array([])).shape == (0,)
 
 
 def test_the_mean_length_of_an_occurrence_stays() -> None:
@@ -39,37 +41,9 @@ def test_the_mean_length_of_an_occurrence_stays() -> None:
     assert np.linalg.norm(scaled(empty, "frequency").vectors, axis=1) == pytest.approx([1, 0, 1, 1])
 
 
-def test_scaling_by_frequency_twice_is_scaling_once() -> None:
-    """So a model that was packaged with it can be the base of another that asks for it."""
-    once = scaled(space(), "frequency")
-    assert np.allclose(scaled(once, "frequency").vectors, once.vectors, atol=1e-7)
-
-
-def test_factors_are_powers_of_shares() -> None:
-    assert frequency_factors(np.array([9999, 99]), 0.5) == pytest.approx([1, (99.5 / 9999.5) ** 0.5])
-    assert frequency_factors(np.array([0, 0])).tolist() == [1, 1]
-    assert frequency_factors(np.array([], dtype=np.int64)).shape == (0,)
-
-
 def test_a_collocation_has_the_smallest_factor_of_its_words() -> None:
     """Or a listed name would stand unprotected in a longer one; its own entry comes first."""
     assert listed_factors(TOKENS, {"york": 0.0, "new": 0.5, "anne": 2.0}).tolist() == [1, 0, 0, 2]
     assert listed_factors(TOKENS, {"york": 0.0, "new_york": 0.25}).tolist() == [1, 0.25, 0, 1]
     assert listed_factors(TOKENS, {}).tolist() == [1, 1, 1, 1]
     assert np.linalg.norm(scaled(space(), "none", {"anne": 0.5}).vectors, axis=1)[3] == pytest.approx(6.5)
-
-
-def test_words_of_factor_0_cannot_be_told_apart_and_all_others_keep_their_guarantee() -> None:
-    """Exact, by the law of TEM: the same row for both; elsewhere at most ε times the distance in the new space."""
-    rng = np.random.default_rng(3)
-    tokens = [f"w{number}" for number in range(30)]
-    drawn = WordSpace(tokens, rng.standard_normal((30, 4)).astype(np.float32), rng.integers(1, 10_000, 30))
-    made = scaled(drawn, "frequency", {"w7": 0.0, "w20": 0.0})
-    tem = Tem(made.vectors)
-    for epsilon in (1.0, 20.0):
-        law = tem.log_pmf(np.arange(30), np.full(30, epsilon))
-        assert law[7] == pytest.approx(law[20], abs=1e-12)
-        gap = np.linalg.norm(made.vectors[:, None] - made.vectors[None], axis=2)
-        loss = np.abs(law[:, None] - law[None]).max(axis=2)
-        assert (loss <= epsilon * gap + 1e-6).all()
-        assert (loss > epsilon * 1e-3 * gap).any()  # it is no empty claim

@@ -36,7 +36,3 @@ def test_a_sketch_bounds_every_distance(p: int, scale: float) -> None:
     assert (bounds[..., 0] >= np.abs(norms[:, None] - norms) - 1e-3 * norms.max()).all()
     if p <= 31:
         assert np.allclose(bounds[..., 0], bounds[..., 1], rtol=0, atol=1e-3 * norms.max())
-
-
-def test_words_without_length() -> None:
-    assert not make(np.zeros((9, 3), dtype=np.float32)).rows.any()

@@ -23,7 +23,7 @@ from lexveil.formats.registry import as_source
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon, TokenClass, encode
 from lexveil.text.segment import SEGMENTATIONS
-from lexveil.text.tokenize import spans_of_texts
+from lexveil.text.tokenize import tokenize_texts
 from tests.text.reference_tokenizer import sentences, token_spans
 
 ENDINGS = (
@@ -137,13 +137,13 @@ def check_file(content: bytes, ending: str, column: str = "text") -> bool:
 
 def check_texts(texts: Sequence[str]) -> None:
     """See that the scanner and the reference tokenizer agree in every token, sentence and span."""
-    tokens, spans = spans_of_texts(pa.array(texts, pa.string()))
+    tokens = tokenize_texts(pa.array(texts, pa.string()), spans=True)
     expected = [sentences(text) for text in texts]
     words = tokens.words.to_pylist()
     assert [words[at] for at in tokens.ids.tolist()] == [form for text in expected for part in text for form in part]
     assert tokens.sentence_sizes.tolist() == [len(part) for text in expected for part in text]
     assert tokens.sentences_per_text.tolist() == [len(text) for text in expected]
-    assert spans.tolist() == [list(span) for text in texts for part in token_spans(text) for span in part]
+    assert tokens.spans.tolist() == [list(span) for text in texts for part in token_spans(text) for span in part]
     check_segments(texts, expected)
     check_keys(texts)
 

@@ -1,20 +1,17 @@
 """1-Diffractor: exact laws on integers, one list and several."""
 
 from decimal import Decimal, localcontext
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import diffractor_geometric as module
 from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric, geometric_size
 from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.kernels import diffractor as kernels
-from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.tem import truncation
-from tests.mechanisms.toys import FALSE_ALARM, draw, fits, largest_loss
+from tests.mechanisms.toys import draw, largest_loss
 
 KINDS = [DiffractorGeometric, DiffractorTem]
 
@@ -25,30 +22,6 @@ def orders(n_lists: int, n: int = 15) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_lists", [1, 3])
-@pytest.mark.parametrize(("budget_error", "follows"), [(1.0, True), (0.9, False), (1.1, False)])
-def test_draws_follow_the_law(kind, n_lists: int, budget_error: float, follows: bool) -> None:
-    mechanism = kind(orders(n_lists))
-    law = np.exp(mechanism.log_pmf(np.array([2]), np.array([0.8 * budget_error])))[0]
-    assert fits(draw(mechanism, 2, 0.8), law) == follows
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0, 40.0])
-@pytest.mark.parametrize("index", [0, 1, 7, 14])
-def test_every_index_follows_the_law(kind, epsilon: float, index: int) -> None:
-    mechanism = kind(np.arange(15))
-    assert fits(draw(mechanism, index, epsilon), np.exp(mechanism.log_pmf(np.array([index]), np.array([epsilon])))[0])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_lists", [1, 2, 4])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_never_loses_more_than_epsilon_times_distance(kind, n_lists: int, epsilon: float) -> None:
-    assert largest_loss(kind(orders(n_lists)), epsilon) <= 1e-9
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_the_distance_of_one_list_alone_would_not_do(kind) -> None:
     """With two lists the largest distance is needed: the first list's claims less than is lost."""
     mechanism = kind(orders(2))
@@ -56,75 +29,19 @@ def test_the_distance_of_one_list_alone_would_not_do(kind) -> None:
     assert largest_loss(mechanism, 1.0) > 0.1
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0, 10.0])
-def test_unchanged_is_tanh_of_half_epsilon(epsilon: float) -> None:
-    """Far from the ends nothing is clipped: Pr[X = 0] = tanh(ε/2) lies in the interval of Clopper and Pearson.
-
-    That of an ε 10 % less or more does not, at any of them: the interval is narrow enough to say no.
-    """
-    n = 1_000_000
-    drawn = draw(DiffractorGeometric(np.arange(100_001)), 50_000, epsilon, samples=n)
-    interval = binomtest(int((drawn == 50_000).sum()), n).proportion_ci(1 - FALSE_ALARM, method="exact")
-    for factor, inside in ((1.0, True), (0.9, False), (1.1, False)):
-        assert (interval.low <= np.tanh(factor * epsilon / 2) <= interval.high) == inside
-
-
 def test_the_geometric_law_by_hand() -> None:
     """ε = ln 2: Pr[X=0] = 1/3, each step halves, what falls beyond an end falls on it."""
     law = np.exp(DiffractorGeometric(np.arange(4)).log_pmf(np.array([1]), np.array([np.log(2)])))[0]
     assert law.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 6, 1 / 6])
-
-
-def exact_cells(mechanism, index: int, epsilon: float) -> list[tuple[int, int]]:
-    """(new index, number of 64-bit words that give it), counted at 80 digits."""
-    cells = []
-    with localcontext() as context:
-        context.prec = 80
-        q = (-Decimal(epsilon) / 2).exp()
-        far = Decimal(mechanism.beta) / ((1 - Decimal(mechanism.beta)) * (mechanism.size - 1))
-        order = [*range(index, mechanism.size), *range(index - 1, -1, -1)]
-        cells = [(j, max(q ** abs(j - index), far)) for j in order]
-        inside = [cell for cell in cells if cell[1] > far]
-        outside = sorted(cell for cell in cells if cell[1] == far)
-        total = sum(weight for _, weight in cells)
-        at, bounds = Decimal(0), []
-        for j, weight in inside + outside:
-            at += weight
-            bounds.append((j, int(at / total * 2**64)))
-    return bounds
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 2.0, 9.0])
-def test_tem_is_exact_at_every_boundary(epsilon: float) -> None:
-    """Words on both sides of each step of the inverse CDF, where float64 cannot tell, fall where exact sums say."""
-    mechanism, index = DiffractorTem(np.arange(20)), 6
-    bounds = exact_cells(mechanism, index, epsilon)
-    for (here, bound), (after, _) in pairwise(bounds):
-        for word, expected in [(bound - 1, here), (bound + 1, after)]:
-            words = np.array([[word, 5]], dtype=np.uint64)
-            assert mechanism.replace(np.array([index]), np.array([epsilon]), words).tolist() == [expected]
-
-
-@pytest.mark.parametrize("epsilon", [0.01, 0.7, 5.0])
-def test_geometric_is_exact_at_every_boundary(epsilon: float) -> None:
-    mechanism, index = DiffractorGeometric(np.arange(100)), 50
-    for size in (1, 2, 3, 7):
-        with localcontext() as context:
-            context.prec = 80
-            q = (-Decimal(epsilon)).exp()
-            bound = int(2 * q**size / (1 + q) * 2**63)
-        for upper, expected in [(bound - 1, size), (bound + 1, size - 1)]:
-            words = np.array([[2 * upper, 5]], dtype=np.uint64)
-            moved = mechanism.replace(np.array([index]), np.array([epsilon]), words)
-            assert moved.tolist() == [index + expected]
+    far = DiffractorGeometric(np.arange(10_001)).log_pmf(np.full(3, 5_000), np.array([0.1, 1.0, 10.0]))[:, 5_000]
+    assert np.exp(far) == pytest.approx(np.tanh(np.array([0.1, 1.0, 10.0]) / 2))  # where nothing is clipped
 
 
 def test_float64_says_where_it_cannot_tell() -> None:
     """The fast path alone leaves the boundary open, and the slow one agrees with it away from boundaries."""
     words = np.random.default_rng(3).integers(0, 2**64 - 1, size=(300, 2), dtype=np.uint64)
     epsilon, index = np.geomspace(0.01, 20, 300), np.full(300, 500)
-    moved, doubt = np.empty(300, dtype=np.int64), np.zeros(300, dtype=bool)
-    kernels.geometric(index, epsilon, words, 1000, moved, doubt)
+    moved, doubt = kernels.geometric(index, epsilon, words, 1000)
     assert not doubt.any()
     for token in range(300):
         assert abs(moved[token] - 500) == geometric_size(words[token], float(epsilon[token]), 1000)
@@ -148,36 +65,12 @@ def test_deep_tails_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_batches_change_nothing(kind) -> None:
-    mechanism = kind(orders(3, 40))
-    ids, budgets = np.arange(40), np.geomspace(0.05, 20, 40)
-    noise = mechanism.noise(budgets, stream(1, "x"))
-    together = mechanism.replace(ids, budgets, noise)
-    alone = [mechanism.replace(ids[i : i + 1], budgets[i : i + 1], noise[i : i + 1])[0] for i in range(40)]
-    assert together.tolist() == alone
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_one_word_and_bad_lists(kind) -> None:
     assert draw(kind(np.zeros(1, dtype=np.int32)), 0, 1.0, samples=20).tolist() == [0] * 20
     with pytest.raises(ParameterError, match="exactly once"):
         kind(np.array([0, 1, 1]))
     with pytest.raises(ParameterError, match="at least one word"):
         kind(np.zeros((1, 0), dtype=np.int32))
-
-
-def test_bad_beta() -> None:
-    with pytest.raises(ParameterError, match=r"diffractor_tem\.beta"):
-        DiffractorTem(np.arange(3), beta=1.0)
-
-
-@pytest.mark.parametrize("epsilon", [1e-12, 1e9])
-@pytest.mark.parametrize("kind", KINDS)
-def test_extreme_epsilons(kind, epsilon: float) -> None:
-    drawn = draw(kind(np.arange(9)), 4, epsilon, samples=2000)
-    assert (drawn == 4).all() or epsilon < 1 or (kind is DiffractorTem and (drawn == 4).mean() > 0.99)
-    if epsilon < 1:
-        assert set(drawn) == ({0, 8} if kind is DiffractorGeometric else set(range(9)))
 
 
 def test_rounding_of_the_radius_never_makes_a_longer_step() -> None:

@@ -40,13 +40,6 @@ class Loaded:
             return np.log(LAW[ids])
 
 
-def test_counts_by_hand() -> None:
-    drawn = np.array([[0, 0, 2, 1], [1, 1, 1, 1], [0, 1, 0, 1]])
-    assert unchanged_counts(np.array([0, 1, 2]), drawn).tolist() == [2, 4, 0]
-    assert distinct_counts(drawn).tolist() == [3, 1, 2]
-    assert distinct_counts(np.empty((2, 0), dtype=np.int64)).tolist() == [0, 0]
-
-
 def test_expectations_by_hand() -> None:
     ids = np.arange(3)
     same, many = expectations(Loaded(), ids, 1.0, 2)
@@ -57,8 +50,8 @@ def test_expectations_by_hand() -> None:
 
 @pytest.mark.parametrize(("wrong", "fits"), [(0.0, True), (0.1, False)])
 def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
-    """20,000 rows of 5 draws of each word, means within 6 standard errors; off by 0.1 they are not."""
-    n, draws = 20_000, 5
+    """10,000 rows of 5 draws of each word, means within 6 standard errors; off by 0.1 they are not."""
+    n, draws = 10_000, 5
     ids = np.repeat(np.arange(3), n)
     drawn = draw_replacements(Loaded(), ids, 1.0, draws, stream(1, "agree"))
     same = unchanged_counts(ids, drawn).reshape(3, n) / draws
@@ -70,28 +63,11 @@ def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
     assert off_many < 6 * many.std(axis=1).max() / np.sqrt(n)
 
 
-def test_words_are_chosen_once_each() -> None:
-    chosen = choose_words(1000, 100, stream(1, "words"))
-    assert len(set(chosen.tolist())) == 100 and (np.diff(chosen) > 0).all()
-    assert choose_words(5, 100, stream(1, "words")).tolist() == [0, 1, 2, 3, 4]
-    assert (choose_words(1000, 100, stream(1, "words")) == chosen).all()
-
-
-def test_more_epsilon_more_unchanged_and_fewer_words() -> None:
-    """Between ε = 0.1 and 100 on words of unit spread the means move across most of their range."""
-    madlib = Madlib(np.random.default_rng(3).standard_normal((200, 4)).astype(np.float32))
+def test_a_row_of_the_table() -> None:
     ids = choose_words(200, 100, stream(1, "words"))
-    rows = [statistics(madlib, ids, epsilon, stream(1, "draws")).row() for epsilon in (0.1, 10.0, 100.0)]
-    same, many = ([row[name]["mean"] for row in rows] for name in ("n_w", "s_w"))
-    assert same == sorted(same) and same[0] < 20 and same[-1] > 90
-    assert many == sorted(many, reverse=True) and many[0] > 10 and many[-1] < 3
-    assert rows[0]["n_w_exact"] is None and rows[0]["s_w_expected"] is None
-
-
-def test_a_row_is_json() -> None:
-    made = statistics(Loaded(), np.arange(3), 2.0, stream(1, "row"), n_draws=50)
-    assert made.unchanged[1] == 50 and made.distinct[1] == 1
-    row = json.loads(json.dumps(made.row()))
+    assert len(set(ids.tolist())) == 100 and (np.diff(ids) > 0).all()
+    row: Any = json.loads(json.dumps(statistics(Loaded(), np.arange(3), 2.0, stream(1, "row"), n_draws=50)))
     assert (row["mechanism"], row["epsilon"], row["n_words"], row["n_draws"]) == ("loaded", 2.0, 3, 50)
     assert row["n_w_exact"]["mean"] == pytest.approx((25 + 50 + 40) / 3)
-    assert set(row["s_w"]) == {"mean", "q25", "median", "q75"}
+    madlib = Madlib(np.random.default_rng(3).standard_normal((20, 4)).astype(np.float32))
+    assert statistics(madlib, np.arange(3), 1.0, stream(1, "row"))["n_w_exact"] is None

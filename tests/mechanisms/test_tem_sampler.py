@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,7 @@ import pytest
 from lexveil.embeddings.exact_search import pair_distances
 from lexveil.embeddings.neighborhoods import NearTable, nearest_words
 from lexveil.mechanisms.noise.keystream import token_stream
-from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING
-from lexveil.mechanisms.tem import ATTEMPTS, FIRST_NONCE, Tem
+from lexveil.mechanisms.tem import ATTEMPTS, FIRST_NONCE, MARGIN, PENDING, ROUNDING, Tem
 
 Proposal = tuple[int, int]  # a word, and its position in its envelope
 
@@ -50,8 +50,7 @@ def plain_draw(tem: Tem, word: int, epsilon: float, key: np.ndarray) -> int:
         return PENDING
 
     def exactly(proposed: int, position: int, nonce: int) -> bool:
-        tokens = type("Token", (), dict(zip(("ids", "epsilon"), token, strict=True)))
-        tokens.gamma, tokens.keys = np.array([radius]), key[None]
+        tokens = SimpleNamespace(ids=token[0], epsilon=token[1], gamma=np.array([radius]), keys=key[None])
         return tem._is_accepted(tokens, proposed, position, nonce)
 
     with localcontext() as context:
@@ -92,7 +91,7 @@ def from_list(tem: Tem, near: NearTable, half: float, radius: float, key: np.nda
 def test_the_sampler_draws_what_the_plain_one_draws(n: int, p: int, epsilon: float, bits: int | None) -> None:
     tem = Tem(clustered(n, p))
     tem.bits = bits or tem.bits
-    ids, epsilons = np.random.default_rng(1).integers(n, size=60), np.full(60, epsilon)
+    ids, epsilons = np.random.default_rng(1).integers(n, size=40), np.full(40, epsilon)
     keys = tem.noise(epsilons, np.random.default_rng(7))
     expected = [plain_draw(tem, word, epsilon, key) for word, key in zip(ids.tolist(), keys, strict=True)]
     assert tem.replace(ids, epsilons, keys).tolist() == expected

@@ -45,13 +45,6 @@ def test_choice_of_many(wrong: float, follows: bool) -> None:
     assert fits(chosen, np.exp(-wrong * t * gaps * (1 if follows else 1.5))) == follows
 
 
-def test_ties_at_distance_0() -> None:
-    vickrey = Vickrey(vectors(), t=0.75)
-    near, gaps = np.tile([0, 1], (4, 1)), np.zeros((4, 2))
-    assert vickrey.choose(near[:, 0], near, gaps, np.array([0.0, 0.24, 0.26, 0.9])).tolist() == [0, 0, 1, 1]
-    assert Vickrey(vectors(), t=1.0).choose(near[:, 0], near, gaps + np.array([0, 1]), np.zeros(4)).tolist() == [1] * 4
-
-
 def test_excluding_the_input_never_returns_it() -> None:
     """And so voids the guarantee; without the exclusion the word does come out."""
     for exclude in (True, False):
@@ -65,6 +58,7 @@ def test_excluding_the_input_never_returns_it() -> None:
     [
         ({"t": 1.5}, r"vickrey\.t is 1\.5"),
         ({"t": -0.1}, r"vickrey\.t"),
+        ({"exclude_input": True}, "needs 3 words"),
         ({"t": float("nan")}, r"vickrey\.t"),
         ({"k": 1}, r"vickrey\.k is 1"),
         ({"k": 8}, r"vickrey\.k is 8"),
@@ -75,9 +69,4 @@ def test_excluding_the_input_never_returns_it() -> None:
 )
 def test_bad_parameters(parameters: dict, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        build_mechanism("vickrey", vectors(), {"vickrey": parameters})
-
-
-def test_too_few_words() -> None:
-    with pytest.raises(ParameterError, match="needs 3 words"):
-        Vickrey(vectors(2), exclude_input=True)
+        build_mechanism("vickrey", vectors(2), {"vickrey": parameters})

@@ -10,7 +10,7 @@ from lexveil.artifacts.model import Model
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.public_words import PublicWords, function_words
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages.english import STOP_WORDS
 
 PERTURB, KEEP = Policy("perturb", "keep", "sample"), Policy("keep", "keep", "sample")
 

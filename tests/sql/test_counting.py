@@ -1,13 +1,10 @@
 """Counting and PMI: by hand, against a brute-force Counter, and by what must always hold."""
 
-import gzip
-import json
 import math
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,13 +19,11 @@ from lexveil.collocations.scoring import build
 from lexveil.config import CollocationParams, MachineParams
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
-from lexveil.text.function_words import CONNECTORS
+from lexveil.text.languages.english import CONNECTORS
 from lexveil.text.normal_forms import has_letters
-from lexveil.text.tokenize import sentences
 
 pytestmark = pytest.mark.slow
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "corpus"
 
 ALL = [measure.name for measure in MEASURES]
 
@@ -76,12 +71,14 @@ def brute_force(lines: list[list[str]], min_count: int = 1) -> dict[tuple[str, .
     }
 
 
-def collocations(folder: Path, n_tokens: int, params: CollocationParams) -> dict[tuple[str, ...], tuple[int, float]]:
-    build(folder / "ngrams", n_tokens, folder / "collocations", params, machine(folder))
+def measured(folder: Path, n_tokens: int = 10, **params: Any) -> dict[tuple[str, ...], dict[str, Any]]:
+    """The collocations by their words, as the stage writes them."""
+    options = CollocationParams(**{"min_count": 1, "min_pmi": -100.0, **params})
+    build(folder / "ngrams", n_tokens, folder / "collocations", options, machine(folder))
     found = {}
-    for name in ("bigrams", "trigrams"):
-        *words, counts, pmi = pq.read_table(folder / "collocations" / f"{name}.parquet").to_pydict().values()
-        found |= {tuple(key): (n, bits) for *key, n, bits in zip(*words, counts, pmi, strict=True)}
+    for name, n in (("bigrams", 2), ("trigrams", 3)):
+        rows = pq.read_table(folder / "collocations" / f"{name}.parquet").to_pylist()
+        found |= {tuple(list(row.values())[:n]): dict(list(row.items())[n:]) for row in rows}
     return found
 
 
@@ -96,51 +93,34 @@ def test_by_hand(tmp_path: Path) -> None:
         "n_documents": 1, "n_sentences": 2, "n_tokens": 8, "bigram_tokens": 6, "trigram_tokens": 4,
         "n_bigrams": 4, "n_trigrams": 3, "n_words": 5,
     }  # fmt: skip
-    found = collocations(tmp_path, 8, CollocationParams(min_count=1, min_pmi=2.0))
-    assert found[("new", "york")] == (2, 2.0)  # log2(8 * 2 / (2 * 2))
-    assert found[("new", "york", "is")] == (2, 4.0)  # log2(64 * 2 / (2 * 2 * 2))
-    assert found[("is", "old")] == (1, 2.0)  # log2(8 * 1 / (2 * 1))
-
-
-def test_thresholds_keep_their_edge(tmp_path: Path) -> None:
-    counted(["new york is big".split(), "new york is old".split()], tmp_path)
-    assert ("is", "old") in collocations(tmp_path, 8, CollocationParams(min_count=1, min_pmi=2.0))
-    assert ("is", "old") not in collocations(tmp_path, 8, CollocationParams(min_count=2, min_pmi=2.0))
-    assert ("new", "york") not in collocations(tmp_path, 8, CollocationParams(min_count=1, min_pmi=2.0000001))
+    found = measured(tmp_path, 8, min_pmi=2.0)
+    assert found[("new", "york")] == {"count": 2, "pmi_bits": 2.0}  # log2(8 * 2 / (2 * 2))
+    assert found[("new", "york", "is")] == {"count": 2, "pmi_bits": 4.0}  # log2(64 * 2 / (2 * 2 * 2))
+    assert found[("is", "old")] == {"count": 1, "pmi_bits": 2.0}  # log2(8 * 1 / (2 * 1)), at the threshold
+    assert ("is", "old") not in measured(tmp_path, 8, min_count=2, min_pmi=2.0)
+    assert ("new", "york") not in measured(tmp_path, 8, min_pmi=2.0000001)
 
 
 WORDS = st.sampled_from(["x", "y", "z", "the", "of", ",", ".", "é", "😀", "10"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
-@given(lines=st.lists(st.lists(WORDS, min_size=1, max_size=12), min_size=1, max_size=8), min_count=st.integers(1, 3))
-def test_any_small_corpus_against_a_counter(lines: list[list[str]], min_count: int, tmp_path: Path) -> None:
-    grams, totals = counted(lines, tmp_path, min_count)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@given(
+    lines=st.lists(st.lists(WORDS, min_size=1, max_size=12), max_size=8),
+    min_count=st.integers(1, 3),
+    rows=st.integers(1, 8),
+    shard=st.sampled_from([1, 10**9]),
+)
+def test_any_small_corpus_against_a_counter(
+    lines: list[list[str]], min_count: int, rows: int, shard: int, tmp_path: Path
+) -> None:
+    """Also where every row group is a shard of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lexveil.collocations.counting.SHARD_TOKENS", shard)
+        grams, totals = counted(lines, tmp_path, min_count, rows)
     assert grams == brute_force(lines, min_count)
     assert totals["n_tokens"] == sum(map(len, lines))
     assert totals["bigram_tokens"] == totals["n_tokens"] - len(lines)
-
-
-PLAIN = st.lists(st.lists(st.sampled_from("xyz"), min_size=1, max_size=12), min_size=1, max_size=8)
-small = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
-
-
-@small
-@given(lines=PLAIN)
-def test_where_nothing_is_filtered_bigrams_sum_to_tokens_minus_sentences(
-    lines: list[list[str]], tmp_path: Path
-) -> None:
-    grams, totals = counted(lines, tmp_path)
-    assert sum(n for gram, n in grams.items() if len(gram) == 2) == sum(map(len, lines)) - len(lines)
-    assert sum(n for gram, n in grams.items() if len(gram) == 3) == totals["trigram_tokens"]
-
-
-@small
-@given(lines=st.lists(st.lists(WORDS, min_size=1, max_size=12), min_size=1, max_size=8), rows=st.integers(1, 8))
-def test_a_corpus_cut_anywhere_has_the_same_totals(lines: list[list[str]], rows: int, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lexveil.collocations.counting.SHARD_TOKENS", 1)  # every row group is a shard of its own
-        assert counted(lines, tmp_path, min_count=2, rows=rows)[0] == brute_force(lines, 2)
 
 
 def rows_of(query: str, ids: list[list[int]], **params: int) -> list[tuple[int, ...]]:
@@ -208,29 +188,16 @@ def test_where_shards_are_cut_changes_no_byte(rows: int, tmp_path: Path, monkeyp
     assert not (cut / "w" / "count_ngrams").exists()
 
 
-def test_ranges_hold_every_key_once_and_about_as_many_rows_as_asked_for(tmp_path: Path) -> None:
-    files = [tmp_path / "one.parquet", tmp_path / "other.parquet", tmp_path / "empty.parquet"]
-    for file, keys in zip(files, ([1, 2, 3, 4, 9, 2**63 - 1], [2, 2, 6, 7], []), strict=True):
-        table = pa.table({"key": pa.array(keys, pa.int64()), "count": pa.array([1] * len(keys), pa.int32())})
-        pq.write_table(table, file, row_group_size=2)
-    end = 2**63 - 1
-    assert list(counting.key_ranges(files, 100)) == [(0, end)]
-    # Row groups end at 2, 2, 4, 7 and at the last key.
-    assert list(counting.key_ranges(files, 4)) == [(0, 2), (3, 7), (8, end)]
-    assert list(counting.key_ranges(files, 1)) == [(0, 2), (3, 4), (5, 7), (8, end)]
-    assert list(counting.key_ranges(files[2:], 1)) == [(0, end)]
-
-
 def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lexveil.collocations.counting.SHARD_TOKENS", 1)
     done: list[str] = []
     counts = counting.count_shard
 
-    def failing(con: duckdb.DuckDBPyConnection, shard: counting.Shard, words: counting.Range) -> dict[str, int]:
+    def failing(shard: counting.Shard, **given: Any) -> dict[str, int]:
         if len(done) == 3:
             raise KeyboardInterrupt
         done.append(shard.base.name)
-        return counts(con, shard, words)
+        return counts(shard, **given)
 
     files = write_tokens(LINES, tmp_path, rows=1)
     one = machine(tmp_path)
@@ -241,7 +208,7 @@ def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     again: list[str] = []
     monkeypatch.setattr(
         "lexveil.collocations.counting.count_shard",
-        lambda con, shard, words: (again.append(shard.base.name), counts(con, shard, words))[1],
+        lambda shard, **given: (again.append(shard.base.name), counts(shard, **given))[1],
     )
     totals = count(*files, tmp_path / "ngrams", 1, one)
     assert done + again == [f"{n:06}" for n in range(len(LINES))]  # each shard once, over both runs
@@ -249,42 +216,10 @@ def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     assert counted(LINES, tmp_path)[1] == totals
 
 
-def test_more_words_than_a_key_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rare words do not count towards the limit: no n-gram is more frequent than its rarest word."""
-    monkeypatch.setattr("lexveil.collocations.counting.MAX_WORDS", 3)
-    lines = ["a a b b c c d e f".split()]
-    assert counted(lines, tmp_path, min_count=2)[1]["n_words"] == 6
-    with pytest.raises(RequestError, match=r"6 different words occur at least 1 times; .* Raise count\.min_count"):
-        counted(lines, tmp_path, min_count=1)
-
-
-def test_words_of_another_corpus(tmp_path: Path) -> None:
-    tokens, _ = write_tokens(LINES, tmp_path)
-    (tmp_path / "other").mkdir()
-    _, words = write_tokens([*LINES, ["x"]], tmp_path / "other")
-    with pytest.raises(RequestError, match="counts another number of tokens"):
-        count(tokens, words, tmp_path / "ngrams", 1, machine(tmp_path))
-
-
-def test_no_sentence_at_all(tmp_path: Path) -> None:
-    grams, totals = counted([], tmp_path)
-    assert (grams, totals["n_tokens"], totals["n_bigrams"]) == ({}, 0, 0)
-    assert collocations(tmp_path, 0, CollocationParams(min_count=1, min_pmi=2.0)) == {}
-
-
-def measured(folder: Path, params: CollocationParams) -> dict[str, dict[tuple[str, ...], dict[str, float]]]:
-    build(folder / "ngrams", 10, folder / "collocations", params, machine(folder))
-    found = {}
-    for name, n in (("bigrams", 2), ("trigrams", 3)):
-        rows = pq.read_table(folder / "collocations" / f"{name}.parquet").to_pylist()
-        found |= {tuple(list(row.values())[:n]): row for row in rows}
-    return found
-
-
 def test_measures_by_hand(tmp_path: Path) -> None:
     """N = 10, c(new) = 3, c(york) = 2, c(city) = 2, c(new york) = 2, c(new york city) = 2."""
     counted(["new york city hall".split(), "new york city".split(), "new car q".split()], tmp_path)
-    found = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, measures=ALL))
+    found = measured(tmp_path, measures=ALL)
     pair = found["new", "york"]
     assert pair["pmi_bits"] == pytest.approx(math.log2(10 / 3), abs=1e-9)
     assert pair["npmi"] == pytest.approx(math.log2(10 / 3) / math.log2(5), abs=1e-9)
@@ -300,81 +235,38 @@ def test_measures_by_hand(tmp_path: Path) -> None:
     assert triple["llr"] == pytest.approx(llr, abs=1e-9)
     assert triple["t_score"] == pytest.approx((2 - expected) / math.sqrt(2), abs=1e-9)
 
-
-def test_npmi_is_one_where_words_only_occur_together(tmp_path: Path) -> None:
-    counted([["x", "y", "z"], ["q"] * 7], tmp_path)
-    found = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, measures=["pmi", "npmi"]))
-    assert found["x", "y"]["npmi"] == pytest.approx(1, abs=1e-12)
-    assert found["x", "y", "z"]["npmi"] == pytest.approx(1, abs=1e-12)
-    assert found["q", "q"]["npmi"] < 1
-
-
-def test_a_word_that_is_most_of_the_text_has_finite_measures(tmp_path: Path) -> None:
-    counted([["q"] * 10], tmp_path)
-    rows = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, measures=ALL))
-    assert set(rows) == {("q", "q"), ("q", "q", "q")}
-    assert all(math.isfinite(row[name]) for row in rows.values() for name in ("npmi", "llr", "t_score"))
-
-
-def test_thresholds_of_further_measures(tmp_path: Path) -> None:
-    counted(["new york city hall".split(), "new york city".split(), "new car q".split()], tmp_path)
-    everything = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, measures=ALL))
-    assert {tuple(row) for row in measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0)).values()} == {
-        ("first_word", "second_word", "count", "pmi_bits"),
-        ("first_word", "second_word", "third_word", "count", "pmi_bits"),
-    }
     for measure in ("npmi", "llr", "t_score"):
-        edge = everything["new", "york"][measure]
-        kept = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0, **{f"min_{measure}": edge}))
-        assert set(kept) == {gram for gram, row in everything.items() if row[measure] >= edge}
-        assert ("new", "york") in kept
-        assert len(kept) < len(everything)
-
-
-def test_scoring_in_pieces_changes_nothing(tmp_path: Path) -> None:
-    counted(LINES, tmp_path)
-    whole = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0))
-    for name in ("bigrams", "trigrams"):
+        edge = pair[measure]
+        kept = measured(tmp_path, **{f"min_{measure}": edge})
+        assert set(kept) == {gram for gram, row in found.items() if row[measure] >= edge}
+        assert ("new", "york") in kept and len(kept) < len(found)
+        assert list(kept["new", "york"]) == ["count", "pmi_bits"]
+    whole = list(measured(tmp_path).items())
+    for name in ("bigrams", "trigrams"):  # scoring in pieces changes nothing
         file = tmp_path / "ngrams" / f"{name}.parquet"
         pq.write_table(pq.read_table(file), file, row_group_size=1)
-        assert pq.read_metadata(file).num_row_groups > 2
-    pieces = measured(tmp_path, CollocationParams(min_count=1, min_pmi=-100.0))
-    assert list(pieces.items()) == list(whole.items())
+    assert list(measured(tmp_path).items()) == whole
 
 
-def documents() -> Iterator[str]:
-    for shard in sorted(SHARED.glob("*validation*.json.gz")):
-        with gzip.open(shard, "rt", encoding="utf-8") as lines:
-            yield from (json.loads(line)["text"] for line in lines)
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason="real corpora are not beside the project")
-def test_two_thousand_real_documents_against_a_counter(tmp_path: Path) -> None:
-    """Counts bit for bit, PMI to 1e-9."""
-    lines = [line for _, text in zip(range(2000), documents(), strict=False) for line in sentences(text)]
-    grams, totals = counted(lines, tmp_path)
-    expected = brute_force(lines)
-    assert grams == expected
-    n = totals["n_tokens"]
-    assert n == sum(map(len, lines))
-    found = collocations(tmp_path, n, CollocationParams(min_count=1, min_pmi=2.0))
-
-    def pmi(gram: tuple[str, ...]) -> float:
-        return math.log2(n ** (len(gram) - 1) * expected[gram] / math.prod(expected[(word,)] for word in gram))
-
-    wanted = {gram: pmi(gram) for gram in expected if len(gram) > 1}
-    # At the threshold itself the last bit may fall on either side.
-    assert {gram for gram, bits in wanted.items() if bits >= 2.0 + 1e-9} <= found.keys()
-    assert found.keys() <= {gram for gram, bits in wanted.items() if bits >= 2.0 - 1e-9}
-    assert max(abs(bits - wanted[gram]) for gram, (_, bits) in found.items()) <= 1e-9
-    assert len(found) > 100_000
+def test_corpora_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rare words do not count towards the limit of a key: no n-gram is more frequent than its rarest word."""
+    tokens, _ = write_tokens(LINES, tmp_path)
+    (tmp_path / "other").mkdir()
+    _, words = write_tokens([*LINES, ["x"]], tmp_path / "other")
+    with pytest.raises(RequestError, match="counts another number of tokens"):
+        count(tokens, words, tmp_path / "ngrams", 1, machine(tmp_path))
+    monkeypatch.setattr("lexveil.collocations.counting.MAX_WORDS", 3)
+    lines = ["a a b b c c d e f".split()]
+    assert counted(lines, tmp_path, min_count=2)[1]["n_words"] == 6
+    with pytest.raises(RequestError, match=r"6 different words occur at least 1 times; .* Raise count\.min_count"):
+        counted(lines, tmp_path, min_count=1)
 
 
 def test_a_base_adds_the_collocations_that_the_corpus_lacks(tmp_path: Path) -> None:
     lines = ["new york is big".split(), "new york is old".split()]
     _, totals = counted(lines, tmp_path)
     params = CollocationParams(min_count=1, min_pmi=2.0)
-    own = collocations(tmp_path, totals["n_tokens"], params)
+    own = measured(tmp_path, totals["n_tokens"], min_pmi=2.0)
     pairs = {"first_word": ["new", "red"], "second_word": ["york", "tape"], "count": [900, 80], "pmi_bits": [7.0, 6.5]}
     triples = {"first_word": ["new"], "second_word": ["york"], "third_word": ["is"], "count": [9], "pmi_bits": [1.0]}
     base = {"bigrams": pa.table(pairs), "trigrams": pa.table(triples)}
@@ -384,4 +276,4 @@ def test_a_base_adds_the_collocations_that_the_corpus_lacks(tmp_path: Path) -> N
     for name in ("bigrams", "trigrams"):
         alone = (tmp_path / "collocations" / f"{name}.parquet").read_bytes()
         assert (tmp_path / "with" / f"{name}.parquet").read_bytes() == alone
-    assert own[("new", "york")] == (2, 2.0)
+    assert own[("new", "york")]["count"] == 2

@@ -6,10 +6,10 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 
+from lexveil.text.kernels.characters import MARKS_AFTER
 from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.languages.base import LONGEST, Language
 from lexveil.text.normal_forms import normal_form
-from lexveil.text.tokenize import MARKS_AFTER
 
 _LETTER = rf"[^\W_]|[{MARKS_AFTER}]"
 _WORD = rf"(?:{_LETTER})+"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 import stopwordsiso
+from gensim.models.phrases import ENGLISH_CONNECTOR_WORDS
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.languages import ELIDED, LANGUAGES, language_of
 from lexveil.text.languages.detection import function_word_shares, other_language
 from lexveil.text.languages.scripts import first_without_spaces, script_without_spaces
+from lexveil.text.normal_forms import has_letters, is_punctuation
 from lexveil.text.pieces import Pieces
 from lexveil.text.render import render
 from lexveil.text.tokenize import is_token, sentences
@@ -19,8 +23,6 @@ CUT = {
         "Das geht's: z. B. am 3. Mai.": "das geht's : z . b . am 3 . mai .",
         "Dr. Weber kam. Er blieb.": "dr . weber kam . | er blieb .",
         "Er kam um 10. Dann ging er.": "er kam um 10 . dann ging er .",
-        "Es war 1990. Dann kam sie.": "es war 1990 . | dann kam sie .",
-        "„Ja“, sagte sie. «Nein», er.": '" ja " , sagte sie . | « nein » , er .',
         "Obst, d.h. Äpfel bzw. Birnen u. ä. Dinge": "obst , d.h. äpfel bzw . birnen u . ä . dinge",
         "Peter’s Hans' Buch, ’s ist wahr": "peter's hans ' buch , ' s ist wahr",
     },
@@ -28,19 +30,14 @@ CUT = {
         "L'homme n'a qu'une idée.": "l' homme n' a qu' une idée .",
         "Aujourd’hui, c’est-à-dire jusqu’à 10 h.": "aujourd'hui , c' est-à-dire jusqu' à 10 h .",
         "M. Dupont et Mme. Roux, p. ex. ici. Bien !": "m . dupont et mme . roux , p . ex . ici . | bien !",
-        "« Oui », dit-il. D'accord ?": "« oui » , dit-il . | d' accord ?",
-        "S'il l'aime, quelqu'un l'a vu": "s' il l' aime , quelqu'un l' a vu",
     },
     "it": {
         "L'acqua dell'isola è un po' fredda.": "l' acqua dell' isola è un po' fredda .",
         "Quest’anno c'è il sig. Rossi. Ciao!": "quest' anno c' è il sig . rossi . | ciao !",
         "All'inizio, ecc. e così via": "all' inizio , ecc . e così via",
-        "dice 'un po'' e un'altra": "dice ' un po' ' e un' altra",
     },
     "es": {
         "¿Qué? ¡No! El Sr. Gil, p. ej., vino.": "¿ qué ? | ¡ no ! | el sr . gil , p . ej . , vino .",
-        "Los EE. UU. y la pág. 3. Fin.": "los ee . uu . y la pág . 3 . | fin .",
-        "«Hola», dijo O'Neill.": "« hola » , dijo o'neill .",
     },
     "nl": {
         "'s Avonds is 't koud, bijv. in z'n huis.": "'s avonds is 't koud , bijv . in z'n huis .",
@@ -50,12 +47,19 @@ CUT = {
     "pt": {
         "O Sr. Silva bebe copos d'água.": "o sr . silva bebe copos d' água .",
         "A Dra. Lima vive no séc. XX. Sim.": "a dra . lima vive no séc . xx . | sim .",
-        "Disse-lhe: «não».": "disse-lhe : « não » .",
     },
     "en": {
         "It's Dr. Lee's. I don't 'tis l'amour.": "it's dr . lee's . | i don't ' tis l'amour .",
-        "On the 3. Mai came": "on the 3 . | mai came",
         "Am I? So am I. So is J. Doe.": "am i ? | so am i . | so is j . doe .",
+        "I think, therefore I am": "i think , therefore i am",
+        "don't DON’T well-known": "don't don't well-known",
+        "one line\nanother line \t": "one line | another line",
+        "He said “go.” Then left": 'he said " go . " | then left',
+        "in the U.S. for $3,000.50": "in the u.s. for $ 3,000.50",
+        "wait....... what?!": "wait ... | what ? !",
+        "mail a_b@x.org, see https://a.b/c_d.": "mail a＿b@x.org , see https://a.b/c＿d .",
+        "new_york cafe\u0301 café": "new ＿ york café café",
+        "": "",
     },
     "sv": {"Det är t. ex. dr. Ek.": "det är t . | ex . | dr . | ek ."},
 }
@@ -67,14 +71,9 @@ def test_tokens_and_sentences(language: str, text: str, cut: str) -> None:
     assert " | ".join(map(" ".join, sentences(text, language))) == cut
 
 
-def test_a_language_decides() -> None:
-    """The same texts by the rules of another language: what above was one token is two, and the other way round."""
-    assert sentences("L'homme", "en") == [["l'homme"]] and sentences("Foto's 't", "de") == [["foto's", "'", "t"]]
-    assert len(sentences("am 3. Mai", "fr")) == 2 and len(sentences("bijv. ik", "de")) == 2
-
-
 def test_regions_and_unknown_languages() -> None:
     assert language_of("de-AT") is LANGUAGES["de"] and language_of("PT_br") is LANGUAGES["pt"]
+    assert language_of("en").connectors == ENGLISH_CONNECTOR_WORDS
     assert not language_of("sv").function_words and language_of("sv").code == "sv"
 
 
@@ -97,25 +96,9 @@ def test_what_is_not_replaced_is_written_as_it_was(language: str, text: str) -> 
 
 def test_collocations_with_an_apostrophe_are_written_without_a_space() -> None:
     written = Pieces.of(["l'", "qu'_il", "po'_di", "don't_know", "parce_qu'"])
-    assert written.written.tolist() == ["l'", "qu'il", "po' di", "don't know", "parce qu'"]
+    assert written.letters.tobytes().decode() == "l'qu'ilpo' didon't knowparce qu'"
+    assert written.starts.tolist() == [0, 2, 7, 13, 23, 32]
     assert written.place.tolist() == [2, 0, 0, 0, 2]
-
-
-FUNCTION_WORDS = {
-    "de": ("der und nicht dass für werden", "haus stadt gehen weg machen schön"),
-    "fr": ("le et l' qu' n' est être dans", "été avions ville maison homme aller"),
-    "es": ("el y que de no para está", "estado estados casa hombre ciudad ir"),
-    "nl": ("de het 't en niet van zijn", "huis stad man gaan_naar mooi kopen"),
-    "it": ("il e l' dell' che non è po'", "acqua bell' sant' casa uomo andare"),
-    "pt": ("o e que de não para está", "água casa homem cidade rua ir"),
-    "en": ("the and don't of is not", "bill fire computer house go"),
-}
-
-
-@pytest.mark.parametrize(("language", "words"), FUNCTION_WORDS.items())
-def test_function_words(language: str, words: tuple[str, str]) -> None:
-    known = language_of(language).function_words
-    assert known.issuperset(words[0].split()) and known.isdisjoint(words[1].split())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -133,30 +116,6 @@ def test_function_words_against_another_library(language: str) -> None:
     own = {word for word in ours - theirs if "'" not in word}
     assert len(own) <= len(ours) / 8, sorted(own)
     assert len(theirs) > len(ours)
-
-
-SPLIT = {
-    "de": "Herr Dr. Weber kam am 3. Mai zu spät. Er wohnt z. B. in Köln. Das war's!",
-    "fr": "M. Dupont est venu hier. Il habite à Lyon. C'est tout !",
-    "es": "El prof. Gil vino ayer. ¿Vive aquí? Eso es todo.",
-    "nl": "Hij woont bijv. in Gent. Dat is mooi. Dat is alles!",
-    "it": "Il dott. Rossi è venuto ieri. Abita a Roma. È tutto!",
-    "en": "Dr. Lee came on Monday. He lives in York. That is all!",
-}
-
-
-@pytest.mark.parametrize(("language", "text"), SPLIT.items())
-def test_abbreviations_and_ordinals_end_no_sentence(language: str, text: str) -> None:
-    assert len(sentences(text, language)) == 3
-
-
-@pytest.mark.parametrize("language", ["de", "fr", "es", "nl", "it"])
-def test_an_abbreviation_ends_no_sentence_where_a_small_letter_follows(language: str) -> None:
-    abbreviations = sorted(language_of(language).abbreviations)
-    assert len(abbreviations) > 25
-    for word in abbreviations:
-        assert len(sentences(f"xyz {word}. xyz", language)) == 1
-    assert len(sentences("xyz xyzzy. Xyz", language)) == 2
 
 
 TEXTS = {
@@ -192,10 +151,8 @@ def test_nothing_is_said_of_few_words_nor_of_lists() -> None:
 
 SCRIPTS = {
     "这家餐厅的服务非常好，下次还会再来。": "Chinese",
-    "味道不错，服务很好，下次再来。": "Chinese",
     "とてもおいしかったので、また行きたいと思います。": "Japanese",
     "อาหารอร่อยมากและบริการดีเยี่ยม": "Thai",
-    "ອາຫານແຊບຫຼາຍແລະການບໍລິການດີ": "Lao",
     "អាហារឆ្ងាញ់ណាស់ហើយសេវាកម្មល្អ": "Khmer",
     "အစားအစာကအရမ်းကောင်းပါတယ်": "Myanmar",
     "Review: 这家餐厅的服务非常好，下次还会再来。": "Chinese",
@@ -214,3 +171,15 @@ def test_scripts_without_spaces() -> None:
     forms = [form for text in texts for sentence in sentences(text) for form in sentence]
     assert first_without_spaces(texts, forms) == (len(FINE), "Chinese")
     assert first_without_spaces(FINE, [form for text in FINE for s in sentences(text) for form in s]) is None
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.text("aB1 .'_\n\t…é\u0301😀"))
+def test_a_normal_form_can_be_joined(text: str) -> None:
+    """No white space and no underscore, so lines and collocations can be taken apart again."""
+    assert all(form.split() == [form] and "_" not in form for sentence in sentences(text) for form in sentence)
+
+
+def test_kinds_of_forms() -> None:
+    """A picture says something; it must not pass as punctuation, which may leave in clear."""
+    assert [form for form in (",", "...", "$", "a", "😀", "🏽", "5", "█") if is_punctuation(form)] == [",", "...", "$"]
+    assert [form for form in ("a", "5", "█", ",") if has_letters(form)] == ["a", "5"]

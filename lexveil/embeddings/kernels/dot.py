@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -56,33 +57,19 @@ def processor_kind() -> int:
     return kind_of(frozenset(f[1:] for f in described[2].split(",") if f.startswith("+")))
 
 
-def _named(module: ir.Module, name: str, result: ir.Type, *given: ir.Type) -> Any:
-    """The LLVM function of a name."""
-    insert: Any = cgutils.get_or_insert_function
-    return insert(module, ir.FunctionType(result, given), name)
-
-
-def _dot(module: ir.Module, kind: Kind) -> Any:
-    """The LLVM function of the instruction: (sum, query, words) -> sum, or (query, words) -> products."""
-    size = kind.lanes * 32
-    of_bytes, of_sums = ir.VectorType(ir.IntType(8), 4 * kind.lanes), ir.VectorType(ir.IntType(32), kind.lanes)
-    if kind.sums:
-        pairs = ir.VectorType(ir.IntType(16), 2 * kind.lanes)
-        return _named(module, "llvm.x86.avx2.pmadd.ub.sw", pairs, of_bytes, of_bytes)
-    return _named(module, f"llvm.x86.avx512.vpdpbusd.{size}", of_sums, of_sums, of_bytes, of_bytes)
-
-
 class _Tile:
-    """Writes the code of ``products`` with a builder."""
+    """Writes the code of ``products`` with a builder.
+
+    Sums are variables of the compiled function, which LLVM keeps in registers.
+    """
 
     def __init__(self, builder: ir.IRBuilder, kind: Kind) -> None:
         self.b, self.kind = builder, kind
         self.size = 4 * kind.lanes  # bytes of a register
         self.bytes = ir.VectorType(ir.IntType(8), 4 * kind.lanes)
-        self.pairs = ir.VectorType(ir.IntType(16), 2 * kind.lanes)
         self.whole = ir.VectorType(ir.IntType(32), kind.lanes)
         self.single = ir.VectorType(ir.FloatType(), kind.lanes)
-        self.sums = self.pairs if kind.sums else self.whole
+        self.sums = ir.VectorType(ir.IntType(16), 2 * kind.lanes) if kind.sums else self.whole
 
     def at(self, address: Any, offset: int, of: ir.Type) -> Any:
         """A pointer to ``of`` so many bytes after an address."""
@@ -99,83 +86,62 @@ class _Tile:
         mask = ir.Constant(ir.VectorType(ir.IntType(32), self.kind.lanes), [0] * self.kind.lanes)
         return self.b.shuffle_vector(first, empty, mask)
 
-    def phis(self, of: ir.Type) -> list[list[Any]]:
-        """A phi for each query and vector of words of the tile."""
-        return [[self.b.phi(of) for _ in range(VECTORS)] for _ in range(QUERIES)]
+    def call(self, name: str, result: ir.Type, *given: Any) -> Any:
+        """What LLVM's function of a name, which is an instruction, gives."""
+        insert: Any = cgutils.get_or_insert_function
+        kind = ir.FunctionType(result, [value.type for value in given])
+        return self.b.call(insert(self.b.module, kind, name), given)
 
-    def multiply(self, words: Any, start: Any, queries: Any, chunks: Any, depth: Any) -> list[list[Any]]:
-        """The loops: sums over ``depth`` steps of four coordinates, begun at ``start``, added up in 32 bits."""
-        b, wide = self.b, words.type
-        dot = _dot(b.module, self.kind)
-        entry = b.block
-        chunk, step, end, after = (b.function.append_basic_block(name) for name in ("chunk", "step", "end", "after"))
-        b.branch(chunk)
-
-        b.position_at_end(chunk)
-        done, word, query, begin = (b.phi(wide) for _ in range(4))
-        total = self.phis(self.whole)
-        first = [self.load(begin, v * self.size, self.sums) for v in range(VECTORS)]
-        b.branch(step)
-
-        b.position_at_end(step)
-        count, word_at, query_at = (b.phi(wide) for _ in range(3))
-        before = self.phis(self.sums)
-        some = [self.load(word_at, v * self.size, self.bytes) for v in range(VECTORS)]
-        now: list[list[Any]] = []
-        for q in range(QUERIES):
-            four = b.bitcast(self.everywhere(self.load(query_at, q * BYTES, ir.IntType(32))), self.bytes)
-            if self.kind.sums:
-                now.append([b.add(before[q][v], b.call(dot, [four, some[v]])) for v in range(VECTORS)])
-            else:
-                now.append([b.call(dot, [before[q][v], four, some[v]]) for v in range(VECTORS)])
-        next_count = b.add(count, ir.Constant(wide, 1))
-        next_word = b.add(word_at, ir.Constant(wide, VECTORS * self.size))
-        next_query = b.add(query_at, ir.Constant(wide, QUERIES * BYTES))
-        b.cbranch(b.icmp_signed("<", next_count, depth), step, end)
-        for phi, outer, inner in (
-            (count, ir.Constant(wide, 0), next_count),
-            (word_at, word, next_word),
-            (query_at, query, next_query),
-        ):
-            phi.add_incoming(outer, chunk)
-            phi.add_incoming(inner, step)
-
-        b.position_at_end(end)
+    def dot(self, total: Any, query: Any, words: Any) -> Any:
+        """A sum with products added: of four coordinates of a query, and of as many words as there are lanes."""
         if self.kind.sums:
-            ones = ir.Constant(self.pairs, [1] * (2 * self.kind.lanes))
-            add_pairs = _named(b.module, "llvm.x86.avx2.pmadd.wd", self.whole, self.pairs, self.pairs)
-            added = [[b.call(add_pairs, [now[q][v], ones]) for v in range(VECTORS)] for q in range(QUERIES)]
-        else:
-            added = now
-        totals = [[b.add(total[q][v], added[q][v]) for v in range(VECTORS)] for q in range(QUERIES)]
-        next_done = b.add(done, ir.Constant(wide, 1))
-        next_begin = b.add(begin, ir.Constant(wide, VECTORS * self.size))
-        b.cbranch(b.icmp_signed("<", next_done, chunks), chunk, after)
-        for phi, outer, inner in (
-            (done, ir.Constant(wide, 0), next_done),
-            (word, words, next_word),
-            (query, queries, next_query),
-            (begin, start, next_begin),
-        ):
-            phi.add_incoming(outer, entry)
-            phi.add_incoming(inner, end)
-        nothing = ir.Constant(self.whole, [0] * self.kind.lanes)
-        for q in range(QUERIES):
-            for v in range(VECTORS):
-                before[q][v].add_incoming(first[v], chunk)
-                before[q][v].add_incoming(now[q][v], step)
-                total[q][v].add_incoming(nothing, entry)
-                total[q][v].add_incoming(totals[q][v], end)
-        b.position_at_end(after)
-        return totals
+            return self.b.add(total, self.call("llvm.x86.avx2.pmadd.ub.sw", self.sums, query, words))
+        return self.call(f"llvm.x86.avx512.vpdpbusd.{8 * self.size}", self.whole, total, query, words)
 
-    def score(self, totals: list[list[Any]], scales: Any, halves: Any, errors: Any, of_queries: Any, out: Any) -> Any:
+    def widened(self, total: Any) -> Any:
+        """A sum in 32 bits."""
+        if not self.kind.sums:
+            return total
+        ones = ir.Constant(self.sums, [1] * (2 * self.kind.lanes))
+        return self.call("llvm.x86.avx2.pmadd.wd", self.whole, total, ones)
+
+    def multiply(self, words: Any, start: Any, queries: Any, chunks: Any, depth: Any) -> dict[tuple[int, int], Any]:
+        """The sum of each query and vector of words: over ``depth`` steps of four coordinates, begun at ``start``; the
+        chunks are added up in 32 bits.
+        """
+        b, size = self.b, self.size
+        pairs = [(q, v) for q in range(QUERIES) for v in range(VECTORS)]
+
+        def after(address: Any, number: Any, step: int) -> Any:
+            return b.add(address, b.mul(number, ir.Constant(address.type, step)))
+
+        variable: Any = cgutils.alloca_once_value
+        none = ir.Constant(self.whole, [0] * self.kind.lanes)
+        totals = {pair: variable(b, none) for pair in pairs}
+        with cgutils.for_range(b, chunks) as chunk:
+            begin = after(start, chunk.index, VECTORS * size)
+            first = [self.load(begin, v * size, self.sums) for v in range(VECTORS)]
+            sums = {(q, v): variable(b, first[v]) for q, v in pairs}
+            with cgutils.for_range(b, depth) as step:
+                done = b.add(b.mul(chunk.index, depth), step.index)
+                word_at, query_at = after(words, done, VECTORS * size), after(queries, done, QUERIES * BYTES)
+                some = [self.load(word_at, v * size, self.bytes) for v in range(VECTORS)]
+                for q in range(QUERIES):
+                    four = b.bitcast(self.everywhere(self.load(query_at, q * BYTES, ir.IntType(32))), self.bytes)
+                    for v in range(VECTORS):
+                        b.store(self.dot(b.load(sums[q, v]), four, some[v]), sums[q, v])
+            for pair in pairs:
+                b.store(b.add(b.load(totals[pair]), self.widened(b.load(sums[pair]))), totals[pair])
+        return {pair: b.load(totals[pair]) for pair in pairs}
+
+    def score(self, totals: dict[tuple[int, int], Any], addresses: Sequence[Any]) -> Any:
         """Scores from the sums, and whether one of them may reach what its query asks for.
 
         ``of_queries``: step, wanted score, and the two factors of the error for each query (4 x QUERIES float32);
         ``errors``: what the factors are multiplied by, and what is added (3 float32).
         """
         b = self.b
+        scales, halves, errors, of_queries, out = addresses
         scale = [self.load(scales, v * self.size, self.single) for v in range(VECTORS)]
         half = [self.load(halves, v * self.size, self.single) for v in range(VECTORS)]
         length, residual, fixed = (self.load(errors, 4 * i, ir.FloatType()) for i in range(3))
@@ -187,45 +153,34 @@ class _Tile:
             error = b.fadd(b.fadd(b.fmul(of_length, length), b.fmul(of_residual, residual)), fixed)
             limit = self.everywhere(b.fsub(wanted, error))
             for v in range(VECTORS):
-                product = b.fmul(b.sitofp(totals[q][v], self.single), b.fmul(self.everywhere(step), scale[v]))
+                product = b.fmul(b.sitofp(totals[q, v], self.single), b.fmul(self.everywhere(step), scale[v]))
                 scored = b.fsub(product, half[v])
                 b.store(scored, self.at(out, (q * VECTORS + v) * self.size, self.single), align=1)
                 may = b.or_(may, b.fcmp_ordered(">=", scored, limit))
         return b.zext(b.bitcast(may, ir.IntType(self.kind.lanes)), ir.IntType(32))
 
 
-def _products(  # numba knows the parameters by this list
-    context: Any,  # noqa: ARG001
-    kind: Any,
-    words: Any,  # noqa: ARG001
-    start: Any,  # noqa: ARG001
-    scales: Any,  # noqa: ARG001
-    halves: Any,  # noqa: ARG001
-    errors: Any,  # noqa: ARG001
-    queries: Any,  # noqa: ARG001
-    of_queries: Any,  # noqa: ARG001
-    out: Any,  # noqa: ARG001
-    chunks: Any,  # noqa: ARG001
-    depth: Any,  # noqa: ARG001
-) -> Any:
+def _products(_context: Any, kind: Any, addresses: Any, chunks: Any, depth: Any) -> Any:
     """Score a tile of words for a tile of queries; 0 if none may reach what its query asks for.
 
-    All but ``kind`` (a literal) are addresses and counts. Words lie as (chunks, depth, VECTORS, lanes, 4) int8, queries
-    as (chunks, depth, QUERIES, 4) uint8, ``start`` as (chunks, VECTORS, 2·lanes) int16 or (chunks, VECTORS, lanes)
-    int32: minus the offset of the queries times the words' sums. Scores are written to ``out``, (QUERIES,
-    VECTORS·lanes) float32.
+    Args:
+        kind: a literal, the index in ``KINDS``.
+        addresses: of words, as (chunks, depth, VECTORS, lanes, 4) int8; of ``start``, minus the offset of the queries
+            times the words' sums, as (chunks, VECTORS, 2·lanes) int16 or (chunks, VECTORS, lanes) int32; of queries, as
+            (chunks, depth, QUERIES, 4) uint8; of scales, halves, errors and what queries ask for, as in
+            ``_Tile.score``; of the scores that are written, (QUERIES, VECTORS·lanes) float32.
     """
     if not isinstance(kind, types.IntegerLiteral):
         return None
     chosen = KINDS[kind.literal_value]
 
-    def codegen(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ARG001
-        _, words, start, scales, halves, errors, queries, of_queries, out, chunks, depth = given
+    def codegen(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        _, packed, chunks, depth = given
+        words, start, queries, *others = cgutils.unpack_tuple(builder, packed)  # type: ignore[no-untyped-call]
         tile = _Tile(builder, chosen)
-        totals = tile.multiply(words, start, queries, chunks, depth)
-        return tile.score(totals, scales, halves, errors, of_queries, out)
+        return tile.score(tile.multiply(words, start, queries, chunks, depth), others)
 
-    return types.int32(kind, *[types.intp] * 10), codegen
+    return types.int32(kind, addresses, chunks, depth), codegen
 
 
 products: Any = intrinsic(_products)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
 from lexveil.embeddings.kernels.dot import QUERIES, products
-from lexveil.embeddings.kernels.search import squared_distance
+from lexveil.embeddings.kernels.search import insert, squared_distance
 from lexveil.types import Floats, Rows, Vectors
 
 Bytes = npt.NDArray[Any]
@@ -22,6 +22,57 @@ NOTHING = 1e-30  # above whatever is lost where numbers become too small
 SHORTEST = 1e-15  # vectors shorter than this are taken as 0, and all they have as error
 # Queries of other lengths are left to another search: single precision has no room for them.
 SHORTEST_QUERY, LONGEST = 1e-12, 1e12
+
+
+class PackedWords(NamedTuple):
+    """Words rounded to 8 bits, longest first, in tiles of vectors of lanes.
+
+    Attributes:
+        numbers: (tiles, chunks, depth, vectors, lanes, 4) int8.
+        start: (tiles, chunks, vectors, lanes or twice as many), what sums begin with.
+        scales: (tiles, vectors, lanes) float32, the step of each word.
+        halves: (tiles, vectors, lanes) float32, half of the square of its length; infinite in place of a word.
+        errors: (tiles, 3) float32, what the factors of a query's error are multiplied by, and what is added.
+        ends: (tiles, 2), the longest and the shortest word.
+    """
+
+    numbers: Bytes
+    start: Bytes
+    scales: Vectors
+    halves: Vectors
+    errors: Vectors
+    ends: Floats
+
+
+class PackedQueries(NamedTuple):
+    """Queries rounded to 8 bits.
+
+    Attributes:
+        numbers: (tiles, chunks, depth, QUERIES, 4) uint8.
+        factors: (tiles, 4, QUERIES) float32: steps, the scores that they ask for, and two factors of the error.
+        lengths: (n,).
+        slacks: (n,), what may be lost where float64 decides.
+    """
+
+    numbers: Bytes
+    factors: Vectors
+    lengths: Floats
+    slacks: Floats
+
+
+class Candidates(NamedTuple):
+    """The words that may be among the k nearest of n queries.
+
+    Attributes:
+        lows: (n, k) the k largest bounds of scores from below.
+        places: (n, room) the words, and ``highs``: bounds of their scores from above.
+        counts: (n,) how many; -1 where there is no room for them.
+    """
+
+    lows: Floats
+    places: Rows
+    highs: Floats
+    counts: Rows
 
 
 @numba.njit(cache=True)
@@ -68,97 +119,74 @@ def centred(values: Vectors | Floats, centre: Floats, row: Floats) -> float:  # 
 
 @numba.njit(cache=True)
 def pack_words(
-    vectors: Vectors,
-    order: Rows,
-    centre: Floats,
-    most: int,
-    lane: float,
-    words: Bytes,
-    scales: Vectors,
-    halves: Vectors,
-    sizes: Floats,
-    lacks: Floats,
+    vectors: Vectors, order: Rows, centre: Floats, most: int, lane: float, words: PackedWords, bounds: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Round the words, in order, into (tiles, chunks, depth, vectors, lanes, 4) int8, scales and half squares."""
-    depth, n_vectors, lanes = words.shape[2], words.shape[3], words.shape[4]
+    """Round the words, in order; ``bounds`` (V, 2) are the lengths of what they became, and of what that lacks."""
+    depth, n_vectors, lanes = words.numbers.shape[2:5]
     p = vectors.shape[1]
     row, rounded = np.empty(p), np.zeros(p, dtype=np.int16)
     for place in range(len(order)):
         square = centred(vectors[order[place]], centre, row)
         tile, rest = place // (n_vectors * lanes), place % (n_vectors * lanes)
-        vector, at = rest // lanes, rest % lanes
-        halves[tile, vector, at] = square / 2
+        vector, lane_of_word = rest // lanes, rest % lanes
+        words.halves[tile, vector, lane_of_word] = square / 2
         if square < SHORTEST * SHORTEST:
-            lacks[place] = np.sqrt(square)
+            bounds[place, 1] = np.sqrt(square)
             continue
-        scales[tile, vector, at], sizes[place], lacks[place] = round_row(row, most, lane, depth, rounded)
+        step, bounds[place, 0], bounds[place, 1] = round_row(row, most, lane, depth, rounded)
+        words.scales[tile, vector, lane_of_word] = step
         for i in range(p):
             four = i // 4
-            words[tile, four // depth, four % depth, vector, at, i % 4] = rounded[i]
+            words.numbers[tile, four // depth, four % depth, vector, lane_of_word, i % 4] = rounded[i]
 
 
 @numba.njit(cache=True)
 def pack_queries(
-    queries: Floats,
-    centre: Floats,
-    most: int,
-    lane: float,
-    offset: int,
-    packed: Bytes,
-    of_queries: Vectors,
-    lengths: Floats,
+    queries: Floats, centre: Floats, lane: float, offset: int, packed: PackedQueries
 ) -> None:  # pragma: no cover - compiled
-    """Round queries into (tiles, chunks, depth, QUERIES, 4) uint8; their steps, what they want, and error factors."""
-    depth = packed.shape[2]
-    p = queries.shape[1]
+    """Round queries, and write their lengths, their steps, what they ask for, and the factors of their errors."""
+    depth, p = packed.numbers.shape[2], queries.shape[1]
     row, rounded = np.empty(p), np.zeros(p, dtype=np.int16)
-    packed[:] = offset
-    of_queries[:] = 0.0
-    of_queries[:, 1] = np.inf
+    packed.numbers[:] = offset
+    packed.factors[:] = 0.0
+    packed.factors[:, 1] = np.inf
     for query in range(len(queries)):
-        lengths[query] = np.sqrt(centred(queries[query], centre, row))
-        tile, at = query // QUERIES, query % QUERIES
-        if not SHORTEST_QUERY < lengths[query] < LONGEST:
+        length = packed.lengths[query] = np.sqrt(centred(queries[query], centre, row))
+        tile, place = query // QUERIES, query % QUERIES
+        if not SHORTEST_QUERY < length < LONGEST:
             continue
-        step, size, lack = round_row(row, most, lane, depth, rounded)
+        step, size, lack = round_row(row, offset - 1, lane, depth, rounded)
         for i in range(p):
             four = i // 4
-            packed[tile, four // depth, four % depth, at, i % 4] = rounded[i] + offset
-        of_queries[tile, 0, at] = step
-        of_queries[tile, 1, at] = -np.inf
-        of_queries[tile, 2, at] = (lack + ROUNDING * size) * MORE
-        of_queries[tile, 3, at] = lengths[query] * MORE
+            packed.numbers[tile, four // depth, four % depth, place, i % 4] = rounded[i] + offset
+        packed.factors[tile, 0, place] = step
+        packed.factors[tile, 1, place] = -np.inf
+        packed.factors[tile, 2, place] = (lack + ROUNDING * size) * MORE
+        packed.factors[tile, 3, place] = length * MORE
 
 
 @numba.njit(cache=True)
 def keep(
-    score: float,
-    error: float,
-    place: int,
-    slack: float,
-    lows: Floats,
-    found: Rows,
-    highs: Floats,
-    count: int,
+    score: float, error: float, word: int, slack: float, lows: Floats, places: Rows, highs: Floats, count: int
 ) -> int:  # pragma: no cover - compiled
     """Note a word that may be among the k nearest of a query; how many are noted now, or -1 if there are too many."""
     low, k = score - error, len(lows)
     if low > lows[k - 1]:
-        at = k - 1
-        while at > 0 and low > lows[at - 1]:
-            lows[at] = lows[at - 1]
-            at -= 1
-        lows[at] = low
-    if count == len(found):
+        rank = k - 1
+        while rank > 0 and low > lows[rank - 1]:
+            lows[rank] = lows[rank - 1]
+            rank -= 1
+        lows[rank] = low
+    if count == len(places):
         wanted = lows[k - 1] - slack
         count = 0
-        for i in range(len(found)):
+        for i in range(len(places)):
             if highs[i] >= wanted:
-                found[count], highs[count] = found[i], highs[i]
+                places[count], highs[count] = places[i], highs[i]
                 count += 1
-        if count > len(found) * 3 // 4:
+        if count > len(places) * 3 // 4:
             return -1
-    found[count], highs[count] = place, score + error
+    places[count], highs[count] = word, score + error
     return count + 1
 
 
@@ -168,94 +196,67 @@ def screen_by(kind: int) -> Callable[..., None]:
 
     @numba.njit(cache=True, nogil=True)
     def screen(
-        words: Bytes,
-        start: Bytes,
-        scales: Vectors,
-        halves: Vectors,
-        errors: Vectors,
-        ends: Floats,
-        n_words: int,
-        packed: Bytes,
-        of_queries: Vectors,
-        lengths: Floats,
-        slacks: Floats,
-        lows: Floats,
-        found: Rows,
-        highs: Floats,
-        counts: Rows,
+        words: PackedWords, queries: PackedQueries, found: Candidates, n_words: int
     ) -> None:  # pragma: no cover - compiled
-        """Find the words that may be among the k nearest of each query, and bounds of their scores from above.
-
-        ``ends``: the longest and the shortest word of each tile, which come longest first. ``counts``: how many words
-        were found of each query, -1 where there is no room for them.
-        """
-        n_tiles, n_chunks, depth = words.shape[0], words.shape[1], words.shape[2]
-        n_vectors, lanes = words.shape[3], words.shape[4]
-        n_query_tiles, width = len(packed), n_vectors * lanes
+        """Find the words that may be among the k nearest of each query, and bounds of their scores from above."""
+        n_tiles, n_chunks, depth, n_vectors, lanes = words.numbers.shape[:5]
+        factors, lengths, slacks = queries.factors, queries.lengths, queries.slacks
+        lows, places, highs, counts = found.lows, found.places, found.highs, found.counts
+        n_query_tiles, width = len(factors), n_vectors * lanes
         out = np.empty((QUERIES, width), dtype=np.float32)
         # A word can be among the nearest only if its length lies between these.
         within = np.empty((len(lengths), 2))
         for query in range(len(lengths)):
             within[query, 0], within[query, 1] = (-np.inf, np.inf) if counts[query] >= 0 else (np.inf, -np.inf)
         least, most = np.full(n_query_tiles, -np.inf), np.full(n_query_tiles, np.inf)
-        word_bytes, start_bytes = n_chunks * depth * width * 4, start[0].size * start.itemsize
-        query_bytes, of_bytes = n_chunks * depth * QUERIES * 4, 4 * QUERIES * 4
-        words_at, start_at, scales_at, halves_at = (
-            words.ctypes.data, start.ctypes.data, scales.ctypes.data, halves.ctypes.data,
-        )  # fmt: skip
-        errors_at, packed_at, of_at, out_at = (
-            errors.ctypes.data, packed.ctypes.data, of_queries.ctypes.data, out.ctypes.data,
-        )  # fmt: skip
+        word_bytes, start_bytes = n_chunks * depth * width * 4, words.start[0].size * words.start.itemsize
+        query_bytes, factor_bytes = n_chunks * depth * QUERIES * 4, 4 * QUERIES * 4
+        words_at, start_at, queries_at = words.numbers.ctypes.data, words.start.ctypes.data, queries.numbers.ctypes.data
+        scales_at, halves_at, errors_at = words.scales.ctypes.data, words.halves.ctypes.data, words.errors.ctypes.data
+        factors_at, out_at = factors.ctypes.data, out.ctypes.data
         for tile in range(n_tiles):
-            longest, shortest, open_below = ends[tile, 0], ends[tile, 1], False
-            of_length, of_residual, fixed = errors[tile, 0], errors[tile, 1], errors[tile, 2]
+            longest, shortest, open_below = words.ends[tile, 0], words.ends[tile, 1], False
+            of_length, of_residual, fixed = words.errors[tile, 0], words.errors[tile, 1], words.errors[tile, 2]
             for some in range(n_query_tiles):
                 if longest < least[some]:
                     continue
                 open_below = True
                 if shortest > most[some]:
                     continue
-                if not products(
-                    kind,
-                    words_at + tile * word_bytes,
-                    start_at + tile * start_bytes,
-                    scales_at + tile * width * 4,
-                    halves_at + tile * width * 4,
-                    errors_at + tile * 12,
-                    packed_at + some * query_bytes,
-                    of_at + some * of_bytes,
-                    out_at,
-                    n_chunks,
-                    depth,
-                ):
+                addresses = (
+                    words_at + tile * word_bytes, start_at + tile * start_bytes, queries_at + some * query_bytes,
+                    scales_at + tile * width * 4, halves_at + tile * width * 4, errors_at + tile * 12,
+                    factors_at + some * factor_bytes, out_at,
+                )  # fmt: skip
+                if not products(kind, addresses, n_chunks, depth):
                     continue
                 moved = False
-                for at in range(QUERIES):
-                    query = some * QUERIES + at
+                for place in range(QUERIES):
+                    query = some * QUERIES + place
                     if query >= len(lengths) or counts[query] < 0:
                         continue
                     wanted = lows[query, -1] - slacks[query]
                     error = (
-                        np.float64(of_queries[some, 2, at]) * of_length
-                        + np.float64(of_queries[some, 3, at]) * of_residual
+                        np.float64(factors[some, 2, place]) * of_length
+                        + np.float64(factors[some, 3, place]) * of_residual
                         + fixed
                     ) * MORE
                     may = False
-                    for place in range(width):
-                        may |= np.float64(out[at, place]) + error >= wanted
+                    for word in range(width):
+                        may |= np.float64(out[place, word]) + error >= wanted
                     if not may:
                         continue
-                    for place in range(min(width, n_words - tile * width)):
-                        score = np.float64(out[at, place])
+                    for word in range(min(width, n_words - tile * width)):
+                        score = np.float64(out[place, word])
                         if score + error >= wanted:
                             counts[query] = keep(
-                                score, error, tile * width + place, slacks[query],
-                                lows[query], found[query], highs[query], counts[query],
+                                score, error, tile * width + word, slacks[query],
+                                lows[query], places[query], highs[query], counts[query],
                             )  # fmt: skip
                             wanted = lows[query, -1] - slacks[query]
                             if counts[query] < 0:
                                 break
-                    of_queries[some, 1, at] = np.inf if counts[query] < 0 else wanted - abs(wanted) * 2.0**-20
+                    factors[some, 1, place] = np.inf if counts[query] < 0 else wanted - abs(wanted) * 2.0**-20
                     length = lengths[query]
                     far = np.sqrt(max(length**2 - 2 * wanted, 0.0) + 1e-14 * (length**2 + 2 * abs(wanted)))
                     far += 1e-9 * (length + far)
@@ -264,10 +265,8 @@ def screen_by(kind: int) -> Callable[..., None]:
                         within[query, 0], within[query, 1] = np.inf, -np.inf
                     moved = True
                 if moved:
-                    least[some], most[some] = np.inf, -np.inf
-                    for query in range(some * QUERIES, min((some + 1) * QUERIES, len(lengths))):
-                        least[some] = min(least[some], within[query, 0])
-                        most[some] = max(most[some], within[query, 1])
+                    of_tile = within[some * QUERIES : (some + 1) * QUERIES]
+                    least[some], most[some] = of_tile[:, 0].min(), of_tile[:, 1].max()
             if not open_below:
                 break
 
@@ -277,41 +276,18 @@ def screen_by(kind: int) -> Callable[..., None]:
 
 @numba.njit(cache=True)
 def decide(
-    vectors: Vectors,
-    order: Rows,
-    queries: Floats,
-    lengths: Floats,
-    slacks: Floats,
-    lows: Floats,
-    found: Rows,
-    highs: Floats,
-    counts: Rows,
-    ids: Rows,
-    squares: Floats,
+    vectors: Vectors, order: Rows, queries: Floats, packed: PackedQueries, found: Candidates, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
     """Measure the words found, the most promising first, until no other can be among the k nearest."""
     k = ids.shape[1]
     for query in range(len(queries)):
-        wanted, count = lows[query, k - 1] - slacks[query], counts[query]
+        length, slack, highs = packed.lengths[query], packed.slacks[query], found.highs[query]
+        wanted, count = found.lows[query, k - 1] - slack, found.counts[query]
         for _ in range(count):
-            best = 0
-            for i in range(count):
-                if highs[query, i] > highs[query, best]:
-                    best = i
-            if highs[query, best] < wanted:
+            best = highs[:count].argmax()
+            if highs[best] < wanted:
                 break
-            highs[query, best] = -np.inf
-            row = order[found[query, best]]
-            square = squared_distance(vectors[row], queries[query])
-            place = k - 1
-            if square > squares[query, place] or (square == squares[query, place] and row > ids[query, place]):
-                continue
-            while place > 0 and (
-                square < squares[query, place - 1]
-                or (square == squares[query, place - 1] and row < ids[query, place - 1])
-            ):
-                squares[query, place], ids[query, place] = squares[query, place - 1], ids[query, place - 1]
-                place -= 1
-            squares[query, place], ids[query, place] = square, row
-            far = squares[query, k - 1]
-            wanted = max(wanted, (lengths[query] * lengths[query] - far) / 2 - slacks[query])
+            highs[best] = -np.inf
+            row = order[found.places[query, best]]
+            insert(row, squared_distance(vectors, row, queries, query), ids[query], squares[query])
+            wanted = max(wanted, (length * length - squares[query, k - 1]) / 2 - slack)

@@ -9,75 +9,51 @@ from lexveil.types import Floats, Rows, Vectors
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def squared_distance(left: Vectors, right: Floats) -> float:  # pragma: no cover - compiled
-    """|left - right|² in float64; exactly 0 for equal rows. Only the order of additions is left to the compiler."""
-    total = 0.0
-    for i in range(left.shape[0]):
-        difference = np.float64(left[i]) - np.float64(right[i])
-        total += difference * difference
-    return total
+def squared_distance(
+    first: Vectors, left: int, second: Vectors | Floats, right: int
+) -> float:  # pragma: no cover - compiled
+    """|u - v|² in float64 of a row each; exactly 0 for equal rows. Only the order of additions is left to the compiler.
 
-
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def squared_distance_of_rows(vectors: Vectors, left: int, right: int) -> float:  # pragma: no cover - compiled
-    """The same of two rows. A row as an array of its own would cost more than the distance: its owners are counted."""
+    A row as an array of its own would cost more than the distance: its owners are counted.
+    """
     total = 0.0
-    for i in range(vectors.shape[1]):
-        difference = np.float64(vectors[left, i]) - np.float64(vectors[right, i])
+    for i in range(first.shape[1]):
+        difference = np.float64(first[left, i]) - np.float64(second[right, i])
         total += difference * difference
     return total
 
 
 @numba.njit(cache=True)
-def largest(maxima: Vectors, k: int) -> Vectors:  # pragma: no cover - compiled
-    """The k-th largest value of each column."""
-    top = np.full((k, maxima.shape[1]), -np.inf, dtype=np.float32)
-    for group in range(maxima.shape[0]):
-        for column in range(maxima.shape[1]):
-            value = maxima[group, column]
-            for place in range(k):
-                if value > top[place, column]:
-                    value, top[place, column] = top[place, column], value
-    kth: Vectors = top[k - 1]
-    return kth
+def insert(row: int, square: float, ids: Rows, squares: Floats) -> None:  # pragma: no cover - compiled
+    """Enter a row into the nearest ones of a query, which are in order of distance and then of their numbers."""
+    place = len(ids) - 1
+    if square > squares[place] or (square == squares[place] and row > ids[place]):
+        return
+    while place > 0 and (square < squares[place - 1] or (square == squares[place - 1] and row < ids[place - 1])):
+        squares[place], ids[place] = squares[place - 1], ids[place - 1]
+        place -= 1
+    squares[place], ids[place] = square, row
 
 
 @numba.njit(cache=True)
 def measure_groups(
     vectors: Vectors, queries: Floats, groups: Rows, of: Rows, size: int, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Keep the k nearest of the words in the groups named for each query. Groups come in ascending order."""
-    k = ids.shape[1]
+    """Keep the k nearest of the words in the groups named for each query."""
     for pair in range(len(groups)):
         query = of[pair]
         for row in range(groups[pair] * size, min((groups[pair] + 1) * size, len(vectors))):
-            square = squared_distance(vectors[row], queries[query])
-            if square >= squares[query, k - 1]:
-                continue
-            place = k - 1
-            while place > 0 and square < squares[query, place - 1]:
-                squares[query, place] = squares[query, place - 1]
-                ids[query, place] = ids[query, place - 1]
-                place -= 1
-            squares[query, place] = square
-            ids[query, place] = row
+            insert(row, squared_distance(vectors, row, queries, query), ids[query], squares[query])
 
 
 @numba.njit(cache=True)
-def measure_rows(vectors: Vectors, rows: Rows, query: Floats) -> Floats:  # pragma: no cover - compiled
-    """|u - q|² of some rows and a query."""
-    squares = np.empty(len(rows))
-    for i in range(len(rows)):
-        squares[i] = squared_distance(vectors[rows[i]], query)
-    return squares
-
-
-@numba.njit(cache=True)
-def measure_pairs(vectors: Vectors, left: Rows, right: Rows) -> Floats:  # pragma: no cover - compiled
-    """|u - v|² of pairs of rows."""
+def measure_pairs(
+    first: Vectors, second: Vectors | Floats, left: Rows, right: Rows
+) -> Floats:  # pragma: no cover - compiled
+    """|u - v|² of rows ``left`` of the first vectors and rows ``right`` of the second."""
     squares = np.empty(len(left))
     for i in range(len(left)):
-        squares[i] = squared_distance(vectors[left[i]], vectors[right[i]])
+        squares[i] = squared_distance(first, left[i], second, right[i])
     return squares
 
 

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from lexveil.embeddings.sketch_form import COORDINATES, SLACK
+from lexveil.embeddings.sketch import COORDINATES, SLACK
 from lexveil.types import Steps
 
 

@@ -9,15 +9,16 @@ import numpy as np
 
 from lexveil.types import Flags, Floats, Ids, Words
 
+Moved = tuple[Ids, Flags]  # new indexes, and where rounding could have changed them
+
 ROUNDING = 2.0**-49  # eight units in the last place: more than the few operations below can lose
 SMALLEST = 1 << 20  # uniform numbers of fewer than 21 bits are left to exact arithmetic
 
 
 @numba.njit(cache=True, error_model="numpy")
-def geometric(
-    index: Ids, epsilon: Floats, words: Words, limit: int, moved: Ids, doubt: Flags
-) -> None:  # pragma: no cover - compiled
+def geometric(index: Ids, epsilon: Floats, words: Words, limit: int) -> Moved:  # pragma: no cover - compiled
     """Add the noise, in float64; where its rounding could change the result, say so."""
+    moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
     last, start = -1.0, 0.0
     for token in range(len(index)):
         e = epsilon[token]
@@ -39,17 +40,19 @@ def geometric(
             # There is no boundary at 0.
             doubt[token] = (part <= error and level >= 0.5) or 1.0 - part <= error
         moved[token] = index[token] - size if words[token, 0] & np.uint64(1) else index[token] + size
+    return moved, doubt
 
 
 @numba.njit(cache=True, error_model="numpy")
 def truncated_exponential(
-    index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words, moved: Ids, doubt: Flags
-) -> None:  # pragma: no cover - compiled
+    index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words
+) -> Moved:  # pragma: no cover - compiled
     """Draw the new index, in float64; where its rounding could change the result, say so.
 
     The weights in this order: the index itself, 1; to its right q + q² + … + q^right, q = e^{-ε/2}; the same to its
     left; then ``far`` for each index outside, from the lowest.
     """
+    moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
     last, half, ratio, full, radius = -1.0, 0.0, 0.0, 0.0, 0
     for token in range(len(index)):
         if epsilon[token] != last:  # the tokens of a text have the same
@@ -88,3 +91,4 @@ def truncated_exponential(
             moved[token] = step if step < at - left else step + left + right + 1
         part = level - math.floor(level)
         doubt[token] = edge or part <= spread or 1.0 - part <= spread
+    return moved, doubt

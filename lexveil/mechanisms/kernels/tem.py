@@ -11,50 +11,66 @@ handed back as undecided.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.embeddings.kernels.search import squared_distance_of_rows
+from lexveil.embeddings.kernels.search import squared_distance
 from lexveil.embeddings.kernels.sketch import prefetch, sketch_bounds
 from lexveil.mechanisms.kernels.keystream import WORDS, State, next_words, open_stream
-from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING, UNDECIDED
+from lexveil.mechanisms.tem import MARGIN, PENDING, ROUNDING, UNDECIDED
 from lexveil.types import Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]
 Halvings = npt.NDArray[np.uint8]
+Pair = tuple[int, int]
+Interval = tuple[float, float]
 
 REFUSE, ACCEPT, UNSURE = 0, 1, 2
 AHEAD = 2  # tokens; so far ahead the memory of their lists is asked for
 
 
+class Space(NamedTuple):
+    """The words: (V, p) vectors, -log2 μ of each, and a sketch of each, in steps."""
+
+    vectors: Vectors
+    halvings: Halvings
+    sketches: Steps
+    step: float
+
+
+class Tokens(NamedTuple):
+    """Tokens to be replaced.
+
+    Attributes:
+        ids, epsilon, gamma: (n,).
+        keys: (n, 4) of their streams.
+        refused: (n,) proposals of each that are refused already.
+        doubts: (n, 3) written for an undecided token: the proposed word, its position q, the number of the proposal.
+    """
+
+    ids: Ids
+    epsilon: Floats
+    gamma: Floats
+    keys: Words
+    refused: Ids
+    doubts: Ids
+
+
 @numba.njit(cache=True, error_model="numpy")
-def draw_uniformly(
-    vectors: Vectors,
-    halvings: Halvings,
-    sketches: Steps,
-    step: float,
-    ids: Ids,
-    epsilon: Floats,
-    gamma: Floats,
-    keys: Words,
-    attempts: int,
-    bits: int,
-    refused: Ids,
-    doubts: Ids,
-) -> Ids:  # pragma: no cover - compiled
+def draw_uniformly(space: Space, tokens: Tokens, attempts: int, bits: int) -> Ids:  # pragma: no cover - compiled
     """Draw by uniform proposals.
 
     Args:
-        halvings: (V,) -log2 μ of each word.
         bits: S is 2 to this power.
-        refused: (n,) proposals of each token that are refused already.
-        doubts: (n, 3) written for an undecided token: the proposed word, its position q, the number of the proposal.
 
     Returns:
         (n,) words; PENDING where attempts ran out; UNDECIDED.
     """
+    vectors, halvings, sketches, step = space
+    ids, epsilon, gamma, keys, refused, doubts = tokens
     scale, total = np.int64(1) << bits, np.int64(len(vectors)) << bits
     mask = _mask(total)
     state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
@@ -71,8 +87,8 @@ def draw_uniformly(
             # Decide on the proposal before this one, while the memory of this one is on its way.
             prefetch(sketches, proposed)  # type: ignore[call-arg]
             if before >= 0 and attempt > refused[token]:
-                near, far = sketch_bounds(sketches, step, word, before)
-                decision = decide(vectors, word, before, half, radius, q_before, bits, near, far)
+                bounds = sketch_bounds(sketches, step, word, before)
+                decision = decide(vectors, (word, before), half, radius, q_before, bits, bounds)
                 if decision != REFUSE:
                     out[token] = before if decision == ACCEPT else UNDECIDED
                     doubts[token, 0], doubts[token, 1], doubts[token, 2] = before, q_before, attempt - 1
@@ -83,21 +99,7 @@ def draw_uniformly(
 
 @numba.njit(cache=True, error_model="numpy")
 def draw_from_lists(
-    vectors: Vectors,
-    halvings: Halvings,
-    sketches: Steps,
-    step: float,
-    near_ids: Members,
-    near_distances: Floats,
-    shells: Ids,
-    places: Ids,
-    ids: Ids,
-    epsilon: Floats,
-    gamma: Floats,
-    keys: Words,
-    bits: int,
-    refused: Ids,
-    doubts: Ids,
+    space: Space, tokens: Tokens, near_ids: Members, near_distances: Floats, shells: Ids, places: Ids, bits: int
 ) -> Ids:  # pragma: no cover - compiled
     """Draw by shells of the nearest words, and all others; as ``draw_uniformly``, but never PENDING.
 
@@ -106,6 +108,8 @@ def draw_from_lists(
         shells: where in a list each shell begins, and K.
         places: (n,) the row of each token's list.
     """
+    vectors, halvings, sketches, step = space
+    ids, epsilon, gamma, keys, refused, doubts = tokens
     n_words, n_shells, n_near = len(vectors), len(shells) - 1, near_ids.shape[1]
     scale = np.int64(1) << bits
     state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
@@ -146,10 +150,10 @@ def draw_from_lists(
             if is_thinned or attempt < refused[token]:
                 continue
             if there >= 0:
-                near = far = near_distances[place, there]
+                bounds = near_distances[place, there], near_distances[place, there]
             else:
-                near, far = sketch_bounds(sketches, step, word, proposed)
-            decision = decide(vectors, word, proposed, half, radius, q, bits, near, far)
+                bounds = sketch_bounds(sketches, step, word, proposed)
+            decision = decide(vectors, (word, proposed), half, radius, q, bits, bounds)
             if decision != REFUSE and (shell < n_shells or not among(near_ids, place, proposed)):
                 out[token] = proposed if decision == ACCEPT else UNDECIDED
                 doubts[token, 0], doubts[token, 1], doubts[token, 2] = proposed, q, attempt
@@ -172,7 +176,9 @@ def _next_point(
 
 
 @numba.njit(inline="always")
-def _is_thinned(state: State, stream: Words, at: int, halvings: int) -> tuple[bool, int]:  # pragma: no cover - compiled
+def _is_thinned(
+    state: State, stream: Words, at: int, halvings: int
+) -> tuple[bool, int]:  # pragma: no cover - compiled
     """Whether a proposal is refused by its base measure 2^-halvings, and where in ``stream`` the next word begins."""
     if halvings == 0:
         return False, at
@@ -193,22 +199,15 @@ def _mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
 
 @numba.njit(cache=True, error_model="numpy")
 def decide(
-    vectors: Vectors,
-    word: int,
-    proposed: int,
-    half: float,
-    radius: float,
-    q: int,
-    bits: int,
-    near: float,
-    far: float,
+    vectors: Vectors, pair: Pair, half: float, radius: float, q: int, bits: int, bounds: Interval
 ) -> int:  # pragma: no cover - compiled
     """Whether a proposal at a real position in [q, q + 1) is accepted: below S·exp(-half·min(d, radius)), or UNSURE.
 
-    That is min(d, radius) < -ln(position / S) / half. ``near`` and ``far`` are bounds of d, up to rounding. Most often
-    they decide it, and no vector need be fetched; with the margin left to them, they decide as d would.
+    That is min(d, radius) < -ln(position / S) / half, d the distance of a pair of words. Most often ``bounds`` of d, up
+    to rounding, decide it, and no vector need be fetched; with the margin left to them, they decide as d would.
     """
     scale = np.int64(1) << bits
+    near, far = bounds
     if q > 0:
         limit = -math.log(q / scale) / half
         # The position may be as much as q + 1, and ln(1 + 1/q) <= 1/q.
@@ -219,7 +218,7 @@ def decide(
         return ACCEPT
     if min(near, radius) * (1 - MARGIN) > most:
         return REFUSE
-    distance = score(vectors, word, proposed, radius)
+    distance = score(vectors, pair[0], pair[1], radius)
     if distance < least:
         return ACCEPT
     return REFUSE if distance > most else UNSURE
@@ -228,7 +227,7 @@ def decide(
 @numba.njit(cache=True)
 def score(vectors: Vectors, word: int, proposed: int, radius: float) -> float:  # pragma: no cover - compiled
     """min(d, radius) in float64: the number that the mechanism's weights are defined by."""
-    return min(math.sqrt(squared_distance_of_rows(vectors, word, proposed)), radius)
+    return min(math.sqrt(squared_distance(vectors, word, vectors, proposed)), radius)
 
 
 @numba.njit(cache=True)

@@ -21,7 +21,7 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import screened_words
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.errors import LexveilError
-from lexveil.mechanisms.registry import Kernel
+from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.worker import BatchWorker, Components, allocate
@@ -141,7 +141,7 @@ def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
 
 def measurement_of(
     settings: Settings,
-    mechanism: Kernel,
+    mechanism: Mechanism,
     budget: DocumentBudget | None = None,
     n_columns: int = 1,
     *,
@@ -174,7 +174,7 @@ def measurement_of(
 def guarantee_of(
     measurement: Measurement,
     settings: Settings,
-    mechanism: Kernel,
+    mechanism: Mechanism,
     structure: StructureFigures | None,
     n_columns: int = 1,
 ) -> Guarantee:

@@ -7,7 +7,7 @@ import math
 import numba
 import numpy as np
 
-from lexveil.embeddings.kernels.search import squared_distance_of_rows
+from lexveil.embeddings.kernels.search import squared_distance
 from lexveil.recovery.adversary import Block, Candidates, Interpolation, TemChannel
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Floats, Ids, Vectors
@@ -72,7 +72,7 @@ def _keep(
     channel: TemChannel, output: int, word: int, epsilon: float, rung: int, weights: Floats, ids: Ids, scores: Floats
 ) -> None:  # pragma: no cover - compiled
     """Score a word in float64, and insert it where it belongs; of equal scores the lowest word comes first."""
-    distance = math.sqrt(squared_distance_of_rows(channel.vectors, output, word))
+    distance = math.sqrt(squared_distance(channel.vectors, output, channel.vectors, word))
     score = -min(epsilon * distance / 2, channel.limit)
     for step in range(len(weights)):
         score += weights[step] * channel.bias[rung + step, word]

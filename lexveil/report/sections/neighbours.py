@@ -13,7 +13,7 @@ from lexveil.artifacts.embeddings import load_words
 from lexveil.report import formatting
 from lexveil.report.data import ReportData
 from lexveil.runtime.tables import require
-from lexveil.text.function_words import STOP_WORDS
+from lexveil.text.languages.english import STOP_WORDS
 
 RANKS = (5, 15, 25)  # of the tokens shown with their neighbours: frequent ones, and not only the most frequent
 NEIGHBOURS = 5

@@ -20,7 +20,7 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.amounts import NANO, cap_nano, costs
 from lexveil.ledger.reservation import Exhausted
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import Kernel
+from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import Batch, Rewritten, batch_of
 from lexveil.privatization.engine.engine import Engine, measurement_of
@@ -329,7 +329,7 @@ def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> st
     )
 
 
-def stamp(settings: Settings, mechanism: Kernel) -> str | None:
+def stamp(settings: Settings, mechanism: Mechanism) -> str | None:
     """Why an output would be named as one without a guarantee; None if it has one, or is refused for that.
 
     Args:

@@ -1,7 +1,9 @@
-"""Characters of UTF-8 in compiled code: their classes, one bit each, and how to step over them."""
+"""Classes of characters, one bit each, and how compiled code steps over the characters of UTF-8."""
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -15,9 +17,55 @@ Classes = npt.NDArray[np.uint16]
 Hashes = npt.NDArray[np.uint64]
 F = TypeVar("F", bound=Callable[..., Any])
 
-# The classes of characters that the expressions of tokenize.py are made of, one bit each.
+# The classes of characters, one bit each.
 WORD, ALPHA, DIGIT, LETTER, JOINER, LOCAL, DOMAIN, MARK = 1, 2, 4, 8, 16, 32, 64, 128
 SPACE, BREAK, STOP, CLOSER, CAPITAL, NO_URL, AFTER_URL = 256, 512, 1024, 2048, 4096, 8192, 16384
+
+# Marks that follow a base letter when text is not composed; ``\w`` leaves them out.
+MARKS_AFTER = (
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0903\u093a-\u094f"
+    r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d\u20d0-\u20ff\ufe00-\ufe0f"
+)
+# The expression of each class; capitals are told by Python itself.
+PATTERNS = {
+    WORD: r"\w",
+    ALPHA: r"[^\W\d_]",
+    DIGIT: r"\d",
+    LETTER: rf"[^\W_]|[{MARKS_AFTER}]",
+    JOINER: r"['’\-‐‑]",
+    LOCAL: r"[\w.+-]",
+    DOMAIN: r"[\w-]",
+    MARK: r"[.\-!?*=~_]",
+    SPACE: r"\s",
+    BREAK: r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]",
+    STOP: r"[.!?…]",
+    CLOSER: r"[\"'”’)\]]",
+    NO_URL: r"[\s<>\"]",
+    AFTER_URL: r"[\s<>\"'’”.,;:!?)\]}]",
+}
+
+
+@functools.cache
+def character_classes() -> Classes:
+    """(1114112,) the classes of every code point, in the Unicode version of this interpreter's ``re``."""
+    points = np.arange(0x110000, dtype=np.uint32)
+    # Beyond the first plane only letters and digits have a class; of the million other code points there, none is read.
+    beyond = re.finditer(r"\w+", _text(points[0x10000:]))
+    points = np.concatenate([points[:0x10000], *(points[0x10000 + m.start() : 0x10000 + m.end()] for m in beyond)])
+    characters = _text(points)
+    found = np.zeros(len(points), dtype=np.uint16)
+    for bit, pattern in PATTERNS.items():
+        for run in re.finditer(f"(?:{pattern})+", characters):
+            found[run.start() : run.end()] |= bit
+    found[[at for at in np.flatnonzero(found & ALPHA).tolist() if characters[at].isupper()]] |= CAPITAL
+    classes = np.zeros(0x110000, dtype=np.uint16)
+    classes[points] = found
+    classes.flags.writeable = False
+    return classes
+
+
+def _text(points: npt.NDArray[np.uint32]) -> str:
+    return points.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def kernel(function: F) -> F:

@@ -26,7 +26,7 @@ def write(
         token: (n,) number of each output token among the pieces.
         bounds: (n_texts + 1,) where each text's tokens start.
         place: (P,) how each piece stands beside its neighbours.
-        letters, starts: what each piece is, as in ``Pieces.letters``.
+        letters, starts: what each piece is, as in ``Pieces``.
         out: room for all pieces and a space before each.
         ends: (n_texts + 1,) 0, and where each text ends in ``out``; written.
     """

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# The stop words of Snowball (3-clause BSD, see NOTICE).
-_SNOWBALL = """
-aan al alles als altijd andere ben bij daar dan dat de der deze die dit doch doen door dus een eens en er ge geen
-geweest haar had heb hebben heeft hem het hier hij hoe hun iemand iets ik in is ja je kan kon kunnen maar me meer
-men met mij mijn moet na naar niet niets nog nu of om omdat onder ons ook op over reeds te tegen toch toen tot u uit
-uw van veel voor want waren was wat werd wezen wie wil worden wordt zal ze zelf zich zij zijn zo zonder zou
-"""
-# Further words of closed classes.
-_FURTHER = """
-'k 'm 'n 'r 's 't achter bijna binnen buiten d'r daarbij daarin daarmee daarna daarom daarop daarvan daarvoor
-dezelfde echter eigen elk elke enige enkele erg ermee erop ervan even gaan hadden hare hen hierbij hoewel immers
-indien jij jou jouw jullie konden kunt langs m'n mag moest moesten moeten mogen naast nadat nooit ofwel omhoog
-ondanks onze opdat opnieuw sinds sommige soms steeds terwijl tijdens totdat tussen uwe vanaf vandaar vanuit vanwege
-volgens vooral voordat waar waarbij waarin waarmee waarom waarvan wanneer we wederom weer wel welk welke werden
-wiens wij z'n zelfs zo'n zodat zouden zowel zulke
+# Further words of closed classes, and
+# the stop words of Snowball (3-clause BSD, see NOTICE).
+_FUNCTION_WORDS = """
+'k 'm 'n 'r 's 't aan achter al alles als altijd andere ben bij bijna binnen buiten d'r daar daarbij daarin daarmee
+daarna daarom daarop daarvan daarvoor dan dat de der deze dezelfde die dit doch doen door dus echter een eens eigen
+elk elke en enige enkele er erg ermee erop ervan even gaan ge geen geweest haar had hadden hare heb hebben heeft hem
+hen het hier hierbij hij hoe hoewel hun iemand iets ik immers in indien is ja je jij jou jouw jullie kan kon konden
+kunnen kunt langs m'n maar mag me meer men met mij mijn moest moesten moet moeten mogen na naar naast nadat niet niets
+nog nooit nu of ofwel om omdat omhoog ondanks onder ons onze ook op opdat opnieuw over reeds sinds sommige soms steeds
+te tegen terwijl tijdens toch toen tot totdat tussen u uit uw uwe van vanaf vandaar vanuit vanwege veel volgens voor
+vooral voordat waar waarbij waarin waarmee waarom waarvan wanneer want waren was wat we wederom weer wel welk welke
+werd werden wezen wie wiens wij wil worden wordt z'n zal ze zelf zelfs zich zij zijn zo zo'n zodat zonder zou zouden
+zowel zulke
 """
 _CONNECTORS = """
 de het een 't 'n van aan bij in op met voor door uit over onder naar om tot zonder te ter ten en of
@@ -35,7 +33,7 @@ verm vert vertal vgl vlg vnl vol voorz vs w wnd z zg zgn zn
 DUTCH = Language(
     code="nl",
     name="Dutch",
-    function_words=frozenset((*_SNOWBALL.split(), *_FURTHER.split())),
+    function_words=frozenset(_FUNCTION_WORDS.split()),
     connectors=frozenset(_CONNECTORS.split()),
     abbreviations=frozenset(_ABBREVIATIONS.split()),
     leading=frozenset("s t n k m r".split()),

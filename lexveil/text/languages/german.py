@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# The stop words of Snowball (3-clause BSD, see NOTICE) but for anderr, machen, unse, unsem, unsen, unses, weg.
-_SNOWBALL = """
+# Further words of closed classes, and
+# the stop words of Snowball (3-clause BSD, see NOTICE) but for anderr, machen, unse, unsem, unsen, unses, weg.
+_FUNCTION_WORDS = """
 aber alle allem allen aller alles als also am an ander andere anderem anderen anderer anderes anderm andern anders
-auch auf aus bei bin bis bist da damit dann das dasselbe dazu daß dein deine deinem deinen deiner deines dem
-demselben den denn denselben der derer derselbe derselben des desselben dessen dich die dies diese dieselbe
-dieselben diesem diesen dieser dieses dir doch dort du durch ein eine einem einen einer eines einig einige einigem
-einigen einiger einiges einmal er es etwas euch euer eure eurem euren eurer eures für gegen gewesen hab habe haben
-hat hatte hatten hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer ihres im in indem ins ist jede jedem
-jeden jeder jedes jene jenem jenen jener jenes jetzt kann kein keine keinem keinen keiner keines können könnte man
-manche manchem manchen mancher manches mein meine meinem meinen meiner meines mich mir mit muss musste nach nicht
-nichts noch nun nur ob oder ohne sehr sein seine seinem seinen seiner seines selbst sich sie sind so solche solchem
-solchen solcher solches soll sollte sondern sonst um und uns unser unter viel vom von vor war waren warst was weil
-weiter welche welchem welchen welcher welches wenn werde werden wie wieder will wir wird wirst wo wollen wollte
-während würde würden zu zum zur zwar zwischen über
-"""
-# Further words of closed classes.
-_FURTHER = """
-außer außerdem beim bereits bevor bzw dabei dadurch dafür dagegen daher dahin daran darauf daraus darf darin darum
-darüber dass davon davor denen deren durfte dürfen eben entweder etwa falls habt hast hattest hierbei hierzu hinaus
-hätte hätten je jedoch kaum konnte konnten könnten mag mal mussten müssen obwohl sei seid seien seit sogar sollten
-sowie sowohl trotz wann warum weder wegen wem wen wessen woher wohin wohl wollt worden wurde wurden wäre wären
+auch auf aus außer außerdem bei beim bereits bevor bin bis bist bzw da dabei dadurch dafür dagegen daher dahin damit
+dann daran darauf daraus darf darin darum darüber das dass dasselbe davon davor dazu daß dein deine deinem deinen
+deiner deines dem demselben den denen denn denselben der deren derer derselbe derselben des desselben dessen dich die
+dies diese dieselbe dieselben diesem diesen dieser dieses dir doch dort du durch durfte dürfen eben ein eine einem
+einen einer eines einig einige einigem einigen einiger einiges einmal entweder er es etwa etwas euch euer eure eurem
+euren eurer eures falls für gegen gewesen hab habe haben habt hast hat hatte hatten hattest hier hierbei hierzu hin
+hinaus hinter hätte hätten ich ihm ihn ihnen ihr ihre ihrem ihren ihrer ihres im in indem ins ist je jede jedem jeden
+jeder jedes jedoch jene jenem jenen jener jenes jetzt kann kaum kein keine keinem keinen keiner keines konnte konnten
+können könnte könnten mag mal man manche manchem manchen mancher manches mein meine meinem meinen meiner meines mich
+mir mit muss musste mussten müssen nach nicht nichts noch nun nur ob obwohl oder ohne sehr sei seid seien sein seine
+seinem seinen seiner seines seit selbst sich sie sind so sogar solche solchem solchen solcher solches soll sollte
+sollten sondern sonst sowie sowohl trotz um und uns unser unter viel vom von vor wann war waren warst warum was weder
+wegen weil weiter welche welchem welchen welcher welches wem wen wenn werde werden wessen wie wieder will wir wird
+wirst wo woher wohin wohl wollen wollt wollte worden wurde wurden während wäre wären würde würden zu zum zur zwar
+zwischen über
 """
 _CONNECTORS = """
 der die das den dem des ein eine einen einem einer eines von vom zu zum zur in im ins an am ans auf aufs aus bei
@@ -42,7 +40,7 @@ u uff univ urspr usf usw v verf verh verl vgl vol vorm vors vs w wg wiss z zb zt
 GERMAN = Language(
     code="de",
     name="German",
-    function_words=frozenset((*_SNOWBALL.split(), *_FURTHER.split())),
+    function_words=frozenset(_FUNCTION_WORDS.split()),
     connectors=frozenset(_CONNECTORS.split()),
     abbreviations=frozenset(_ABBREVIATIONS.split()),
     has_ordinals=True,

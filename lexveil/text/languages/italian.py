@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# The stop words of Snowball (3-clause BSD, see NOTICE) but for fecero, stemmo, steste, stette, stettero, stetti,
+# Further words of closed classes, and
+# the stop words of Snowball (3-clause BSD, see NOTICE) but for fecero, stemmo, steste, stette, stettero, stetti,
 # stia; those elided have their apostrophe below.
-_SNOWBALL = """
-a abbia abbiamo abbiano abbiate ad agli ai al alla alle allo anche avemmo avendo avesse avessero avessi avessimo
-aveste avesti avete aveva avevamo avevano avevate avevi avevo avrai avranno avrebbe avrebbero avrei avremmo avremo
-avreste avresti avrete avrà avrò avuta avute avuti avuto che chi ci coi col come con contro cui da dagli dai dal
-dalla dalle dallo degli dei del della delle dello di dove e ebbe ebbero ebbi ed era erano eravamo eravate eri ero
-essendo faccia facciamo facciano facciate faccio facemmo facendo facesse facessero facessi facessimo faceste facesti
-faceva facevamo facevano facevate facevi facevo fai fanno farai faranno farebbe farebbero farei faremmo faremo
-fareste faresti farete farà farò fece feci fosse fossero fossi fossimo foste fosti fu fui fummo furono gli ha hai
-hanno ho i il in io la le lei li lo loro lui ma mi mia mie miei mio ne negli nei nel nella nelle nello noi non
-nostra nostre nostri nostro o per perché più quale quanta quante quanti quanto quella quelle quelli quello questa
-queste questi questo sarai saranno sarebbe sarebbero sarei saremmo saremo sareste saresti sarete sarà sarò se sei si
-sia siamo siano siate siete sono sta stai stando stanno starai staranno starebbe starebbero starei staremmo staremo
-stareste staresti starete starà starò stava stavamo stavano stavate stavi stavo stesse stessero stessi stessimo
-stesti stiamo stiano stiate sto su sua sue sugli sui sul sulla sulle sullo suo suoi ti tra tu tua tue tuo tuoi tutti
-tutto un una uno vi voi vostra vostre vostri vostro è
-"""
-# Further words of closed classes.
-_FURTHER = """
-allora altra altre altri altro ancora appena attraverso avere benché bensì ciascuna ciascuno cioè ciò colei coloro
-colui così dentro deve devono dopo dunque durante ecco entro eppure essa esse essere essi esso finché fino forse fra
-fuori già giù infatti inoltre invece laddove lì mediante meno mentre mo' molta molte molti molto nemmeno neppure
-nessuna nessuno niente nulla né ogni ognuno oltre oppure ora ovvero perciò però piuttosto po' poca poche pochi poco
-poi poiché possono potere poteva pure può qua qualche qualcosa qualcuno quando quasi qui quindi sebbene secondo
-sempre senza sopra sotto stessa stesso sé tale tali talmente tanta tante tanti tanto tutta tutte verso
+_FUNCTION_WORDS = """
+a abbia abbiamo abbiano abbiate ad agli ai al alla alle allo allora altra altre altri altro anche ancora appena
+attraverso avemmo avendo avere avesse avessero avessi avessimo aveste avesti avete aveva avevamo avevano avevate avevi
+avevo avrai avranno avrebbe avrebbero avrei avremmo avremo avreste avresti avrete avrà avrò avuta avute avuti avuto
+benché bensì che chi ci ciascuna ciascuno cioè ciò coi col colei coloro colui come con contro così cui da dagli dai
+dal dalla dalle dallo degli dei del della delle dello dentro deve devono di dopo dove dunque durante e ebbe ebbero
+ebbi ecco ed entro eppure era erano eravamo eravate eri ero essa esse essendo essere essi esso faccia facciamo
+facciano facciate faccio facemmo facendo facesse facessero facessi facessimo faceste facesti faceva facevamo facevano
+facevate facevi facevo fai fanno farai faranno farebbe farebbero farei faremmo faremo fareste faresti farete farà farò
+fece feci finché fino forse fosse fossero fossi fossimo foste fosti fra fu fui fummo fuori furono già giù gli ha hai
+hanno ho i il in infatti inoltre invece io la laddove le lei li lo loro lui lì ma mediante meno mentre mi mia mie miei
+mio mo' molta molte molti molto ne negli nei nel nella nelle nello nemmeno neppure nessuna nessuno niente noi non
+nostra nostre nostri nostro nulla né o ogni ognuno oltre oppure ora ovvero per perché perciò però piuttosto più po'
+poca poche pochi poco poi poiché possono potere poteva pure può qua qualche qualcosa qualcuno quale quando quanta
+quante quanti quanto quasi quella quelle quelli quello questa queste questi questo qui quindi sarai saranno sarebbe
+sarebbero sarei saremmo saremo sareste saresti sarete sarà sarò se sebbene secondo sei sempre senza si sia siamo siano
+siate siete sono sopra sotto sta stai stando stanno starai staranno starebbe starebbero starei staremmo staremo
+stareste staresti starete starà starò stava stavamo stavano stavate stavi stavo stessa stesse stessero stessi stessimo
+stesso stesti stiamo stiano stiate sto su sua sue sugli sui sul sulla sulle sullo suo suoi sé tale tali talmente tanta
+tante tanti tanto ti tra tu tua tue tuo tuoi tutta tutte tutti tutto un una uno verso vi voi vostra vostre vostri
+vostro è
 """
 _CONNECTORS = """
 il lo la i gli le un uno una l' un' di a da in con su per tra fra del dello della dei degli delle dell' d' al allo
@@ -54,7 +52,7 @@ _OF_CONTENT = "bell sant mezz grand buon brav trent vent pover".split()  # elide
 ITALIAN = Language(
     code="it",
     name="Italian",
-    function_words=frozenset((*_SNOWBALL.split(), *_FURTHER.split(), *(f"{one}'" for one in _ELISIONS.split()))),
+    function_words=frozenset((*_FUNCTION_WORDS.split(), *(f"{one}'" for one in _ELISIONS.split()))),
     connectors=frozenset(_CONNECTORS.split()),
     abbreviations=frozenset(_ABBREVIATIONS.split()),
     elisions=frozenset((*_ELISIONS.split(), *_OF_CONTENT)),

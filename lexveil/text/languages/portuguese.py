@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# The stop words of Snowball (3-clause BSD, see NOTICE) but for fôramos, fôssemos; those elided have their
+# Further words of closed classes, and
+# the stop words of Snowball (3-clause BSD, see NOTICE) but for fôramos, fôssemos; those elided have their
 # apostrophe below.
-_SNOWBALL = """
-a ao aos aquela aquelas aquele aqueles aquilo as até com como da das de dela delas dele deles depois do dos e ela
-elas ele eles em entre era eram essa essas esse esses esta estamos estas estava estavam este esteja estejam
-estejamos estes esteve estive estivemos estiver estivera estiveram estiverem estivermos estivesse estivessem
-estivéramos estivéssemos estou está estávamos estão eu foi fomos for fora foram forem formos fosse fossem fui haja
-hajam hajamos havemos hei houve houvemos houver houvera houveram houverei houverem houveremos houveria houveriam
-houvermos houverá houverão houveríamos houvesse houvessem houvéramos houvéssemos há hão isso isto já lhe lhes mais
-mas me mesmo meu meus minha minhas muito na nas nem no nos nossa nossas nosso nossos num numa não nós o os ou para
-pela pelas pelo pelos por qual quando que quem se seja sejam sejamos sem serei seremos seria seriam será serão
-seríamos seu seus somos sou sua suas são só também te tem temos tenha tenham tenhamos tenho terei teremos teria
-teriam terá terão teríamos teu teus teve tinha tinham tive tivemos tiver tivera tiveram tiverem tivermos tivesse
-tivessem tivéramos tivéssemos tu tua tuas tém tínhamos um uma você vocês vos à às éramos
-"""
-# Further words of closed classes.
-_FURTHER = """
-agora ainda algo algum alguma algumas alguns ali ambas ambos ante antes após aqui assim através atrás aí cada comigo
-consigo contigo contra contudo cuja cujas cujo cujos cá daquela daquelas daquele daqueles daqui desde dessa dessas
-desse desses desta destas deste destes deve devem disso disto dum duma durante embora enquanto entretanto então
-estar exceto haver logo lá mediante menos mesma mesmas mesmos muita muitas muitos nada naquela naquelas naquele
-naqueles nela nelas nele neles nenhum nenhuma nessa nessas nesse nesses nesta nestas neste nestes ninguém nunca onde
-ora outra outras outro outros perante pode podem poderia podia pois porque portanto porém pouca poucas pouco poucos
-quais qualquer quanta quantas quanto quantos quase quê sempre senão ser sob sobre tais tal tampouco tanta tantas
-tanto tantos ter toda todas todavia todo todos tudo tão umas uns vossa vossas vosso vossos
+_FUNCTION_WORDS = """
+a agora ainda algo algum alguma algumas alguns ali ambas ambos ante antes ao aos após aquela aquelas aquele aqueles
+aqui aquilo as assim através atrás até aí cada com comigo como consigo contigo contra contudo cuja cujas cujo cujos cá
+da daquela daquelas daquele daqueles daqui das de dela delas dele deles depois desde dessa dessas desse desses desta
+destas deste destes deve devem disso disto do dos dum duma durante e ela elas ele eles em embora enquanto entre
+entretanto então era eram essa essas esse esses esta estamos estar estas estava estavam este esteja estejam estejamos
+estes esteve estive estivemos estiver estivera estiveram estiverem estivermos estivesse estivessem estivéramos
+estivéssemos estou está estávamos estão eu exceto foi fomos for fora foram forem formos fosse fossem fui haja hajam
+hajamos havemos haver hei houve houvemos houver houvera houveram houverei houverem houveremos houveria houveriam
+houvermos houverá houverão houveríamos houvesse houvessem houvéramos houvéssemos há hão isso isto já lhe lhes logo lá
+mais mas me mediante menos mesma mesmas mesmo mesmos meu meus minha minhas muita muitas muito muitos na nada naquela
+naquelas naquele naqueles nas nela nelas nele neles nem nenhum nenhuma nessa nessas nesse nesses nesta nestas neste
+nestes ninguém no nos nossa nossas nosso nossos num numa nunca não nós o onde ora os ou outra outras outro outros para
+pela pelas pelo pelos perante pode podem poderia podia pois por porque portanto porém pouca poucas pouco poucos quais
+qual qualquer quando quanta quantas quanto quantos quase que quem quê se seja sejam sejamos sem sempre senão ser serei
+seremos seria seriam será serão seríamos seu seus sob sobre somos sou sua suas são só tais tal também tampouco tanta
+tantas tanto tantos te tem temos tenha tenham tenhamos tenho ter terei teremos teria teriam terá terão teríamos teu
+teus teve tinha tinham tive tivemos tiver tivera tiveram tiverem tivermos tivesse tivessem tivéramos tivéssemos toda
+todas todavia todo todos tu tua tuas tudo tão tém tínhamos um uma umas uns você vocês vos vossa vossas vosso vossos à
+às éramos
 """
 _CONNECTORS = """
 o a os as um uma uns umas de do da dos das d' em no na nos nas num numa por pelo pela pelos pelas para com sem sobre
@@ -50,7 +48,7 @@ d
 PORTUGUESE = Language(
     code="pt",
     name="Portuguese",
-    function_words=frozenset((*_SNOWBALL.split(), *_FURTHER.split(), *(f"{one}'" for one in _ELISIONS.split()))),
+    function_words=frozenset((*_FUNCTION_WORDS.split(), *(f"{one}'" for one in _ELISIONS.split()))),
     connectors=frozenset(_CONNECTORS.split()),
     abbreviations=frozenset(_ABBREVIATIONS.split()),
     elisions=frozenset(_ELISIONS.split()),

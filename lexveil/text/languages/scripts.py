@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lexveil.text.strings import Strings
-
 # By name: the characters, and how many of them an unbroken run has on average at least where words are not separated.
 _SCRIPTS = {
     "Japanese": (r"\u3005\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f", 4),
@@ -45,8 +43,6 @@ def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[in
     Args:
         forms: their distinct tokens, which are quicker to look through.
     """
-    if isinstance(forms, Strings) and forms.highest_byte < 0xE0:  # with which U+0E01 begins
-        return None
     together = "".join(forms)
     if together.isascii() or not _ANY.search(together):
         return None

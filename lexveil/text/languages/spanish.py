@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# The stop words of Snowball (3-clause BSD, see NOTICE) but for estad, estada, estadas, estado, estados, habida,
+# Further words of closed classes, and
+# the stop words of Snowball (3-clause BSD, see NOTICE) but for estad, estada, estadas, estado, estados, habida,
 # habidas, habido, habidos, tened, tenida, tenidas, tenido, tenidos.
-_SNOWBALL = """
-a al algo algunas algunos ante antes como con contra cual cuando de del desde donde durante e el ella ellas ellos en
-entre era erais eran eras eres es esa esas ese eso esos esta estaba estabais estaban estabas estamos estando estar
-estaremos estará estarán estarás estaré estaréis estaría estaríais estaríamos estarían estarías estas este estemos
-esto estos estoy estuve estuviera estuvierais estuvieran estuvieras estuvieron estuviese estuvieseis estuviesen
-estuvieses estuvimos estuviste estuvisteis estuviéramos estuviésemos estuvo está estábamos estáis están estás esté
-estéis estén estés fue fuera fuerais fueran fueras fueron fuese fueseis fuesen fueses fui fuimos fuiste fuisteis
-fuéramos fuésemos ha habiendo habremos habrá habrán habrás habré habréis habría habríais habríamos habrían habrías
-habéis había habíais habíamos habían habías han has hasta hay haya hayamos hayan hayas hayáis he hemos hube hubiera
-hubierais hubieran hubieras hubieron hubiese hubieseis hubiesen hubieses hubimos hubiste hubisteis hubiéramos
-hubiésemos hubo la las le les lo los me mi mis mucho muchos muy más mí mía mías mío míos nada ni no nos nosotras
-nosotros nuestra nuestras nuestro nuestros o os otra otras otro otros para pero poco por porque que quien quienes
-qué se sea seamos sean seas seremos será serán serás seré seréis sería seríais seríamos serían serías seáis sido
-siendo sin sobre sois somos son soy su sus suya suyas suyo suyos sí también tanto te tendremos tendrá tendrán
-tendrás tendré tendréis tendría tendríais tendríamos tendrían tendrías tenemos tenga tengamos tengan tengas tengo
-tengáis teniendo tenéis tenía teníais teníamos tenían tenías ti tiene tienen tienes todo todos tu tus tuve tuviera
-tuvierais tuvieran tuvieras tuvieron tuviese tuvieseis tuviesen tuvieses tuvimos tuviste tuvisteis tuviéramos
-tuviésemos tuvo tuya tuyas tuyo tuyos tú un una uno unos vosotras vosotros vuestra vuestras vuestro vuestros y ya yo
-él éramos
-"""
-# Further words of closed classes.
-_FURTHER = """
-ahí allí aquel aquella aquellas aquello aquellos aquí así aunque aún bajo cada casi cuales cualquier cualquiera
-cuanto cuya cuyas cuyo cuyos cuál cuáles cuándo cuánto cómo debe deben deber demás dentro después dónde entonces
-haber hacia luego mientras misma mismas mismo mismos ninguna ninguno ningún podría podía puede pueden según ser si
-sino solo sólo tal tales tampoco tan tener toda todas todavía tras unas usted ustedes
+_FUNCTION_WORDS = """
+a ahí al algo algunas algunos allí ante antes aquel aquella aquellas aquello aquellos aquí así aunque aún bajo cada
+casi como con contra cual cuales cualquier cualquiera cuando cuanto cuya cuyas cuyo cuyos cuál cuáles cuándo cuánto
+cómo de debe deben deber del demás dentro desde después donde durante dónde e el ella ellas ellos en entonces entre
+era erais eran eras eres es esa esas ese eso esos esta estaba estabais estaban estabas estamos estando estar estaremos
+estará estarán estarás estaré estaréis estaría estaríais estaríamos estarían estarías estas este estemos esto estos
+estoy estuve estuviera estuvierais estuvieran estuvieras estuvieron estuviese estuvieseis estuviesen estuvieses
+estuvimos estuviste estuvisteis estuviéramos estuviésemos estuvo está estábamos estáis están estás esté estéis estén
+estés fue fuera fuerais fueran fueras fueron fuese fueseis fuesen fueses fui fuimos fuiste fuisteis fuéramos fuésemos
+ha haber habiendo habremos habrá habrán habrás habré habréis habría habríais habríamos habrían habrías habéis había
+habíais habíamos habían habías hacia han has hasta hay haya hayamos hayan hayas hayáis he hemos hube hubiera hubierais
+hubieran hubieras hubieron hubiese hubieseis hubiesen hubieses hubimos hubiste hubisteis hubiéramos hubiésemos hubo la
+las le les lo los luego me mi mientras mis misma mismas mismo mismos mucho muchos muy más mí mía mías mío míos nada ni
+ninguna ninguno ningún no nos nosotras nosotros nuestra nuestras nuestro nuestros o os otra otras otro otros para pero
+poco podría podía por porque puede pueden que quien quienes qué se sea seamos sean seas según ser seremos será serán
+serás seré seréis sería seríais seríamos serían serías seáis si sido siendo sin sino sobre sois solo somos son soy su
+sus suya suyas suyo suyos sí sólo tal tales también tampoco tan tanto te tendremos tendrá tendrán tendrás tendré
+tendréis tendría tendríais tendríamos tendrían tendrías tenemos tener tenga tengamos tengan tengas tengo tengáis
+teniendo tenéis tenía teníais teníamos tenían tenías ti tiene tienen tienes toda todas todavía todo todos tras tu tus
+tuve tuviera tuvierais tuvieran tuvieras tuvieron tuviese tuvieseis tuviesen tuvieses tuvimos tuviste tuvisteis
+tuviéramos tuviésemos tuvo tuya tuyas tuyo tuyos tú un una unas uno unos usted ustedes vosotras vosotros vuestra
+vuestras vuestro vuestros y ya yo él éramos
 """
 _CONNECTORS = """
 el la los las lo un una unos unas de del a al en por para con sin sobre y e o u
@@ -48,7 +45,7 @@ srta srtas ss sta sto subdir suc sáb tb tel teléf tfno tomo trad tít ud uds u
 SPANISH = Language(
     code="es",
     name="Spanish",
-    function_words=frozenset((*_SNOWBALL.split(), *_FURTHER.split())),
+    function_words=frozenset(_FUNCTION_WORDS.split()),
     connectors=frozenset(_CONNECTORS.split()),
     abbreviations=frozenset(_ABBREVIATIONS.split()),
 )
