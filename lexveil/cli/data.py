@@ -52,7 +52,7 @@ def _range(_: Any, tokens: Sequence[Token]) -> tuple[int, int]:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class AddressPart:
     """How much of an address is taken.
 
     Attributes:
@@ -72,7 +72,7 @@ class Part:
 def use(
     *,
     corpus: Annotated[tuple[str, ...], Parameter(metavar="[NAME=]PATH …", consume_multiple=(1, None))] = (),
-    part: Part = Part(),  # frozen
+    part: AddressPart = AddressPart(),  # frozen
     documents: Annotated[tuple[Path, ...], Files] = (),
     model: Annotated[str | None, Parameter(metavar="NAME")] = None,
     text_column: Annotated[str, Parameter(metavar="NAME")] = "text",

@@ -145,7 +145,7 @@ def remove(name: Name, /, *, json: Json = False) -> None:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class BuildOptions:
     """How a model is made.
 
     Attributes:
@@ -165,7 +165,7 @@ def build(
     /,
     *,
     corpus: Annotated[tuple[Path, ...], Parameter(metavar="FILE|FOLDER")],
-    recipe: Recipe = Recipe(),  # frozen
+    recipe: BuildOptions = BuildOptions(),  # frozen
     out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     work: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     verbose: Annotated[bool, Parameter(alias="-v")] = False,

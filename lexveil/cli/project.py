@@ -304,7 +304,7 @@ def lineage(
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class RunLimits:
     """Which runs are asked for.
 
     Attributes:
@@ -324,7 +324,7 @@ class Limits:
     setting: Literal["private", "clean"] = "private"
 
 
-def recommend(*, limits: Limits = Limits(), json: Json = False) -> int:  # frozen
+def recommend(*, limits: RunLimits = RunLimits(), json: Json = False) -> int:  # frozen
     """Which runs of the grid keep a limit of utility or attack.
 
     Of the evaluated runs, those that no other beats in both utility and attack (macro F1) and that keep the
