@@ -62,7 +62,7 @@ def read_address(text: str) -> Address:
     if re.search(r"^[^\[]*:.*@", rest) or set(options) & set(SECRETS):
         # It would end in the shell's history, in params.yaml or in lineage.
         raise RequestError(
-            f"the address has a password, or a : before an @ (write %40); put it into {WHERE_PASSWORDS_ARE}"
+            f"the address has a password in it, or a : before an @ (%40); put it into {WHERE_PASSWORDS_ARE}"
         )
     return Address(text, engine)
 
