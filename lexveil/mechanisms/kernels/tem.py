@@ -176,9 +176,7 @@ def _next_point(
 
 
 @numba.njit(inline="always")
-def _is_thinned(
-    state: State, stream: Words, at: int, halvings: int
-) -> tuple[bool, int]:  # pragma: no cover - compiled
+def _is_thinned(state: State, stream: Words, at: int, halvings: int) -> tuple[bool, int]:  # pragma: no cover - compiled
     """Whether a proposal is refused by its base measure 2^-halvings, and where in ``stream`` the next word begins."""
     if halvings == 0:
         return False, at

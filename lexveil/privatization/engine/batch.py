@@ -326,8 +326,7 @@ def in_plain_layout(
     is_kept = np.zeros(len(encoded.forms), dtype=bool)
     is_kept[form] = True
     numbers = np.flatnonzero(is_kept)
-    assert isinstance(encoded.forms, Strings)
-    forms = Pieces.of(encoded.forms.some(numbers))
+    forms = Pieces.of([encoded.forms[number] for number in numbers.tolist()])
     if (len(rows) - len(kept)) * FEW > len(lexicon.tokens):
         pieces, token = lexicon.pieces, rows.astype(np.int32)
     else:

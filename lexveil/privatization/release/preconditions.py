@@ -266,8 +266,9 @@ class LanguageCheck:
         for text in (text for row in selected_texts(chunk) for text in row if text is not None and left > 0):
             texts.append(text[:left])
             left -= len(text)
-        forms, word, *_ = tokenize(texts, self.lexicon.language)
-        for form, count in zip(forms, np.bincount(word, minlength=len(forms)).tolist(), strict=True):
+        tokens = tokenize(texts, self.lexicon.language)
+        forms = tokens.forms
+        for form, count in zip(forms, np.bincount(tokens.ids, minlength=len(forms)).tolist(), strict=True):
             if not is_punctuation(form):
                 self.counts[form] += count
                 self.n_words += count
