@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +25,9 @@ from lexveil.embeddings.exact_search import ExactSearch, approximate_neighbors
 from lexveil.embeddings.extent import largest_distance, smallest_distance
 from lexveil.embeddings.neighborhoods import NearTable, nearest_words
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError
 from lexveil.runtime.checkpoints import kept_work
-from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.stage import Progress, named_segmentation, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
 
 # What decides the lists: an interrupted stage goes on with those that the same code made.
@@ -58,9 +57,7 @@ def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -
 
 def main() -> None:
     """Run the stage for the segmentation named on the command line."""
-    if len(sys.argv) != 2:
-        raise RequestError("usage: python -m tasks.build_neighborhoods word|gst|mst")
-    segmentation = sys.argv[1]
+    segmentation = named_segmentation("build_neighborhoods")
     params = load_params()
     space = load_embedding(segmentation)
     vectors = np.ascontiguousarray(space.vectors)
@@ -73,10 +70,12 @@ def main() -> None:
             ids, distances = table.ids[:, 1 : k + 1], table.distances[:, 1 : k + 1].astype(np.float32)
         else:
             ids, distances = ExactSearch(vectors).neighbors(k)
-        meta: dict[str, object] = {"neighbors": ids.shape[1], "search": search, "smallest_distance": None}
-        if len(vectors) > 1:
-            meta["smallest_distance"] = smallest_distance(vectors)
-        meta["largest_distance"] = largest_distance(vectors)
+        meta = {
+            "neighbors": ids.shape[1],
+            "search": search,
+            "smallest_distance": smallest_distance(vectors) if len(vectors) > 1 else None,
+            "largest_distance": largest_distance(vectors),
+        }
         np.save(folder / "neighbors.npy", ids, allow_pickle=False)
         np.save(folder / "distances.npy", distances, allow_pickle=False)
         write_json(meta, folder / "meta.json")

@@ -1,4 +1,4 @@
-"""Files of a long training: checkpoints, a sample of sentences of the corpus, and progress by how far it is read."""
+"""A long training and its files: checkpoints, a sample of sentences of the corpus, progress by how far it is read."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from types import TracebackType
 
 import numpy as np
 
-from lexveil.embeddings.training import TrainingState
-from lexveil.runtime.events import ProgressEvent, send
+from lexveil.embeddings.base import Base
+from lexveil.embeddings.training import Trained, TrainingState, Word2VecSettings, train_word2vec
 from lexveil.runtime.tables import atomic_directory
 
 FORMAT = 1  # of a checkpoint; an older one is not read
+SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
@@ -142,7 +143,6 @@ class TrainingWatch:
         if left > 0 and done > 0:
             line += f", about {elapsed * left / done:.0f} s left"
         print(line, flush=True)
-        send(ProgressEvent(self.label, self.finished + share, self.epochs, "epochs", line))
 
 
 def read_share(file: Path, size: int, readers: int) -> float | None:
@@ -161,3 +161,31 @@ def read_share(file: Path, size: int, readers: int) -> float | None:
             continue  # closed meanwhile
     # A reader that has closed the file has read its part.
     return min(1.0, (sum(shares) + max(0, readers - len(shares))) / readers) if shares else None
+
+
+def resumed_training(
+    segmentation: str, corpus: Path, settings: Word2VecSettings, base: Base | None, folder: Path
+) -> Trained:
+    """Train, or go on with what a stopped training left in ``folder``, and say how far it is."""
+    epochs, workers = settings.epochs, settings.workers
+    if workers > 1:
+        print(f"training with {workers} workers: faster, and not byte-stable: other vectors each time", flush=True)
+    checkpoints = Checkpoints(folder)
+    state = checkpoints.load()
+    if state is not None:
+        print(f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done", flush=True)
+    with TrainingWatch(f"train {segmentation}", corpus, epochs, workers) as watch:
+
+        def on_epoch(state: TrainingState) -> None:
+            checkpoints.save(state)
+            watch.epoch_ends(state.epoch, state.losses)
+
+        return train_word2vec(
+            str(corpus),
+            settings,
+            base=base,
+            sentences=some_sentences(corpus, SENTENCES),
+            resume=state,
+            on_start=lambda n_tokens: watch.begin(n_tokens, state.epoch if state else 0),
+            on_epoch=on_epoch,
+        )

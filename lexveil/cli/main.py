@@ -28,7 +28,6 @@ from lexveil.cli import help as help_text
 from lexveil.cli.rewriting import option_name
 from lexveil.errors import LexveilError, advised
 from lexveil.runtime.crash import hide_messages
-from lexveil.runtime.events import send_error
 from lexveil.runtime.graph_libraries import lacking
 
 # Each is a module beside this one, with a function or an App of its name; in the order of the help.
@@ -169,8 +168,7 @@ def _refuse(program: str, message: str) -> NoReturn:
 
 
 def fail(verb: str, error: LexveilError) -> int:
-    """Print an error as one line, send it to a flow that runs this, and return its exit code."""
-    send_error(error, error.exit_code)
+    """Print an error as one line and return its exit code."""
     print(f"{verb}: {' '.join(error.told(option_name).split())}", file=sys.stderr, flush=True)
     return error.exit_code
 

@@ -74,7 +74,7 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
     logging.raiseExceptions = False  # a line that the server did not take is no line for the console either
     view = watcher(verbose)
     try:
-        ensure_data(view)
+        ensure_data(view.say)
         url = running_api()
         graph = plan(view.say)
         wanted = graph.wanted(until)

@@ -17,9 +17,11 @@ def ui(*, port: Port = 4200) -> int:
     """
     in_project()
     require("prefect")
-    from flows.prefect_server import serve
+    from flows.prefect_server import pages
 
     try:
-        return serve(port)
+        with pages(port) as (_, server):
+            print(f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)", flush=True)
+            return server.process.wait()
     except KeyboardInterrupt:
         return 0  # that is how one ends it

@@ -137,7 +137,7 @@ def counted_shards(
     con: duckdb.DuckDBPyConnection, shards: list[Shard], words: Range, machine: MachineParams
 ) -> Iterator[dict[str, int]]:
     """Count shards and give the totals of each: here, where DuckDB has threads of its own, or on a cluster."""
-    if machine.executor == "local" or len(shards) < 2:
+    if machine.dask_scheduler is None or len(shards) < 2:
         yield from (count_shard(con, shard, words) for shard in shards)
         return
     counter = ShardCounter(words, duckdb_session.share(machine))
@@ -206,7 +206,7 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     """
     table = read_table(words, "sample_corpus", columns=["count", "kind"])
     used = countable(table, min_count)
-    memory = duckdb_session.memory_bytes(machine if machine.executor == "local" else duckdb_session.share(machine))
+    memory = duckdb_session.memory_bytes(machine if machine.dask_scheduler is None else duckdb_session.share(machine))
     size = min(SHARD_TOKENS, max(2**14, memory // (2 * TOKEN_BYTES)))
     code = ["lexveil.collocations.counting", *QUERIES]
     with (

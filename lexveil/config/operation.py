@@ -32,11 +32,9 @@ class MachineParams(Section):
     temp_directory: str = Field(".lexveil/work", description="what goes to disk, and finished parts of a stopped stage")
     threads: int = Field(2, ge=1, le=1024, description="of one process")
     workers: int = Field(2, ge=1, le=1024, description="independent stages that run side by side, and processes of one")
-    executor: Literal["local", "dask"] = Field(
-        "local", description="processes of this machine; or dask, the parts of a stage on a cluster"
-    )
     dask_scheduler: str | None = Field(
-        None, description="of executor dask: tcp://HOST:PORT of a scheduler; null is a cluster of workers made here"
+        None,
+        description="tcp://HOST:PORT of a Dask cluster for the parts of a stage; null: processes of this machine",
     )
 
     @field_validator("dask_scheduler")
@@ -44,14 +42,14 @@ class MachineParams(Section):
     def _address(cls, scheduler: str | None) -> str | None:
         if scheduler is not None and not re.fullmatch(SCHEDULER, scheduler):
             raise refused(
-                "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for a "
-                "cluster of machine.workers processes on this machine"
+                "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for "
+                "machine.workers processes of this machine"
             )
         return scheduler
 
     def alone(self) -> MachineParams:
         """For work so small that handing it out takes longer than doing it."""
-        return self.model_copy(update={"executor": "local", "workers": 1})
+        return self.model_copy(update={"dask_scheduler": None, "workers": 1})
 
 
 class OperationParams(Section):

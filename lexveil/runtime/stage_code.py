@@ -25,8 +25,6 @@ CODE = Path("code.json")
 # Imports that decide no byte of an output, cut with the reason. What a stage needs behind them it imports itself.
 _CUT = {
     ("lexveil.runtime.pool", "lexveil.runtime.dask_cluster"): "results do not depend on who computes them",
-    ("lexveil.runtime.stage", "lexveil.runtime.events"): "a report of progress or of an error is no output",
-    ("lexveil.artifacts.training_checkpoints", "lexveil.runtime.events"): "a report of progress is no output",
     **{
         # Parameters decide by their values, which a stage declares; their names, ranges and defaults are only checked.
         (f"lexveil.config.{section}", f"lexveil.{registry}"): "names and ranges of parameters decide no byte"

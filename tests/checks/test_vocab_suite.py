@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lexveil.config import parse_params
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
 from tasks import check_vocab
@@ -37,7 +38,8 @@ def words_only(segmentation: str) -> Lexicon:
 @pytest.fixture
 def check(docs, out, machine):
     def _check(rows=DOCUMENTS, lexicon_of=words_only, min_coverage=0.5):
-        return check_vocab.run(documents(*rows), lexicon_of, out, docs, min_coverage=min_coverage, machine=machine)
+        params = parse_params({"seed": 1, "checks": {"min_coverage": min_coverage}})
+        return check_vocab.run(params.model_copy(update={"machine": machine}), documents(*rows), lexicon_of, out, docs)
 
     return _check
 

@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 import yaml
+from filelock import FileLock
 from scratch_project import ROOT, Project
 
-from flows.deployments import _only_one, read_deployments
+from flows.deployments import LOCK, read_deployments, serve
 from lexveil.errors import RequestError
 
 
@@ -28,7 +29,6 @@ def test_the_committed_file(entries: list[dict[str, object]]) -> None:
         ("build", "flows.build.build", "0 2 * * *"),
         ("audit", "flows.audit.audit", "0 4 * * 0"),
         ("release", "flows.release.release", "0 3 * * *"),
-        ("searches", "flows.searches.searches", "0 5 * * *"),
     ]
     for deployment in deployments:
         assert deployment.flow_name == deployment.name
@@ -83,9 +83,7 @@ def test_an_absent_file(project: Project) -> None:
         read_deployments()
 
 
-def test_a_second_serve_is_refused(project: Project) -> None:
+def test_a_second_schedule_is_refused(project: Project) -> None:
     (project.root / ".lexveil").mkdir()
-    with _only_one(), pytest.raises(RequestError, match="another `lexveil schedule`"), _only_one():
-        pass
-    with _only_one():
-        pass
+    with FileLock(LOCK), pytest.raises(RequestError, match="another `lexveil schedule`"):
+        serve("http://127.0.0.1:9/api", None, [])

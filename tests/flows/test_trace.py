@@ -104,7 +104,7 @@ def test_the_chain_ends_at_the_files_of_the_data(built: Project) -> None:
     for name in ("corpus/a.txt", "corpus/more/b.txt", "documents/c.txt"):
         (built.root / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (built.root / "data" / name).write_text(name)
-    built.dvc("add", "--quiet", "data")
+    built.dvc("add", "data")
     file = built.root / "dvc.yaml"
     file.write_text(file.read_text().replace("deps: [src.txt, stage.py]", "deps: [data/corpus, stage.py]"))
     file.write_text(file.read_text().replace("artifacts/first.txt src.txt", "artifacts/first.txt data/corpus"))
