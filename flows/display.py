@@ -57,23 +57,22 @@ def _outcome(result: StageResult) -> str:
 MARKS = {"ran": ("✓", "green"), "restored": ("✓", "cyan"), "failed": ("✗", "red"), "stopped": ("✗", "red")}
 
 
-class Live(RunObserver):
+class Live(Plain):
     """Finished stages scroll by; below them the running ones, each with the last line it printed."""
 
     def __init__(self, verbose: bool) -> None:
+        super().__init__(verbose)
         from rich.console import Console
         from rich.progress import Progress, TextColumn, TimeElapsedColumn
         from rich.table import Column
 
-        self.verbose = verbose
         self.n_stages = self.n_ended = self.n_cached = 0
         self.running: dict[str, TaskID] = {}
+        line = Column(no_wrap=True, overflow="ellipsis")
         self.progress = Progress(
             TextColumn("▸ {task.description}", markup=False),
             TimeElapsedColumn(),
-            TextColumn(
-                "{task.fields[line]}", "dim", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
-            ),
+            TextColumn("{task.fields[line]}", "dim", markup=False, table_column=line),
             console=Console(highlight=False),
             transient=True,
             redirect_stderr=False,
@@ -81,14 +80,13 @@ class Live(RunObserver):
         self.whole = self.progress.add_task("starting", line="")
         self.progress.start()
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, style: str = "dim") -> None:
         """Print a line."""
-        self._print(text, "dim")
+        self.progress.console.print(text, style=style, markup=False)
 
     def begin(self, total: int) -> None:
         """Show the number of stages."""
         self.n_stages = total
-        self._count()
 
     def start(self, stage: str) -> None:
         """Show that a stage began."""
@@ -97,8 +95,7 @@ class Live(RunObserver):
     def output(self, stage: str, line: str) -> None:
         """Show what a stage prints."""
         self.progress.update(self.running[stage], line=line)
-        if self.verbose:
-            self._print(f"{stage} | {line}", "dim")
+        super().output(stage, line)
 
     def end(self, result: StageResult) -> None:
         """Show how a stage ended."""
@@ -106,23 +103,17 @@ class Live(RunObserver):
             self.progress.remove_task(self.running.pop(result.stage))
         self.n_ended += 1
         self.n_cached += result.state == "cached"
-        self._count()
+        self.progress.update(self.whole, description=f"{self.n_ended} of {self.n_stages} stages")
         mark, style = MARKS.get(result.state, ("·", "dim"))
         if result.state != "cached" or self.verbose:
-            self._print(f"{mark} {result.stage} ... {_outcome(result)}", style)
+            self.say(f"{mark} {result.stage} ... {_outcome(result)}", style)
 
     def close(self) -> None:
         """Leave what is printed so far."""
         self.progress.stop()
         if self.n_cached and not self.verbose:
-            self._print(f"· {self.n_cached} stage{'s' * (self.n_cached != 1)} cached", "dim")
+            self.say(f"· {self.n_cached} stage{'s' * (self.n_cached != 1)} cached")
             self.n_cached = 0  # once
-
-    def _count(self) -> None:
-        self.progress.update(self.whole, description=f"{self.n_ended} of {self.n_stages} stages")
-
-    def _print(self, text: str, style: str) -> None:
-        self.progress.console.print(text, style=style, markup=False)
 
 
 def watcher(verbose: bool) -> RunObserver:

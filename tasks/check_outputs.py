@@ -52,13 +52,13 @@ def runs_of(grid: GridParams) -> list[Run]:
     baseline = Run("/".join(map(str, CLEAN)), "baseline", clean, None, 0)
     return [baseline] + [
         Run(
-            f"{mechanism}/{strategy}/{epsilon}",
-            stage_name("privatize", mechanism, strategy, epsilon),
-            require(paths.private(mechanism, strategy, epsilon), "privatize"),
-            require(paths.plan(mechanism, strategy, epsilon), "plan_budgets"),
-            sizes[strategy],
+            "/".join(map(str, run)),
+            stage_name("privatize", *run),
+            require(paths.private(*run), "privatize"),
+            require(paths.plan(*run), "plan_budgets"),
+            sizes[run[1]],
         )
-        for mechanism, strategy, epsilon in grid.runs()
+        for run in grid.runs()
     ]
 
 

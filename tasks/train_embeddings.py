@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
-from collections import Counter
 from dataclasses import fields
 from importlib.metadata import version
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from lexveil import paths
 from lexveil.artifacts.base_model import DIMENSIONS, about_base, base_space, find_base
-from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
+from lexveil.artifacts.embedding_benchmarks import embedding_metrics
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import load_model
 from lexveil.artifacts.purpose_files import purposes_of
@@ -25,7 +24,6 @@ from lexveil.artifacts.scale_list import load_factors
 from lexveil.artifacts.training_checkpoints import FORMAT, resumed_training
 from lexveil.config import Params, load_params
 from lexveil.embeddings.base import Base
-from lexveil.embeddings.intrinsic_evaluation import LENGTHS, analogies, by_frequency, neighbour_samples, similarity
 from lexveil.embeddings.purposes import with_axes
 from lexveil.embeddings.scaling import scaled
 from lexveil.embeddings.training import Trained, Word2VecSettings, with_plain_copies
@@ -99,29 +97,7 @@ def write(raw: WordSpace, segmentation: str, about: dict[str, object], trained: 
         about["purposes"] = {str(purpose): purpose.sha256 for purpose in purposes}
     space = with_axes(scaled(raw, options.scale, factors), purposes)
     write_embedding(space, paths.embedding(segmentation), about)
-    lengths = Counter(token.count("_") for token in space.tokens)
-    norms = np.linalg.norm(space.vectors, axis=1)
-    moved = None if trained is None else trained.moved
-    metrics = {
-        "n_tokens": len(space.tokens),
-        **{f"n_{name}s": lengths[n] for n, name in enumerate(LENGTHS)},
-        "tokens_covered": int(space.counts.sum()) if trained is None else trained.tokens_covered,
-        # Rounded: a metric people compare, not the vectors themselves.
-        "norm_median": round(float(np.median(norms)), 3),
-        "norm_largest": round(float(norms.max()), 3),
-        "training": about
-        | {
-            "began": None if trained is None else trained.began,
-            "loss_by_epoch": None if trained is None else [loss and round(loss, 4) for loss in trained.losses],
-        },
-        "quality": {
-            "neighbours": neighbour_samples(raw),
-            "similarity": {name: similarity(raw, load_similarity(name)) for name in SIMILARITY},
-            "analogies": analogies(raw, load_analogies()),
-            # Of the vectors as trained, whose lengths say what training did.
-            "frequency": by_frequency(raw, moved),
-        },
-    }
+    metrics = embedding_metrics(space, raw, about, trained)
     write_json(metrics, paths.METRICS / "embeddings" / f"{segmentation}.json")
     print(f"{len(space.tokens):,} vectors of {space.vectors.shape[1]} dimensions")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import re
+import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 
 import dask
 import numpy as np
-from distributed import Client, Future, KilledWorker, rpc
+from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, rpc
 from distributed.protocol import pickle
 from distributed.security import Security
 
@@ -57,29 +58,43 @@ class PickledPayload:
         return pickle.loads(self.pickled, buffers=self.buffers)
 
 
+_functions: dict[str, PickledPayload] = {}  # of a worker: what it was sent, by name
+_opened: dict[str, Callable[[Any], Any]] = {}
+
+
+class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
+    """Sends a function to every worker, later ones too, so that a task can run on any of them."""
+
+    def __init__(self, name: str, function: PickledPayload) -> None:
+        self.name = name
+        self.function = function
+
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's signature
+        """Keep it. The first task opens it, where an error reaches the user."""
+        _functions[self.name] = self.function
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002
+        """Forget it."""
+        _functions.pop(self.name, None)
+        _opened.pop(self.name, None)
+
+
 @cache
 def build_hash() -> str:
     """What must be the same on every worker, or results could depend on who made them: code, Python and NumPy."""
     return f"{code_hash()} {platform.python_version()} {np.__version__}"
 
 
-def _check_build(build: str) -> None:
+def _call(name: str, item: PickledPayload, build: str) -> Any:
     if build_hash() != build:
         raise RequestError(
             f"a Dask worker on {platform.node()} has another version of Lexveil, Python or NumPy than this process; "
             "install the same on all machines and start the workers again"
         )
-
-
-def _open(function: PickledPayload, build: str) -> Any:
-    _check_build(build)
-    return function.open()
-
-
-def _call(function: Callable[[Any], Any], item: PickledPayload, build: str) -> Any:
-    _check_build(build)
+    if name not in _opened:
+        _opened[name] = _functions[name].open()
     try:
-        return function(item.open())
+        return _opened[name](item.open())
     except (LexveilError, ImportError):
         raise
     except Exception as error:  # workers log what it says, which may be a text
@@ -97,14 +112,14 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
             ``function`` is raised here.
         RuntimeError: with name and place of another exception of ``function``; what it says stays there.
     """
+    name = f"lexveil-{uuid.uuid4().hex}"
     address = str(machine.dask_scheduler)
     with dask.config.set(QUIET), _connected(address) as client:
         pending: deque[Future] = deque()
-        opened = client.submit(_open, PickledPayload(function), build_hash(), pure=False)
         try:
-            client.replicate([opened])  # later workers fetch it, and Dask makes it again where it is lost
+            client.register_plugin(FunctionPlugin(name, PickledPayload(function)), name=name)
             for item in items:
-                pending.append(client.submit(_call, opened, PickledPayload(item), build_hash(), pure=False))
+                pending.append(client.submit(_call, name, PickledPayload(item), build_hash(), pure=False))
                 if len(pending) > sum(client.nthreads().values()) + 1:
                     yield _result(pending.popleft(), client)
             while pending:
@@ -116,7 +131,8 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
             # another error.
             if client.status == "running":
                 with suppress(Exception):
-                    client.cancel([opened, *pending], force=True)
+                    client.cancel(list(pending), force=True)
+                    client.sync(client.scheduler.unregister_worker_plugin, name=name, callback_timeout=ANSWER)
 
 
 def _result(future: Future, client: Client) -> Any:

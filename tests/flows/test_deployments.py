@@ -36,17 +36,6 @@ def test_the_committed_file(entries: list[dict[str, object]]) -> None:
         assert deployment.concurrency_options.collision_strategy.value == "ENQUEUE"
 
 
-def test_what_can_be_changed_in_the_pages_has_types(entries: list[dict[str, object]]) -> None:
-    build, audit = (entry._parameter_openapi_schema.properties for entry in read_deployments()[:2])
-    assert list(build) == ["keep_going"] and build["keep_going"]["type"] == "boolean"
-    assert list(audit) == ["mechanisms", "strategies", "epsilons", "words", "samples"]
-    choices, nothing = audit["mechanisms"]["anyOf"]
-    assert "madlib" in choices["items"]["enum"] and nothing == {"type": "null"}
-    assert audit["epsilons"]["anyOf"][0]["items"] == {"type": "number", "exclusiveMinimum": 0}
-    assert (audit["words"]["minimum"], audit["samples"]["minimum"]) == (2, 200)
-    assert audit["epsilons"]["description"].startswith("null takes those of the grid")
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -75,11 +64,6 @@ def test_a_wrong_entry_is_named(
 def test_a_file_without_deployments(project: Project, text: str) -> None:
     (project.root / "prefect.yaml").write_text(text)
     with pytest.raises(RequestError, match="deployments"):
-        read_deployments()
-
-
-def test_an_absent_file(project: Project) -> None:
-    with pytest.raises(RequestError, match="there is no such file"):
         read_deployments()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 import yaml
@@ -132,11 +131,3 @@ def test_a_pointer_in_a_folder_below_counts_in_every_commit(built: Project) -> N
     built.commit()
     collect(built.root, remove=True)
     assert hashlib.md5(b"a user's own").hexdigest() in objects(built)
-
-
-def test_it_is_for_projects_without_git_too(built: Project) -> None:
-    shutil.rmtree(built.root / ".git")
-    (built.root / ".dvc/config").write_text((built.root / ".dvc/config").read_text() + "    no_scm = true\n")
-    make_anew(built, "another source\n")
-    collect(Path(built.root), remove=True)
-    assert objects(built) == outs(built)

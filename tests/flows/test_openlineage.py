@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from scratch_project import Project, Run, RunFlow
+from scratch_project import Project, RunFlow
 
 from lexveil.config import load_params
 from lexveil.errors import ParameterError
@@ -49,12 +49,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[dict], l
 
 def told(events: list[dict]) -> list[tuple[str, str]]:
     return [(event["job"]["name"], event["eventType"]) for event in events]
-
-
-def test_nothing_goes_anywhere_by_default(template: Path, first_run: tuple[Path, Run]) -> None:
-    before = {path.name for path in template.iterdir()}
-    made = {path.name for path in first_run[0].iterdir()} - before
-    assert made == {"artifacts", "dvc.lock", "ran.log", ".lexveil", ".provenance.json"}
 
 
 def test_a_run_and_a_failure_in_a_file(built: Project, run: RunFlow) -> None:

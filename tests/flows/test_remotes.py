@@ -79,21 +79,3 @@ def test_after_a_pull_nothing_runs(pushed: Project, clone: Project, prefect_serv
     assert flow(prefect_server) == {"cached"} and clone.ran() == []
     assert clone.git("status", "--porcelain") == ""
     assert verify(PRIVATE)["holds"] and lineage(PRIVATE)["committed"]
-
-
-@pytest.mark.parametrize("pushed", ["s3"], indirect=True)
-@pytest.mark.nightly
-def test_after_a_fetch_lexveil_run_takes_it_from_the_cache(
-    pushed: Project, clone: Project, prefect_server: str
-) -> None:
-    clone.dvc("fetch")
-    assert flow(prefect_server) <= {"cached", "restored"} and clone.ran() == []
-    assert clone.artifacts() == pushed.artifacts() and clone.lock() == pushed.lock()
-
-
-@pytest.mark.parametrize("pushed", ["local"], indirect=True)  # it makes no use of it
-def test_without_either_everything_runs(pushed: Project, clone: Project, prefect_server: str) -> None:
-    """The tests above can fail: a clone alone has nothing to use."""
-    clone.dvc("remote", "remove", "store")
-    assert flow(prefect_server) == {"ran"} and len(clone.ran()) == 7
-    assert clone.artifacts() == pushed.artifacts()

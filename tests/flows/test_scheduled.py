@@ -182,19 +182,6 @@ def test_what_the_nightly_release_runs_is_audited(
     assert audit_flow.requested_audits(parsed, None, None, [1.5])[0][2] == 1.5
 
 
-def test_the_audit_that_is_run_is_that_of_the_command_line(project: Project) -> None:
-    from lexveil.auditing.request import AuditRequest
-    from lexveil.cli.main import parse
-    from lexveil.cli.rewriting import requested
-
-    argv = audit_flow.audit_command(("tem", "S3", 10.0), 20, 400, project.root / "out.json")
-    assert argv[:3] == [sys.executable, "-m", "lexveil.cli"]
-    asked = parse(argv[3:])[1].arguments
-    request = requested(asked["how"], AuditRequest)
-    assert (request.mechanism, request.strategy, request.epsilon, asked["words"].name) == ("tem", "S3", 10.0, "own")
-    assert (request.words, request.samples, asked["out"]) == (20, 400, project.root / "out.json")
-
-
 def test_a_release_is_off_without_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release_flow, "release_command", lambda: [sys.executable, "-c", "raise SystemExit(1)"])
     state = release_flow.release(return_state=True)

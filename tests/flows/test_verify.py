@@ -72,12 +72,6 @@ def test_further_down_the_chain_and_only_there(built: Project) -> None:
     assert verify(Path("artifacts/first.txt"))["holds"]
 
 
-def test_what_was_made_again_since_is_said(built: Project) -> None:
-    (built.root / "src.txt").write_text("another source\n")
-    built.dvc("repro", "--single-item", "first", "count@a")
-    assert set(changed(verify(PRIVATE))) == {("link", "artifacts/counts"), ("link", "artifacts/first.txt")}
-
-
 def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
     first = built.commit()
     (built.root / "stage.py").write_text("print('new')\n")
@@ -87,19 +81,6 @@ def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
     built.git("rm", "-q", "--cached", "stage.py")
     built.git("commit", "-q", "--amend", "-m", "never had it")
     assert set(changed(verify(PRIVATE))) == {("code", "stage.py")}
-
-
-def test_an_older_revision_is_what_is_compared_with(built: Project) -> None:
-    first = built.commit()
-    assert verify(PRIVATE, first)["holds"]
-    built.set_params("seed: 20261", "seed: 7")
-    (built.root / "src.txt").write_text("another source\n")
-    built.dvc("repro")
-    built.commit()
-    assert verify(PRIVATE)["holds"] and not verify(PRIVATE, first)["holds"]
-    built.git("checkout", "-q", first)
-    built.dvc("checkout")
-    assert verify(PRIVATE)["holds"]
 
 
 def test_what_is_absent_cannot_differ_but_the_artifact_must_be_there(built: Project) -> None:
