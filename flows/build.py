@@ -38,9 +38,9 @@ from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.lineage.trace import code_state
-from lexveil.runtime.dvc_graph import StageGraph, open_repo
+from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.project import build_lock, find_root, prepare
-from lexveil.runtime.run_events import RunObserver, StageResult
+from lexveil.runtime.run_events import StageResult
 
 # The build that this process runs. A flow's parameters must be plain values that a server can store.
 current_build: ContextVar[Build | None] = ContextVar("build", default=None)
@@ -176,9 +176,6 @@ def _schedule(build: Build) -> None:
 @contextlib.contextmanager
 def _signals(build: Build) -> Iterator[None]:
     """On Ctrl-C and SIGTERM end the stages, then let the flow end cleanly; the same signal again ends it at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def stop(number: int, _: FrameType | None) -> None:
         if build.stopped_by == number:
@@ -195,55 +192,43 @@ def _signals(build: Build) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def run(
-    api_url: str,
-    watcher: RunObserver,
-    keep_going: bool = False,
-    started: float | None = None,
-    until: str | None = None,
-    graph: StageGraph | None = None,
-) -> int:
+def run(api_url: str, current: Build, started: float) -> int:
     """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
 
     Args:
         api_url: of a Prefect server that answers.
-        watcher: observes the run.
-        keep_going: after a failure, go on with what does not depend on it.
+        current: what is asked for.
         started: time.monotonic() when the command began, for the total.
-        until: the stage that is wanted; None for all.
-        graph: as planned; None plans it in the flow run.
 
     Raises:
         LexveilError: with the message and the exit code of the stage that failed.
         ServerLost: if the server went away meanwhile, however the stages ended.
     """
-    current = Build(watcher, keep_going, graph or StageGraph({}), until)
     token = current_build.set(current)
-    started = time.monotonic() if started is None else started
     try:
         # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up to a second.
         with temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
-            state = build(keep_going, return_state=True)
+            state = build(current.keep_going, return_state=True)
             hand_over(current.flow_run, current.n_task_runs)
     except httpx.HTTPError as error:
         raise ServerLost(api_url, current.headline(), _exit_error(current)) from error
     finally:
         current_build.reset(token)
-        watcher.close()
+        current.watcher.close()
     seconds = time.monotonic() - started
     took = duration(seconds)
     if current.stopped_by is not None:
-        watcher.say(f"stopped after {took}: {current.headline()}; `lexveil run` continues here")
+        current.watcher.say(f"stopped after {took}: {current.headline()}; `lexveil run` continues here")
         return 128 + current.stopped_by
     if failure := _exit_error(current):
-        watcher.say(f"failed after {took}: {current.headline()}")
+        current.watcher.say(f"failed after {took}: {current.headline()}")
         raise failure
     if not state.is_completed():
         outcome = state.result(raise_on_failure=False)
         if isinstance(outcome, LexveilError):
             raise outcome
         raise LexveilError(advised(f"the flow ended as {state.name}: {state.message}"))
-    say_done(watcher, current.headline(), seconds)
+    say_done(current.watcher.say, current.headline(), seconds)
     return 0
 
 

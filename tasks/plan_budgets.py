@@ -65,8 +65,8 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
     )
 
 
-def run(texts: pa.Table, params: Params, out: Path) -> int:
-    """Write plan and epsilon of every run of the grid into folder ``out``, and return how many there are.
+def run(texts: pa.Table, params: Params, out: Path) -> None:
+    """Write plan and epsilon of every run of the grid into folder ``out``.
 
     Raises:
         MissingArtifact, ParameterError, RequestError: as ``calibrate``.
@@ -94,14 +94,13 @@ def run(texts: pa.Table, params: Params, out: Path) -> int:
             write_table(plan, file)
             write_json(planned.to_dict(), file.with_suffix(".json"))
             progress.advance(1)
-    return len(params.grid.runs())
 
 
 def main() -> None:
     """Run the stage."""
     texts = texts_of(load_documents())
-    n_runs = run(texts, load_params(), paths.ARTIFACTS / "plans")
-    print(f"planned {texts.num_rows:,} texts for {n_runs} runs")
+    run(texts, load_params(), paths.ARTIFACTS / "plans")
+    print(f"planned {texts.num_rows:,} texts")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,6 @@ def main() -> None:
     purposes_of(options.purposes)  # what is refused is refused before the training
     if segmentation == "word" and options.word_model != "own":
         write(load_model(options.word_model), segmentation, {"source": options.word_model}, None, params)
-        print(f"taken from {options.word_model}")
         return
     model = find_base(options)
     base = None if model is None else Base(base_space(options, model, segmentation), options.base_vectors == "keep")
@@ -74,7 +73,6 @@ def main() -> None:
                 out.writelines(with_plain_copies(lines))
         trained = resumed_training(segmentation, read if plain_copy else corpus, settings, base, folder)
         write(trained.space, segmentation, about, trained, params)
-    print("trained")
 
 
 def write(raw: WordSpace, segmentation: str, about: dict[str, object], trained: Trained | None, params: Params) -> None:

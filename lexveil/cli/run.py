@@ -85,12 +85,13 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
                 view.end(StageResult(stage.name, "cached"))
             provenance.settle()
             view.close()
-            say_done(view, f"{len(wanted)} cached", time.monotonic() - started)
+            say_done(view.say, f"{len(wanted)} cached", time.monotonic() - started)
             return 0
         with api(url) as api_url:
             from flows.build import run as run_flow
+            from flows.stages import Build
 
-            return run_flow(api_url, view, keep_going, started, until, graph)
+            return run_flow(api_url, Build(view, keep_going, graph, until), started)
     finally:
         view.close()
 

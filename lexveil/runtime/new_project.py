@@ -13,8 +13,8 @@ from lexveil.errors import LexveilError, RequestError
 
 # What a project consists of; the wheel has it in lexveil/_project (.ci/wheel.py).
 FOLDERS = (".dvc/plots", "flows", "tasks", "sql")
-FILES = (".dvc/.gitignore", ".dvc/config", ".dvcignore", ".gitignore")
-FILES += ("data.dvc", "dvc.yaml", "params.yaml", "prefect.yaml")
+DVC_FILES = (".dvc/.gitignore", ".dvc/config", ".dvcignore", "data.dvc", "dvc.yaml")
+FILES = (*DVC_FILES, ".gitignore", "params.yaml", "prefect.yaml")
 
 
 def create(folder: Path) -> None:

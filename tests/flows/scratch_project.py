@@ -134,11 +134,12 @@ class Run:
 def run_flow(prefect_server: str, keep_going: bool = False) -> Run:
     """Run the flow in the current folder as `lexveil run` does."""
     from flows import build
+    from flows.stages import Build
 
     notes = Notes()
     with build_lock():
         try:
-            return Run(build.run(prefect_server, notes, keep_going), "", notes)
+            return Run(build.run(prefect_server, Build(notes, keep_going), time.monotonic()), "", notes)
         except LexveilError as error:
             return Run(error.exit_code, str(error), notes)
 
