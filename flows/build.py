@@ -128,13 +128,13 @@ def _run(build: Build) -> State[Any]:
         {"stage": result.stage, "state": result.state, "seconds": round(result.seconds, 1), "why": result.message}
         for result in build.results.values()
     ]
-    took = duration(time.monotonic() - started)
-    show_table("lexveil-build", rows, f"Stages of one run, {took}: {build.headline()}")
+    seconds = time.monotonic() - started
+    show_table("lexveil-build", rows, f"Stages of one run, {duration(seconds)}: {build.headline()}")
     if build.stopped_by == TIME_IS_UP:
         raise timed_out()
-    state, reason = build.outcome()
-    if state == "stopped":
+    if build.stopped_by is not None:
         return Cancelled(message="stopped; the next run continues here")
+    state, reason = build.outcome()
     return Failed(message=reason) if state == "failed" else Completed(message=build.headline())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +43,8 @@ def run(params: Params, documents: pa.Table, lexicon_of: LexiconOf, out: Path, d
 def main() -> None:
     """Run the stage."""
     params = load_params()
-    lexicon_of = partial(load_lexicon, project=Path(), language=params.model.language)
-    coverage = run(params, load_documents(), lexicon_of, paths.CHECKS / "coverage.json", DataDocs(paths.DATA_DOCS))
+    files = paths.CHECKS / "coverage.json", DataDocs(paths.DATA_DOCS)
+    coverage = run(params, load_documents(), lambda name: load_lexicon(name, Path(), params.model.language), *files)
     for dataset, by_segmentation in coverage.items():
         shares = ", ".join(f"{name} {figures['coverage']:.1%}" for name, figures in by_segmentation.items())
         print(f"words of {dataset} that are known: {shares}")

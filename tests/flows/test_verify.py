@@ -93,14 +93,6 @@ def test_what_is_absent_cannot_differ_but_the_artifact_must_be_there(built: Proj
         verify(PRIVATE)
 
 
-def test_without_the_list_of_files_the_folder_is_named(built: Project) -> None:
-    (recorded,) = (one["md5"] for one in lock_outs(built, "privatize@S1-1.0"))
-    (built.root / ".dvc/cache/files/md5" / recorded[:2] / recorded[2:]).unlink()
-    assert verify(PRIVATE)["holds"]
-    replace(built.root / PRIVATE, b"tampered")
-    assert changed(verify(PRIVATE)) == {("output", "artifacts/private/S1/1.0"): None}
-
-
 def test_a_list_of_files_that_was_altered_is_not_believed(built: Project) -> None:
     (recorded,) = (one["md5"] for one in lock_outs(built, "privatize@S1-1.0"))
     listing = built.root / ".dvc/cache/files/md5" / recorded[:2] / recorded[2:]
