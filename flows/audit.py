@@ -20,10 +20,11 @@ from flows.supervision import exclusive, run_command, timed_out
 from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
-from lexveil.config import MechanismName, Params, StrategyName, load_params
+from lexveil.config import Params, load_params
 from lexveil.levels import Level
 from lexveil.paths import AUDITS
 from lexveil.privatization.settings import resolve_settings
+from lexveil.request import MechanismName, StrategyName
 from lexveil.runtime.project import find_root, prepare
 
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]

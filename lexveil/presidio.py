@@ -21,11 +21,9 @@ from collections.abc import MutableSequence
 from functools import cache
 from typing import Any, ClassVar
 
-from lexveil.accounting.budgets import STRATEGIES
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.adapters.memory import privatize
 from lexveil.request import Request
 
@@ -35,7 +33,7 @@ except ImportError:
     raise RequestError("presidio-anonymizer is not installed; `pip install 'lexveil[presidio]'` brings it") from None
 
 MOST_WORDS = 16  # of a span get the whole epsilon; those of a longer one share that of so many
-KNOWN = ("mechanism", "strategy", "epsilon", "subject", "records", "model", "project", "entity_type")
+OWN = ("subject", "records", "model", "project", "entity_type")  # that are no fields of a request
 
 
 class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without types, where it is not installed
@@ -50,7 +48,7 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         model, project: as of ``lexveil.privatize``.
     """
 
-    known: ClassVar[tuple[str, ...]] = KNOWN
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def operate(self, text: str, params: dict[str, Any] | None = None) -> str:
         """The span's words, rewritten; what has no words is left out.
@@ -59,20 +57,10 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             LexveilError: if the span cannot be paid for or rewritten; its text is not anonymized then.
         """
         how = dict(params or {})
-        self.validate(how)
-        epsilon, subject = float(how["epsilon"]), how.get("subject")
-        request = {
-            "mechanism": how["mechanism"],
-            "strategy": how.get("strategy", "S1"),
-            "document_budget": epsilon * MOST_WORDS,
-            "max_token_epsilon": epsilon,
-            "detector": "none",
-            "on_exhausted": "refuse",
-            "workers": 1,
-            **self.noise(how),
-        }
+        request = self.request(how)
         project = _loaded(how.get("project"), how.get("model"))
-        done = privatize([text], Request.of(request), subjects=None if subject is None else [subject], project=project)
+        subject = how.get("subject")
+        done = privatize([text], request, subjects=None if subject is None else [subject], project=project)
         (rewritten,) = done.values
         if not isinstance(rewritten, str):  # never: what is exhausted is refused
             raise LexveilError("a span was withheld; the text is not anonymized")
@@ -81,28 +69,28 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             records.append(done.record)
         return rewritten
 
-    def noise(self, params: dict[str, object]) -> dict[str, object]:  # noqa: ARG002
-        """Where the noise comes from: the operating system."""
-        return {"mode": "release"}
-
-    def validate(self, params: dict[str, object] | None = None) -> None:
-        """See that the parameters are there, and no others.
+    def request(self, params: dict[str, Any]) -> Request:
+        """How a span is rewritten.
 
         Raises:
-            RequestError: if not.
+            RequestError: if a parameter is missing, unknown or out of range.
         """
-        given = params or {}
-        name = self.operator_name()
-        if unknown := sorted(set(given) - set(self.known)):
-            hint = "; a seed makes an experiment: operator lexveil-experiment" if unknown == ["seed"] else ""
-            raise RequestError(f"operator {name}: unknown parameter {unknown[0]}{hint}")
-        epsilon = given.get("epsilon")
-        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < float("inf"):
-            raise RequestError(f"operator {name}: epsilon must be given, a finite number greater than 0")
-        if given.get("mechanism") not in MECHANISMS:
-            raise RequestError(f"operator {name}: mechanism must be given, one of {', '.join(MECHANISMS)}")
-        if given.get("strategy", "S1") not in STRATEGIES:
-            raise RequestError(f"operator {name}: strategy must be one of {', '.join(STRATEGIES)}")
+        asked = {"strategy": "S1"} | {key: value for key, value in params.items() if key not in OWN}
+        try:
+            if unknown := sorted(set(asked) - {"mechanism", "strategy", "epsilon", *self.needs}):
+                hint = "; a seed makes an experiment: operator lexveil-experiment" if unknown == ["seed"] else ""
+                raise RequestError(f"unknown parameter {unknown[0]}{hint}")
+            if missing := [key for key in ("mechanism", "epsilon", *self.needs) if asked.get(key) is None]:
+                raise RequestError(f"{missing[0]} must be given")
+            epsilon = Request.of(asked).epsilon or 0.0
+            budget = {"epsilon": None, "document_budget": epsilon * MOST_WORDS, "max_token_epsilon": epsilon}
+            return Request.of(asked | budget | {"detector": "none", "on_exhausted": "refuse", "workers": 1})
+        except RequestError as error:
+            raise RequestError(f"operator {self.operator_name()}: {error}") from None
+
+    def validate(self, params: dict[str, Any] | None = None) -> None:
+        """See that the parameters are there, and no others; raises as ``request``."""
+        self.request(dict(params or {}))
 
     def operator_name(self) -> str:
         """Its name in an ``OperatorConfig``."""
@@ -120,17 +108,7 @@ class LexveilExperiment(LexveilOperator):
     ``seed`` must be given: equal spans get equal words.
     """
 
-    known: ClassVar[tuple[str, ...]] = (*KNOWN, "seed")
-
-    def noise(self, params: dict[str, object]) -> dict[str, object]:
-        """Where the noise comes from: the seed."""
-        return {"mode": "experiment", "seed": params["seed"]}
-
-    def validate(self, params: dict[str, object] | None = None) -> None:
-        """See that the parameters are there, a seed among them; raises as ``LexveilOperator.validate``."""
-        super().validate(params)
-        if (params or {}).get("seed") is None:
-            raise RequestError("operator lexveil-experiment: seed must be given; operator lexveil makes releases")
+    needs: ClassVar[tuple[str, ...]] = ("seed",)
 
     def operator_name(self) -> str:
         """Its name in an ``OperatorConfig``, and in the items of a result."""

@@ -7,16 +7,18 @@ message names it by ``option``, so that each face can call it as it calls it.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Collection, Mapping
 from copy import copy
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic.fields import FieldInfo
 
 from lexveil.errors import option
 from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import ListFile, OneOf, Section, validated
+from lexveil.parameters import Documented, ListFile, OneOf, Section, validated
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.protection import LevelName
 
@@ -25,6 +27,9 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e9  # the ledger counts in units of t
 MechanismName = Annotated[str, OneOf(mechanism_names)]
 StrategyName = Literal["S1", "S2", "S3", "S4"]
 BandName = Literal["all", "content", "function", "frequent", "middle", "rare"]
+StopwordAction = Literal["paper", "perturb", "keep", "drop", "sample"]
+PunctuationAction = Literal["perturb", "keep", "drop", "sample"]
+UnknownAction = Literal["keep", "drop", "sample"]
 FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
 OnExhausted = Literal["withhold", "refuse"]
 BUDGETS = ("protection", "epsilon", "document_budget", "recovery")  # a request has one of them, or the default level
@@ -33,7 +38,7 @@ BUDGETS = ("protection", "epsilon", "document_budget", "recovery")  # a request 
 class Shown(NamedTuple):
     """How the help shows an option: the group it stands in, and what its value is called."""
 
-    group: str = "options"
+    group: str = "Parameters"
     metavar: str | None = None
 
 
@@ -55,7 +60,7 @@ Share = Annotated[float, BeforeValidator(_float), Field(ge=0.01, le=10)]
 Count = Annotated[int, BeforeValidator(_int)]
 
 
-class Options(Section):
+class Options(Documented):
     """Options that people write, on a command line or in Python."""
 
     @classmethod
@@ -75,121 +80,78 @@ class Options(Section):
 class Request(Options):
     """How texts are rewritten. None is as params.yaml has it."""
 
-    protection: LevelName | None = Field(
-        None,
-        description="how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones; balanced "
-        "(the default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever the length of a text",
-    )
-    mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), Shown(metavar="M")] = Field(
-        "tem", description="how words are replaced (docs/reference/mechanisms.md)"
-    )
-    strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], Shown(metavar="S")] = Field(
-        "S1",
-        description="none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; "
-        "S3 (gst): collocations, greedy; S4 (mst): collocations by score",
-    )
-    epsilon: Annotated[Positive | None, Shown(metavar="E")] = Field(
-        None, description="base epsilon per word; the budget of a text is that times a public number of words"
-    )
-    document_budget: Annotated[Positive | None, Shown(metavar="B")] = Field(
-        None, description="the budget of each text, directly"
-    )
-    recovery: Annotated[Fraction | None, Shown(metavar="R")] = Field(
-        None,
-        description="the share of words that a Bayes-optimal adversary (a reader who knows mechanism, "
-        "words and epsilon) is expected to name, by public word frequencies: it becomes the base epsilon, and the "
-        "largest of a token (`lexveil calibrate`)",
-    )
-    band: BandName = Field(
-        "all",
-        description="of which words recovery is, by their public frequency; content: all but function words",
-    )
-    average_words: Annotated[Positive | Literal["data"] | None, Shown(metavar="N")] = Field(
-        None,
-        description="that number of words (default: params.yaml, else the mean of the corpus); data: the mean of these "
-        "texts, which is private, so only in experiments",
-    )
-    max_token_epsilon: Annotated[Positive | Literal["none"] | None, Shown(metavar="X")] = Field(
-        None,
-        description="the largest epsilon of a token; short texts leave the rest of their budget (default: params.yaml, "
-        "else twice the base epsilon); none: only in experiments",
-    )
-    consistent: Annotated[bool, Shown("tokens")] = Field(
-        False,
-        description="replace equal words of a text alike, paying once; shows which are equal, and the record says so",
-    )
-    keep_layout: Annotated[bool, Shown("tokens")] = Field(
-        False, description="copy the writer's spacing and capitals; recorded as unprotected"
-    )
-    stopwords: Annotated[Literal["paper", "perturb", "keep", "drop", "sample"] | None, Shown("tokens")] = Field(
-        None, description="what happens to stop words (default: params.yaml)"
-    )
-    punctuation: Annotated[Literal["perturb", "keep", "drop", "sample"] | None, Shown("tokens")] = Field(
-        None, description="what happens to punctuation (default: params.yaml)"
-    )
-    oov: Annotated[Literal["keep", "drop", "sample"] | None, Shown("tokens")] = Field(
-        None, description="what happens to words outside the vocabulary (default: params.yaml)"
-    )
+    protection: LevelName | None = None
+    """how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones; balanced (the
+    default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever the length of a text"""
+    mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), Shown(metavar="M")] = "tem"
+    """how words are replaced (docs/reference/mechanisms.md)"""
+    strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], Shown(metavar="S")] = "S1"
+    """none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; S3 (gst): collocations,
+    greedy; S4 (mst): collocations by score"""
+    epsilon: Annotated[Positive | None, Shown(metavar="E")] = None
+    """base epsilon per word; the budget of a text is that times a public number of words"""
+    document_budget: Annotated[Positive | None, Shown(metavar="B")] = None
+    """the budget of each text, directly"""
+    recovery: Annotated[Fraction | None, Shown(metavar="R")] = None
+    """the share of words that a Bayes-optimal adversary (a reader who knows mechanism, words and epsilon) is
+    expected to name, by public word frequencies: it becomes the base epsilon, and the largest of a token (`lexveil
+    calibrate`)"""
+    band: BandName = "all"
+    """of which words recovery is, by their public frequency; content: all but function words"""
+    average_words: Annotated[Positive | Literal["data"] | None, Shown(metavar="N")] = None
+    """that number of words (default: params.yaml, else the mean of the corpus); data: the mean of these texts, which
+    is private, so only in experiments"""
+    max_token_epsilon: Annotated[Positive | Literal["none"] | None, Shown(metavar="X")] = None
+    """the largest epsilon of a token; short texts leave the rest of their budget (default: params.yaml, else twice
+    the base epsilon); none: only in experiments"""
+    consistent: Annotated[bool, Shown("tokens")] = False
+    """replace equal words of a text alike, paying once; shows which are equal, and the record says so"""
+    keep_layout: Annotated[bool, Shown("tokens")] = False
+    """copy the writer's spacing and capitals; recorded as unprotected"""
+    stopwords: Annotated[StopwordAction | None, Shown("tokens")] = None
+    """what happens to stop words; paper: kept in S1, perturbed in S2 to S4 (default: params.yaml)"""
+    punctuation: Annotated[PunctuationAction | None, Shown("tokens")] = None
+    """what happens to punctuation; sample: a uniform draw (default: params.yaml)"""
+    oov: Annotated[UnknownAction | None, Shown("tokens")] = None
+    """what happens to words outside the vocabulary (default: params.yaml)"""
     shares: Annotated[
         dict[Literal["stopwords", "numbers", "listed"], Share] | None, Shown("tokens", "CLASS=X,CLASS=X")
-    ] = Field(
-        None,
-        description="what a token of a public class gets of the budget of its text, where another gets 1: stopwords, "
-        "numbers, listed; shows which tokens are of the class, and the record says so (default: params.yaml)",
-    )
-    share_list: Annotated[ListFile | None, Shown("tokens", "FILE@HASH")] = Field(
-        None, description="the public list of the class listed, a word a line (default: params.yaml)"
-    )
-    unscreened: Annotated[bool, Shown("tokens")] = Field(
-        False,
-        description="let all words come out, also vulgar and sexual ones, jargon of medicine and computing, and what "
-        "is in no dictionary; without it their nearest other word takes their place, whatever stood there",
-    )
-    detector: Annotated[Literal["none", "presidio"] | None, Shown("tokens")] = Field(
-        None, description="finds names, numbers and the like; what it finds is shown (default: params.yaml)"
-    )
-    protect: Annotated[str | None, Shown("tokens", "FILE")] = Field(
-        None, description="words and phrases that are found: one a line, below a heading [TYPE] (default: params.yaml)"
-    )
-    allow: Annotated[str | None, Shown("tokens", "FILE")] = Field(
-        None, description="words and phrases that are never taken for found (default: params.yaml)"
-    )
-    types: Annotated[dict[str, FoundAction] | None, Shown("tokens", "TYPE=ACTION,TYPE=ACTION")] = Field(
-        None,
-        description="what happens to what is found, by its type: placeholder (the default), drop, sample (a random "
-        "word), pseudonym, digits (others in the same form) or perturb (default: params.yaml)",
-    )
-    pseudonyms: Annotated[str | None, Shown("tokens", "FILE")] = Field(
-        None, description="the public names that pseudonyms are drawn from (default: params.yaml)"
-    )
-    spans_column: Annotated[str | None, Shown("input", "COLUMN")] = Field(
-        None,
-        description='the column that says what was found in a text, [{"start": 8, "end": 18, "type": "PERSON"}] in '
-        "characters; it comes out empty",
-    )
-    mode: Annotated[Literal["release", "experiment"] | None, Shown("noise")] = Field(
-        None,
-        description="release (the default): noise from the operating system, and the ledger is charged; experiment: "
-        "seeded, repeatable, not private",
-    )
-    seed: Annotated[Count | None, Field(ge=0, lt=2**63), Shown("noise", "N")] = Field(
-        None, description="the seed of an experiment (default: params.yaml); implies the mode experiment"
-    )
-    without_guarantee: Annotated[bool, Shown("noise")] = Field(
-        False,
-        description="release also what no guarantee can be given of; the name of the output then says so",
-    )
+    ] = None
+    """what a token of a public class gets of the budget of its text, where another gets 1: stopwords, numbers,
+    listed; shows which tokens are of the class, and the record says so (default: params.yaml)"""
+    share_list: Annotated[ListFile | None, Shown("tokens", "FILE@HASH")] = None
+    """the public list of the class listed, a word a line (default: params.yaml)"""
+    unscreened: Annotated[bool, Shown("tokens")] = False
+    """let all words come out, also vulgar and sexual ones, jargon of medicine and computing, and what is in no
+    dictionary; without it their nearest other word takes their place, whatever stood there"""
+    detector: Annotated[Literal["none", "presidio"] | None, Shown("tokens")] = None
+    """finds names, numbers and the like; what it finds is shown (default: params.yaml)"""
+    protect: Annotated[str | None, Shown("tokens", "FILE")] = None
+    """words and phrases that are found: one a line, below a heading [TYPE] (default: params.yaml)"""
+    allow: Annotated[str | None, Shown("tokens", "FILE")] = None
+    """words and phrases that are never taken for found (default: params.yaml)"""
+    types: Annotated[dict[str, FoundAction] | None, Shown("tokens", "TYPE=ACTION,TYPE=ACTION")] = None
+    """what happens to what is found, by its type: placeholder (the default), drop, sample (a random word),
+    pseudonym, digits (others in the same form) or perturb (default: params.yaml)"""
+    pseudonyms: Annotated[str | None, Shown("tokens", "FILE")] = None
+    """the public names that pseudonyms are drawn from (default: params.yaml)"""
+    spans_column: Annotated[str | None, Shown("input", "COLUMN")] = None
+    """the column that says what was found in a text, [{"start": 8, "end": 18, "type": "PERSON"}] in characters; it
+    comes out empty"""
+    mode: Annotated[Literal["release", "experiment"] | None, Shown("noise")] = None
+    """release (the default): noise from the operating system, and the ledger is charged; experiment: seeded,
+    repeatable, not private"""
+    seed: Annotated[Count | None, Field(ge=0, lt=2**63), Shown("noise", "N")] = None
+    """the seed of an experiment (default: params.yaml); implies the mode experiment"""
+    without_guarantee: Annotated[bool, Shown("noise")] = False
+    """release also what no guarantee can be given of; the name of the output then says so"""
 
-    workers: Annotated[Count | None, Field(ge=1, le=1024), Shown("output", "N")] = Field(
-        None,
-        description="processes that rewrite, one core each; changes no result (default: 1 if there is little to do, "
-        "else params.yaml: machine.workers)",
-    )
-    on_exhausted: Annotated[OnExhausted | None, Shown("output")] = Field(
-        None,
-        description="texts of subjects whose budget is exhausted: leave them out and list them, or release nothing "
-        "(default: params.yaml: ledger.on_exhausted)",
-    )
+    workers: Annotated[Count | None, Field(ge=1, le=1024), Shown("output", "N")] = None
+    """processes that rewrite, one core each; changes no result (default: 1 if there is little to do, else
+    params.yaml: machine.workers)"""
+    on_exhausted: Annotated[OnExhausted | None, Shown("output")] = None
+    """texts of subjects whose budget is exhausted: leave them out and list them, or release nothing (default:
+    params.yaml: ledger.on_exhausted)"""
 
     @property
     def level(self) -> LevelName | None:
@@ -247,36 +209,24 @@ class Request(Options):
 class FileRequest(Request):
     """How texts of files, of standard input or of a database are rewritten."""
 
-    text_column: Annotated[tuple[str, ...], BeforeValidator(_columns), Shown("input", "NAME")] = Field(
-        (),
-        description="a column to rewrite; can be given several times: the texts of a row share its budget (default: "
-        "text, else the column with the longest texts; standard error says which)",
-    )
-    subject_column: Annotated[str | None, Shown("input", "NAME")] = Field(
-        None,
-        description="the column that says whom a row is about: whose budget the ledger keeps over all releases, up to "
-        "ledger.cap of params.yaml (default: each text is a subject of its own, known again by its content)",
-    )
-    form: Annotated[str | None, Shown("input", "F")] = Field(
-        None, description="the format of standard input: {formats} (default: jsonl)"
-    )
-    sql: Annotated[str | None, Shown("input", "SELECT")] = Field(
-        None,
-        description="of the database that IN is (postgresql://host/database, sqlite:///path): what is read; the "
-        "address has no password in it, which is read from where the database's own clients have it",
-    )
-    formulas: Annotated[Literal["keep", "quote", "refuse"], Shown("output")] = Field(
-        "keep",
-        description="rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count "
-        "them, put an apostrophe before them, or release nothing",
-    )
-    table: Annotated[str | None, Shown("output", "NAME")] = Field(
-        None, description="of the database that OUT is: its name, or SCHEMA.NAME"
-    )
-    if_exists: Annotated[Literal["fail", "append", "replace"], Shown("output")] = Field(
-        "fail",
-        description="what becomes of a table that is there: release nothing, add to its rows, or delete them first",
-    )
+    text_column: Annotated[tuple[str, ...], BeforeValidator(_columns), Shown("input", "NAME")] = ()
+    """a column to rewrite; can be given several times: the texts of a row share its budget (default: text, else the
+    column with the longest texts; standard error says which)"""
+    subject_column: Annotated[str | None, Shown("input", "NAME")] = None
+    """the column that says whom a row is about: whose budget the ledger keeps over all releases, up to ledger.cap of
+    params.yaml (default: each text is a subject of its own, known again by its content)"""
+    form: Annotated[str | None, Shown("input", "F")] = None
+    """the format of standard input, by its ending: csv, tsv, txt, parquet (default: jsonl)"""
+    sql: Annotated[str | None, Shown("input", "SELECT")] = None
+    """of the database that IN is (postgresql://host/database, sqlite:///path): what is read; the address has no
+    password in it, which is read from where the database's own clients have it"""
+    formulas: Annotated[Literal["keep", "quote", "refuse"], Shown("output")] = "keep"
+    """rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count them, put an
+    apostrophe before them, or release nothing"""
+    table: Annotated[str | None, Shown("output", "NAME")] = None
+    """of the database that OUT is: its name, or SCHEMA.NAME"""
+    if_exists: Annotated[Literal["fail", "append", "replace"], Shown("output")] = "fail"
+    """what becomes of a table that is there: release nothing, add to its rows, or delete them first"""
 
     @model_validator(mode="after")
     def _has_columns(self) -> Self:
@@ -292,6 +242,7 @@ def as_requested(name: str, default: Any = None) -> Any:
     """The field of a request for another model: its meaning and its limits, with another default."""
     field = copy(Request.model_fields[name])
     field.default = default
+    field.description = (field.description or "").partition(" (default:")[0]
     return field
 
 
@@ -309,6 +260,16 @@ def partly(model: type[Request], leave_out: Collection[str] = (), **other_types:
     return create_model(f"Partly{model.__name__}", __base__=Section, **fields)
 
 
-def shown_of(name: str, model: type[Options] = FileRequest) -> Shown:
+def shown_of(field: FieldInfo) -> Shown:
     """How the help shows an option."""
-    return next((mark for mark in model.model_fields[name].metadata if isinstance(mark, Shown)), Shown())
+    return next((mark for mark in field.metadata if isinstance(mark, Shown)), Shown())
+
+
+def choices_of(field: FieldInfo) -> list[str]:
+    """The names that an option can have, if it can have no other value."""
+    kinds = [kind for kind in (typing.get_args(field.annotation) or ()) if kind is not type(None)]
+    if typing.get_origin(field.annotation) is Literal:
+        return [str(name) for name in kinds]
+    if not kinds or any(typing.get_origin(kind) is not Literal for kind in kinds):
+        return []
+    return [str(name) for kind in kinds for name in typing.get_args(kind)]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.artifacts.base_model import base_collocations, find_base
-from lexveil.artifacts.data_docs import DataDocs
+from lexveil.checks.data_docs import DataDocs
 from lexveil.config import Params, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main

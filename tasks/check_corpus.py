@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lexveil import paths
-from lexveil.artifacts.data_docs import DataDocs
+from lexveil.checks.data_docs import DataDocs
 from lexveil.config import NO_BASE, Params, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main

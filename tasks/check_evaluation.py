@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lexveil import paths
-from lexveil.artifacts.data_docs import DataDocs
+from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.evaluation_cells import cells, not_above_majority
 from lexveil.config import EvaluationParams, GridParams, load_params
 from lexveil.levels import stage_name

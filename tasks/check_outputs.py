@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.artifacts.data_docs import DataDocs
 from lexveil.artifacts.document_sets import load_documents
+from lexveil.checks.data_docs import DataDocs
 from lexveil.config import CLEAN, GridParams, MachineParams, load_params
 from lexveil.levels import stage_name
 from lexveil.runtime import duckdb_session

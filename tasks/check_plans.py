@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from lexveil import paths
-from lexveil.artifacts.data_docs import DataDocs
+from lexveil.checks.data_docs import DataDocs
 from lexveil.config import GridParams, MachineParams, load_params
 from lexveil.levels import Level
 from lexveil.runtime import duckdb_session

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from lexveil import paths
 from lexveil.artifacts.coverage import LexiconOf, text_words
-from lexveil.artifacts.data_docs import DataDocs
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
+from lexveil.checks.data_docs import DataDocs
 from lexveil.config import Params, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main

@@ -20,8 +20,8 @@ from lexveil.artifacts.embedding_benchmarks import embedding_metrics
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import load_model
 from lexveil.artifacts.purpose_files import purposes_of
-from lexveil.artifacts.scale_list import load_factors
 from lexveil.artifacts.training_checkpoints import FORMAT, resumed_training
+from lexveil.artifacts.user_lists import load_factors
 from lexveil.config import Params, load_params
 from lexveil.embeddings.base import Base
 from lexveil.embeddings.purposes import with_axes

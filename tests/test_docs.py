@@ -60,13 +60,6 @@ def test_pages_that_code_and_configuration_name_exist() -> None:
     assert [name for name in sorted(set(files)) if not (ROOT / name).is_file()] == []
 
 
-def test_readme_is_short_and_has_the_two_commands() -> None:
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 120
-    assert any(line.startswith("    pip install uv && uv run lexveil run ") for line in lines)
-    assert any(line.startswith("    uv run pytest ") for line in lines)
-
-
 def test_generated_pages_are_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / ".ci/reference.py", "--check"], capture_output=True, text=True, check=False

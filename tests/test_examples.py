@@ -34,18 +34,8 @@ def test_privatize_dataframe(folder: str, monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def test_compare_mechanisms(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    run(
-        "compare_mechanisms.py",
-        monkeypatch,
-        "--project",
-        folder,
-        "--mechanisms",
-        "madlib",
-        "tem",
-        "--epsilons",
-        "1",
-        "50",
-    )
+    options = "--mechanisms madlib tem --epsilons 1 50".split()
+    run("compare_mechanisms.py", monkeypatch, "--project", folder, *options)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     shares = {row[0]: [int(cell[:-1]) for cell in row[-2:]] for row in rows if row and row[0] in ("madlib", "tem")}
     assert len(shares) == 2 and all(low < high for low, high in shares.values())  # a larger epsilon keeps more

@@ -12,6 +12,7 @@ from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
 
 from lexveil import presidio
 from lexveil.errors import LexveilError, RequestError
+from lexveil.ledger.ledger import Ledger
 from lexveil.presidio import LexveilExperiment, LexveilOperator
 
 TEXT = "Ask the police of the government, today."
@@ -43,10 +44,13 @@ def test_spans_are_rewritten_and_paid_and_the_rest_stays(engine: AnonymizerEngin
     assert len({record.release.id for record in records}) == 2  # each is a transaction of the ledger
 
 
-def test_an_exhausted_subject_is_not_anonymized(engine: AnonymizerEngine) -> None:
+def test_an_exhausted_subject_is_not_anonymized(engine: AnonymizerEngine, outside: Path) -> None:
+    anonymized(engine)
+    home = outside.parent / "home"
+    with Ledger.open(home / "ledger", None, make=False, anchor=home / "ledger-anchor.json") as ledger:
+        ledger.set_cap(1.0, "of the test")
     with pytest.raises(LexveilError, match="cap"):
-        for _ in range(200):
-            anonymized(engine, epsilon=5.0)
+        anonymized(engine)
 
 
 def test_an_experiment_is_stamped_and_repeatable(engine: AnonymizerEngine) -> None:
@@ -62,10 +66,11 @@ def test_an_experiment_is_stamped_and_repeatable(engine: AnonymizerEngine) -> No
         ("lexveil", {"seed": 1}, "operator lexveil-experiment"),
         ("lexveil-experiment", {}, "seed must be given"),
         ("lexveil", {"epsilon": None}, "epsilon must be given"),
-        ("lexveil", {"epsilon": -1.0}, "epsilon must be given"),
-        ("lexveil", {"mechanism": "magic"}, "mechanism must be given"),
-        ("lexveil", {"strategy": "S9"}, "strategy must be one of"),
+        ("lexveil", {"epsilon": -1.0}, "epsilon is -1.0; it must lie"),
+        ("lexveil", {"mechanism": "magic"}, "mechanism is .magic."),
+        ("lexveil", {"strategy": "S9"}, "strategy is .S9."),
         ("lexveil", {"colour": "red"}, "unknown parameter colour"),
+        ("lexveil", {"mode": "experiment"}, "unknown parameter mode"),
     ],
 )
 def test_wrong_parameters_are_refused(

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import lexveil
-from lexveil.cli.main import main
 from lexveil.request import FileRequest, Request
 
 TEXTS = ["The bank of the river was quiet."]
@@ -51,19 +50,9 @@ def test_batches_files_and_audits_name_arguments_too(outside: Path) -> None:
         lexveil.inspect(outside / "in.jsonl", text_column="body", spans_column="found", **HOW)
 
 
-def test_the_command_line_names_options(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (outside / "in.jsonl").write_text('{"text": "quiet"}\n', encoding="utf-8")
-    asked = ["privatize", "in.jsonl", "-o", "out.jsonl", "--epsilon", "1", "--document-budget", "5"]
-    assert main(asked) == 2
-    assert (
-        "give one of --protection (a level), --epsilon (base epsilon per word), --document-budget"
-        in capsys.readouterr().err
-    )
-
-
 def test_each_face_has_the_options_of_the_request() -> None:
     """What a face leaves out it says; the rest follows from the one model."""
-    from lexveil.cli.rewriting import NAMES, Fixed, Looking, Rewriting, option_name
+    from lexveil.cli.options import NAMES, Fixed, Looking, Rewriting, option_name
     from lexveil.service.bodies import LEFT_OUT, SettingsBody
 
     fields = set(Request.model_fields)

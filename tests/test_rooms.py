@@ -1,6 +1,6 @@
 """Who may import whom: the contracts in pyproject.toml hold, and no modules import each other in a circle."""
 
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
@@ -14,19 +14,7 @@ def test_import_contracts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert not failed, capsys.readouterr().out
 
 
-def check_for_cycles(imports: dict[str, set[str]]) -> None:
-    try:
-        TopologicalSorter(imports).prepare()
-    except CycleError as error:
-        pytest.fail(f"modules import each other in a circle: {' -> '.join(error.args[1])}")
-
-
 def test_there_are_no_circles() -> None:
     """Inside rooms neither, where no contract looks; imports inside functions and for types count too."""
     graph = grimp.build_graph("lexveil", "tasks", "flows", cache_dir=None)
-    check_for_cycles({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
-
-
-def test_a_circle_is_named() -> None:
-    with pytest.raises(pytest.fail.Exception, match=r"in a circle: .*a -> "):
-        check_for_cycles({"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": set()})
+    TopologicalSorter({module: graph.find_modules_directly_imported_by(module) for module in graph.modules}).prepare()

@@ -88,11 +88,6 @@ def test_the_import_of_the_library_is_light(tmp_path: Path) -> None:
     )
 
 
-def test_the_help_is_light(tmp_path: Path) -> None:
-    help_of = "from lexveil.cli.main import main\nmain(['--help'])\nmain(['privatize', '--help'])"
-    assert not {"numba", "numpy", "pyarrow"} & imported(help_of, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("script", "mechanism"), [(PRIVATIZE, "tem"), (COMMAND, "madlib")], ids=["function", "command"]
 )

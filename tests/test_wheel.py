@@ -108,27 +108,3 @@ def test_it_makes_a_project_in_an_empty_folder(installed: Path, tmp_path: Path) 
         *(str(project / name) for name in ("flows", "tasks", "sql")),
         str(installed / "lexveil/_project"),
     ], found.stderr
-
-
-def test_its_project_runs(installed: Path, tmp_path: Path) -> None:
-    """The stages up to the collocations, in the project's folder and with the installed library."""
-    assert call(installed, tmp_path, "-m", "lexveil.cli", "init", "demo").returncode == 0
-    project = tmp_path / "demo"
-    code = (
-        "from pathlib import Path\nfrom lexveil.cli.output import in_project\nin_project()\n"
-        "from lexveil.data.data_store import use_default\nuse_default(Path())"
-    )
-    assert call(installed, project, "-c", code).returncode == 0
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    done = subprocess.run(
-        [sys.executable, "-m", "dvc", "repro", "build_collocations"],
-        cwd=project,
-        env={**os.environ, "PYTHONPATH": str(installed), "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (project / "artifacts/collocations").is_dir()
-    again = call(installed, project, "-m", "dvc", "status", "build_collocations")
-    assert "up to date" in again.stdout, again.stdout

@@ -16,9 +16,10 @@ from lexveil.evaluation.metrics.attack import ADAPTIVE, STATIC
 from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO
 from lexveil.report import formatting
-from lexveil.report.evaluation_values import Key, Values, keys_of
+from lexveil.report.data import Record
+from lexveil.report.evaluation_values import Values, keys_of
 from lexveil.report.formatting import MeanSd
-from lexveil.report.records import MechanismDeniability
+from lexveil.report.records import Key
 from lexveil.report.table import Column, Table
 
 Verdict = Literal["holds", "holds within the spread", "does not hold", "cannot be said"]
@@ -115,7 +116,7 @@ class ReplicationClaim:
         return f"{kind} {abs(worst.gap):.3f} ({spread}): {worst.where}: {sides}"
 
 
-def shapes(values_of: Mapping[str, Values], measured: Sequence[MechanismDeniability]) -> list[ReplicationClaim]:
+def shapes(values_of: Mapping[str, Values], measured: Sequence[Record]) -> list[ReplicationClaim]:
     """All claims.
 
     Args:
@@ -213,7 +214,7 @@ def lists_are_similar(values_of: Mapping[str, Values]) -> ReplicationClaim:
     )
 
 
-def comes_out_as_itself_more_often(measured: Sequence[MechanismDeniability]) -> ReplicationClaim:
+def comes_out_as_itself_more_often(measured: Sequence[Record]) -> ReplicationClaim:
     """N_w over ε."""
     return ReplicationClaim(
         "N_w, how often a word comes out as itself, rises with ε.",
@@ -223,7 +224,7 @@ def comes_out_as_itself_more_often(measured: Sequence[MechanismDeniability]) -> 
     )
 
 
-def fewer_words_come_out(measured: Sequence[MechanismDeniability]) -> ReplicationClaim:
+def fewer_words_come_out(measured: Sequence[Record]) -> ReplicationClaim:
     """S_w over ε."""
     return ReplicationClaim(
         "S_w, how many different words come out of one, falls with ε.",
@@ -252,35 +253,18 @@ def static_is_weaker(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 def shapes_table(claims: Sequence[ReplicationClaim]) -> Table:
     """One row per claim."""
-    return Table(
-        "shapes",
-        "Whether the results have the shape of the papers' results",
-        [
-            Column("claim", "Claim"),
-            Column("source", "Source"),
-            Column("verdict", "Verdict"),
-            Column("n", "Compared", formatting.count, "Comparisons"),
-            Column("n_within", "against, within the spread", formatting.count, "Comparisons"),
-            Column("n_beyond", "against, beyond it", formatting.count, "Comparisons"),
-            Column("evidence", "Nearest to contradicting it"),
-        ],
-        [
-            (
-                claim.claim,
-                claim.source,
-                claim.verdict,
-                len(claim.comparisons),
-                claim.n_within,
-                claim.n_beyond,
-                claim.evidence,
-            )
-            for claim in claims
-        ],
-        "Spread: the standard errors of both sides together. That of a score comes from its trainings and from the "
-        "number of documents asked about, that of a cosine from its texts, that of N_w and S_w from their quartiles "
-        "over the words. Noise is drawn once per run, and so its luck is not in the spread. Among many comparisons "
-        "some exceed it by chance.",
-    )
+    columns = [
+        Column("claim", "Claim"),
+        Column("source", "Source"),
+        Column("verdict", "Verdict"),
+        Column("n", "Compared", formatting.count, "Comparisons"),
+        Column("n_within", "against, within the spread", formatting.count, "Comparisons"),
+        Column("n_beyond", "against, beyond it", formatting.count, "Comparisons"),
+        Column("evidence", "Nearest to contradicting it"),
+    ]
+    names = ("claim", "source", "verdict", "n_within", "n_beyond", "evidence")
+    rows = [{name: getattr(one, name) for name in names} | {"n": len(one.comparisons)} for one in claims]
+    return Table("shapes", columns, rows)
 
 
 def _is_cosine(name: str, key: Key, mechanism: str, strategy: str) -> bool:
@@ -308,7 +292,7 @@ def _rising(where: str, line: Mapping[float, MeanSd], sign: int = 1) -> list[Com
     return [Comparison(f"{where}, ε {a:g} and {b:g}", line[a], line[b]) for a, b in ordered]
 
 
-def _deniability(measured: Iterable[MechanismDeniability], statistic: str, *, rises: bool) -> list[Comparison]:
+def _deniability(measured: Iterable[Record], statistic: str, *, rises: bool) -> list[Comparison]:
     comparisons = []
     for record in measured:
         line = {
@@ -317,8 +301,8 @@ def _deniability(measured: Iterable[MechanismDeniability], statistic: str, *, ri
                 None,
                 (row[statistic]["q75"] - row[statistic]["q25"]) / IQR_PER_SD / math.sqrt(row["n_words"]),
             )
-            for row in record.rows
+            for row in record["statistics"]
             if row[statistic] is not None
         }
-        comparisons += _rising(f"{record.mechanism}, {record.segmentation}", line, 1 if rises else -1)
+        comparisons += _rising(f"{record['mechanism']}, {record['segmentation']}", line, 1 if rises else -1)
     return comparisons

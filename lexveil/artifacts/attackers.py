@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from lexveil import paths
+from lexveil.artifacts.embeddings import read_arrays, write_arrays
 from lexveil.evaluation.metrics.membership import PaperAttacker
 from lexveil.runtime.tables import atomic_directory, require
 
@@ -20,10 +21,12 @@ def write_attackers(trained: Mapping[str, Sequence[PaperAttacker]], out: Path) -
     with atomic_directory(out) as folder:
         for dataset, models in trained.items():
             (folder / dataset).mkdir()
-            for number in range(N_LAYERS):
-                for part, name in enumerate(("weights", "biases")):
-                    array = np.stack([model.layers[number][part] for model in models])
-                    np.save(folder / dataset / f"{name}_{number + 1}.npy", array, allow_pickle=False)
+            arrays = {
+                f"{name}_{number + 1}": np.stack([model.layers[number][part] for model in models])
+                for number in range(N_LAYERS)
+                for part, name in enumerate(("weights", "biases"))
+            }
+            write_arrays(folder / dataset, arrays)
 
 
 def load_attackers(dataset: str) -> list[PaperAttacker]:
@@ -34,8 +37,7 @@ def load_attackers(dataset: str) -> list[PaperAttacker]:
     """
     folder = require(paths.ATTACKERS / dataset, STAGE)
     weights, biases = (
-        [np.load(folder / f"{name}_{number + 1}.npy", allow_pickle=False) for number in range(N_LAYERS)]
-        for name in ("weights", "biases")
+        read_arrays(folder, *(f"{name}_{number + 1}" for number in range(N_LAYERS))) for name in ("weights", "biases")
     )
     layers = [list(zip(*arrays, strict=True)) for arrays in zip(weights, biases, strict=True)]
     return [PaperAttacker(0, list(model)) for model in zip(*layers, strict=True)]

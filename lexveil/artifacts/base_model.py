@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from lexveil import paths
+from lexveil.artifacts.collocation_tables import WORD_COLUMNS
 from lexveil.artifacts.external_embeddings import DIGITS
 from lexveil.artifacts.model_store import installed
 from lexveil.artifacts.packaged_model import PackagedModel
@@ -80,24 +81,15 @@ def base_space(settings: EmbeddingParams, model: PackagedModel, segmentation: st
 
 def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[str, pa.Table]:
     """The collocations that are taken, by ``bigrams`` and ``trigrams``: their words, count and pmi_bits, by words."""
-    space, pmi = base_space(settings, model, "mst"), model.pmi
+    space, pmi = base_space(settings, model, "mst"), np.asarray(model.pmi, dtype=np.float64)
+    words = [token.split("_") for token in space.tokens]
     tables = {}
-    for name, places in (("bigrams", ("first", "second")), ("trigrams", ("first", "second", "third"))):
-        words = [token.split("_") for token in space.tokens]
-        rows = [row for row, split in enumerate(words) if len(split) == len(places)]
-        columns = {
-            f"{place}_word": pa.array([words[row][number] for row in rows], pa.string())
-            for number, place in enumerate(places)
-        }
-        of_rows = np.array(rows, dtype=np.int64)
-        table = pa.table(
-            columns
-            | {
-                "count": pa.array(space.counts[of_rows], pa.int64()),
-                "pmi_bits": pa.array(np.asarray(pmi)[of_rows], pa.float64()),
-            }
-        )
-        tables[name] = table.sort_by([(column, "ascending") for column in columns])
+    for name, columns in (("bigrams", WORD_COLUMNS[:2]), ("trigrams", WORD_COLUMNS)):
+        rows = np.array([row for row, parts in enumerate(words) if len(parts) == len(columns)], dtype=np.int64)
+        parts = [[words[row][number] for row in rows] for number in range(len(columns))]
+        figures = {"count": pa.array(space.counts[rows], pa.int64()), "pmi_bits": pa.array(pmi[rows], pa.float64())}
+        texts = {column: pa.array(part, pa.string()) for column, part in zip(columns, parts, strict=True)}
+        tables[name] = pa.table(texts | figures).sort_by([(column, "ascending") for column in columns])
     return tables
 
 

@@ -12,7 +12,7 @@ from lexveil import paths
 from lexveil.runtime.tables import require
 from lexveil.text.collocation_index import Collocations
 
-_WORDS = ("first_word", "second_word", "third_word")
+WORD_COLUMNS = ("first_word", "second_word", "third_word")
 
 
 def load_collocations(project: Path = Path()) -> Collocations:
@@ -23,7 +23,7 @@ def load_collocations(project: Path = Path()) -> Collocations:
     """
     bigrams, trigrams = (
         pa.concat_tables(
-            pq.read_table(file, columns=[*_WORDS[:size], "pmi_bits"], read_dictionary=list(_WORDS[:size]))
+            pq.read_table(file, columns=[*WORD_COLUMNS[:size], "pmi_bits"], read_dictionary=list(WORD_COLUMNS[:size]))
             for file in collocation_files(name, project)
         )
         for name, size in (("bigrams", 2), ("trigrams", 3))
@@ -57,7 +57,7 @@ def load_pmi(project: Path = Path()) -> dict[str, float]:
     """The PMI of every collocation in bits, by its words joined by ``_``; the corpus's own before that of the base."""
     bits: dict[str, float] = {}
     for name, size in (("bigrams", 2), ("trigrams", 3)):
-        words = list(_WORDS[:size])
+        words = list(WORD_COLUMNS[:size])
         for file in reversed(collocation_files(name, project)):
             table = pq.read_table(file, columns=[*words, "pmi_bits"])
             columns = [table.column(word).to_pylist() for word in words]

@@ -1,4 +1,4 @@
-"""Read and write embeddings: words.txt, counts.npy, vectors.npy (memory-mapped), meta.json. Nothing is pickled."""
+"""Folders of words.txt, NAME.npy and meta.json, such as embeddings. Nothing is pickled; arrays are mapped from disk."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.embeddings.word_space import WordSpace
@@ -16,11 +17,9 @@ from lexveil.runtime.tables import atomic_directory, require, write_json
 def write_embedding(space: WordSpace, out: Path, about: Mapping[str, Any] | None = None) -> None:
     """Write one embedding into folder ``out``; ``about``, how it was made, goes into meta.json."""
     with atomic_directory(out) as folder:
-        write_words(space.tokens, folder / "words.txt")
-        np.save(folder / "counts.npy", space.counts, allow_pickle=False)
-        np.save(folder / "vectors.npy", space.vectors, allow_pickle=False)
         n, p = space.vectors.shape
-        write_json({**(about or {}), "n_tokens": n, "dimensions": p, "dtype": "float32"}, folder / "meta.json")
+        meta = {**(about or {}), "n_tokens": n, "dimensions": p, "dtype": "float32"}
+        write_arrays(folder, {"counts": space.counts, "vectors": space.vectors}, space.tokens, meta)
 
 
 def load_embedding(segmentation: str, project: Path = Path()) -> WordSpace:
@@ -30,18 +29,35 @@ def load_embedding(segmentation: str, project: Path = Path()) -> WordSpace:
 
 def read_space(folder: Path) -> WordSpace:
     """The embedding in ``folder``; its vectors are mapped from disk."""
-    return WordSpace(
-        read_words(folder / "words.txt"),
-        np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False),
-        np.load(folder / "counts.npy", allow_pickle=False),
-    )
+    vectors, counts = read_arrays(folder, "vectors", "counts")
+    return WordSpace(read_words(folder / "words.txt"), vectors, np.array(counts))
 
 
 def load_words(segmentation: str, project: Path = Path()) -> list[str]:
     """The tokens of one embedding, in row order."""
     return read_words(
-        require(project / paths.embedding(segmentation) / "words.txt", f"train_embeddings@{segmentation}")
+        require(project / paths.embedding(segmentation), f"train_embeddings@{segmentation}") / "words.txt"
     )
+
+
+def write_arrays(
+    folder: Path,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    words: Iterable[str] | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> None:
+    """Write NAME.npy of each array into ``folder``, which is there, and words.txt and meta.json if they are given."""
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    if words is not None:
+        write_words(words, folder / "words.txt")
+    if meta is not None:
+        write_json(meta, folder / "meta.json")
+
+
+def read_arrays(folder: Path, *names: str) -> list[npt.NDArray[Any]]:
+    """The arrays NAME.npy of ``folder``, mapped from disk."""
+    return [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names]
 
 
 def write_words(tokens: Iterable[str], file: Path) -> None:

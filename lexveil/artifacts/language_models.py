@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.artifacts.embeddings import read_words, write_words
+from lexveil.artifacts.embeddings import read_arrays, read_words, write_arrays
 from lexveil.evaluation.kneser_ney import KneserNey, Order
 from lexveil.evaluation.language_model import NgramModel
-from lexveil.runtime.tables import atomic_directory, read_json, require, write_json
+from lexveil.runtime.tables import atomic_directory, read_json, require
 from lexveil.types import Ids
 
 STAGE = "train_language_model"
@@ -29,12 +29,10 @@ def write_language_model(model: KneserNey, words: Sequence[str], about: Mapping[
         words: (V,) normal form by number.
     """
     with atomic_directory(out) as folder:
-        write_words(words, folder / "words.txt")
-        for number, order in enumerate(model.orders, start=1):
-            for name in ARRAYS:
-                np.save(folder / f"{name}_{number}.npy", getattr(order, name), allow_pickle=False)
+        orders = enumerate(model.orders, start=1)
+        arrays = {f"{name}_{number}": getattr(order, name) for number, order in orders for name in ARRAYS}
         discounts = [order.discount for order in model.orders]
-        write_json({**about, "n_words": model.n_words, "discounts": discounts}, folder / "meta.json")
+        write_arrays(folder, arrays, words, {**about, "n_words": model.n_words, "discounts": discounts})
 
 
 def load_language_model() -> NgramModel | None:
@@ -49,15 +47,11 @@ def load_language_model() -> NgramModel | None:
     meta = read_json(folder / "meta.json", STAGE)
     if "discounts" not in meta:
         return None
-    words = read_words(require(folder / "words.txt", STAGE))
-
-    def order(number: int, discount: float) -> Order:
-        files = (folder / f"{name}_{number}.npy" for name in ARRAYS)
-        keys, seen, rest = (np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
-        return Order(keys, seen, rest, discount)
-
-    orders = [order(number, discount) for number, discount in enumerate(meta["discounts"], start=1)]
-    return NgramModel(KneserNey(meta["n_words"], orders), words)
+    orders = []
+    for number, discount in enumerate(meta["discounts"], start=1):
+        keys, seen, rest = read_arrays(folder, *(f"{name}_{number}" for name in ARRAYS))
+        orders.append(Order(keys, seen, rest, discount))
+    return NgramModel(KneserNey(meta["n_words"], orders), read_words(folder / "words.txt"))
 
 
 def read_sentences(file: Path, max_tokens: int) -> tuple[Ids, Ids]:

@@ -10,7 +10,5 @@ from lexveil.protection import MeasuredLevel
 
 def measured_levels(card_sha256: str) -> list[MeasuredLevel]:
     """The levels that were measured of the model with this card; none of others."""
-    levels = json.loads((paths.MODELS / "levels.json").read_text(encoding="utf-8")).get(card_sha256, {"levels": []})[
-        "levels"
-    ]
-    return [MeasuredLevel(**level) for level in levels]
+    by_card = json.loads((paths.MODELS / "levels.json").read_text(encoding="utf-8"))
+    return [MeasuredLevel(**level) for level in by_card.get(card_sha256, {}).get("levels", [])]

@@ -13,7 +13,7 @@ import numpy as np
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.neighborhoods import BLOCK, add_lists, cache_folder, key_of, open_lists
+from lexveil.artifacts.neighborhoods import BLOCK, MappedTable, add_lists, cache_folder, key_of, open_lists
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
@@ -55,9 +55,7 @@ class Prepared:
         """The lists of near words that there are of its vectors, whether it draws by them or not; None if none."""
         if isinstance(self.mechanism, OnNeighbors):
             return self.mechanism.near.table
-        key = key_of(self.vocabulary.vectors)
-        of_project = self.near_folder and open_lists(self.near_folder, key)
-        return of_project or open_lists(cache_folder(key), key)
+        return _near_lists(self.near_folder, key_of(self.vocabulary.vectors))
 
     def fresh(self) -> Prepared:
         """The same for other texts; see ``Kernel.fresh``."""
@@ -87,12 +85,9 @@ class Prepared:
         try:
             add_lists(folder, mechanism.vectors, self.key, n_words, on_step=progress.advance)
         except OSError as error:
-            print(
-                f"near words: {folder} cannot be written ({error.strerror}); made for this run alone", file=sys.stderr
-            )
-        table = open_lists(folder, self.key)
-        if table is not None:
-            mechanism.near.table = table
+            why = f"{folder} cannot be written ({error.strerror})"
+            print(f"near words: {why}; made for this run alone", file=sys.stderr)
+        mechanism.near.table = open_lists(folder, self.key) or mechanism.near.table
 
     def hashes(self) -> dict[str, str]:
         """The sha256 of its files, by name."""
@@ -136,11 +131,15 @@ def prepare(
     if not (MECHANISMS[name].on_neighbors or remapped):
         mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
         return Prepared(mechanism, vocabulary, shown, files, near_folder=near_folder)
-    key = key_of(vocabulary.vectors)
-    of_project = near_folder and open_lists(near_folder, key)
-    near = of_project or open_lists(cache_folder(key), key)
+    near = _near_lists(near_folder, key := key_of(vocabulary.vectors))
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near)
-    return Prepared(mechanism, vocabulary, shown, files, None if of_project else key, near_folder)
+    is_complete = near is not None and near.folder == near_folder
+    return Prepared(mechanism, vocabulary, shown, files, None if is_complete else key, near_folder)
+
+
+def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
+    """The lists of near words of a project, else those of the user's cache."""
+    return (of_project and open_lists(of_project, key)) or open_lists(cache_folder(key), key)
 
 
 def _lists(segmentation: str, name: str, source: Path | PackagedModel) -> tuple[WordLists, dict[str, Path]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lexveil import paths
@@ -78,40 +78,17 @@ class Model:
             return project
         home = Project.find(project)
         base, *purposes = (name or "").split("+")
-        model = cls._of(home, base or None)
-        if purposes:
-            model = replace(model, purposes=tuple(map(find_purpose, purposes)))
-            model.require_purposes()
-        return model
-
-    @classmethod
-    def _of(cls, home: Project, name: str | None) -> Model:
-        if name is None:
-            has_run = home.is_project and home.path(paths.ARTIFACTS / "embeddings").is_dir()
-            return cls(home) if has_run else cls._default(home)
-        if name != OWN:
-            return cls(home, find(name))
-        if not home.is_project:
+        has_run = home.is_project and home.path(paths.ARTIFACTS / "embeddings").is_dir()
+        if base == OWN and not home.is_project:
             raise RequestError(
                 f"model {OWN}: what a project's run made, and {Path.cwd()} is in no project; change into the folder "
                 "of one, make one by `lexveil init DIR`, or name a model"
             )
-        return cls(home)
-
-    @classmethod
-    def _default(cls, home: Project) -> Model:
-        model = cls(home, find(DEFAULT))
-        why = "no run of this project has made its own" if home.is_project else f"{Path.cwd()} is in no project"
-        if not home.is_project and paths.PARAMS.exists():
-            print(
-                f"{paths.PARAMS} here is not used: there is no dvc.yaml beside it, so this is no project "
-                "(`lexveil init DIR` makes one)",
-                file=sys.stderr,
-            )
-        print(
-            f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, names another)",
-            file=sys.stderr,
-        )
+        if not base and not has_run:
+            _say_default(home)
+        is_own = base == OWN or (not base and has_run)
+        model = cls(home, None if is_own else find(base or DEFAULT), purposes=tuple(map(find_purpose, purposes)))
+        model.require_purposes()
         return model
 
     @property
@@ -124,7 +101,7 @@ class Model:
         """Of its card, which has the hashes of all its files, and of its purposes; None of a project's own."""
         if self.packaged is None or not self.purposes:
             return self.packaged.hash if self.packaged else None
-        parts = [self.packaged.hash, *(f"{one} {one.sha256}" for one in self.purposes)]
+        parts = [self.packaged.hash, *(f"{purpose} {purpose.sha256}" for purpose in self.purposes)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @property
@@ -138,14 +115,16 @@ class Model:
         Raises:
             RequestError: if not.
         """
-        names = [one.name for one in self.kept_purposes]
+        if not self.purposes:
+            return
+        names = [purpose.name for purpose in self.kept_purposes]
         if len({*names}) < len(names):
             raise RequestError(f"model {self.name}: a purpose stands there twice; give it once, with its weight")
-        tokens = self.embedding("S1").tokens if self.purposes else ()
-        for one in self.purposes:
-            if len({*one.of(tokens).tolist()}) < 2:
+        tokens = self.embedding("S1").tokens
+        for purpose in self.purposes:
+            if len({*purpose.of(tokens).tolist()}) < 2:
                 raise RequestError(
-                    f"purpose {one.name}: it tells none of the words of the model apart; is it of another language?"
+                    f"purpose {purpose.name}: it tells none of the words of the model apart; is it of another language?"
                 )
 
     @property
@@ -164,11 +143,10 @@ class Model:
 
     def reference(self, strategy: str) -> ModelReference:
         """What a record says of it: the hash of its card; of a project's own, of the hashes of its artifacts."""
-        if self.packaged:
-            card = self.packaged.card
-            return ModelReference(name=self.name, version=card.version, sha256=str(self.sha256))
-        listed = json.dumps(self.hashes(strategy), sort_keys=True)
-        return ModelReference(name=self.name, version=None, sha256=hashlib.sha256(listed.encode()).hexdigest())
+        version = self.packaged.card.version if self.packaged else None
+        listed = json.dumps({} if self.packaged else self.hashes(strategy), sort_keys=True)
+        digest = self.sha256 or hashlib.sha256(listed.encode()).hexdigest()
+        return ModelReference(name=self.name, version=version, sha256=digest)
 
     def require_checks(self, strategy: str) -> None:
         """See that the artifacts exist and passed their checks. A check that fails removes its result.
@@ -192,9 +170,11 @@ class Model:
         """
         segmentation = SEGMENTATION_OF[strategy]
         if segmentation not in self._lexicons:
-            own = self.packaged
-            made = own.lexicon(segmentation) if own else load_lexicon(segmentation, self.project.folder, self.language)
-            self._lexicons[segmentation] = made
+            self._lexicons[segmentation] = (
+                self.packaged.lexicon(segmentation)
+                if self.packaged
+                else load_lexicon(segmentation, self.project.folder, self.language)
+            )
         return self._lexicons[segmentation]
 
     def average_words(self) -> float:
@@ -227,8 +207,8 @@ class Model:
         Raises:
             MissingArtifact: if no run has made it.
         """
-        segmentation, own = SEGMENTATION_OF[strategy], self.packaged
-        space = own.space(segmentation) if own else load_embedding(segmentation, self.project.folder)
+        segmentation, packaged = SEGMENTATION_OF[strategy], self.packaged
+        space = packaged.space(segmentation) if packaged else load_embedding(segmentation, self.project.folder)
         return with_axes(space, self.purposes)
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
@@ -253,14 +233,27 @@ class Model:
         Where training began with a base, the embedding's meta.json is one of them: it has the base's name and hash.
         """
         segmentation = SEGMENTATION_OF[strategy]
-        weighed = {f"purposes/{one}": one.sha256 for one in self.purposes}
+        weighed = {f"purposes/{purpose}": purpose.sha256 for purpose in self.purposes}
         if self.packaged:
             names = ("words.txt", "vectors.npy", "scales.npy", *(() if segmentation == "word" else ("pmi.npy",)))
-            return {name: sha256(file) for name, file in self.packaged.files(*names).items()} | weighed
-        about = () if self.params.embeddings.base == NO_BASE else ("meta.json",)
-        names = ("words.txt", "vectors.npy", *about)
-        files = [self.path(paths.embedding(segmentation) / name) for name in names]
-        if segmentation != "word":
-            for name in ("bigrams", "trigrams"):
+            named = self.packaged.files(*names)
+        else:
+            about = () if self.params.embeddings.base == NO_BASE else ("meta.json",)
+            files = [self.path(paths.embedding(segmentation) / name) for name in ("words.txt", "vectors.npy", *about)]
+            for name in () if segmentation == "word" else ("bigrams", "trigrams"):
                 files += collocation_files(name, self.project.folder)
-        return {str(file.relative_to(self.path(paths.ARTIFACTS))): sha256(file) for file in files} | weighed
+            named = {str(file.relative_to(self.path(paths.ARTIFACTS))): file for file in files}
+        return {name: sha256(file) for name, file in named.items()} | weighed
+
+
+def _say_default(home: Project) -> None:
+    """Say on standard error that the model that ships is used, and why."""
+    why = "no run of this project has made its own" if home.is_project else f"{Path.cwd()} is in no project"
+    if not home.is_project and paths.PARAMS.exists():
+        print(
+            f"{paths.PARAMS} here is not used: there is no dvc.yaml beside it, so this is no project "
+            "(`lexveil init DIR` makes one)",
+            file=sys.stderr,
+        )
+    about = f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, names another)"
+    print(about, file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from lexveil import paths
@@ -21,9 +21,10 @@ def folders() -> tuple[Path, ...]:
 
 def installed() -> dict[str, PackagedModel]:
     """All models by name, a shipped one before one of the user with its name."""
+    cards = [card for folder in folders() for card in sorted(folder.glob(f"*/{CARD}"))]
     models: dict[str, PackagedModel] = {}
-    for name, folder in _all():
-        models.setdefault(name, PackagedModel(folder))
+    for card in cards:
+        models.setdefault(card.parent.name, PackagedModel(card.parent))
     return models
 
 
@@ -51,9 +52,3 @@ def files_named(names: Iterable[str]) -> dict[str, Path]:
         elif folder == "purposes" and (scale := purpose_files.installed().get(rest.partition("=")[0])):
             found[name] = scale
     return found
-
-
-def _all() -> Iterator[tuple[str, Path]]:
-    for folder in folders():
-        for card in sorted(folder.glob(f"*/{CARD}")):
-            yield card.parent.name, card.parent

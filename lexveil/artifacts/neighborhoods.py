@@ -15,12 +15,12 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
 
 from lexveil import paths
+from lexveil.artifacts.embeddings import write_arrays
 from lexveil.embeddings.neighborhoods import LISTED, NearTable, nearest_words
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Vectors
@@ -90,8 +90,8 @@ def add_lists(
             if open_lists(folder, key) is None:
                 shape = (len(vectors), min(LISTED, len(vectors)))
                 with atomic_directory(folder) as partial:
-                    _room(partial / NEAR, shape, np.int32)
-                    _room(partial / DISTANCES, shape, np.float64)
+                    for name, kind in ((NEAR, np.int32), (DISTANCES, np.float64)):  # no disk space until written to
+                        np.lib.format.open_memmap(partial / name, mode="w+", dtype=kind, shape=shape).flush()
                     write_json(_meta(key, 0, largest), partial / META)
             near, distances = (np.load(folder / name, mmap_mode="r+", allow_pickle=False) for name in (NEAR, DISTANCES))
             first = json.loads((folder / META).read_bytes())["listed"]
@@ -110,18 +110,12 @@ def add_lists(
 def write_lists(table: NearTable, key: str, folder: Path) -> None:
     """Write a whole table into ``folder``, which is made."""
     folder.mkdir(parents=True)
-    np.save(folder / NEAR, table.ids, allow_pickle=False)
-    np.save(folder / DISTANCES, table.distances, allow_pickle=False)
-    write_json(_meta(key, len(table), table.largest), folder / META)
+    meta = _meta(key, len(table), table.largest)
+    write_arrays(folder, {"near": table.ids, "distances": table.distances}, meta=meta)
 
 
 def _map_again(folder: Path, key: str, size: int) -> NearTable:
     return open_lists(folder, key) or NearTable(np.empty((0, size), dtype=np.int32), np.empty((0, size)))
-
-
-def _room(file: Path, shape: tuple[int, int], kind: Any) -> None:
-    """A file of an array that takes no disk space until it is written to."""
-    np.lib.format.open_memmap(file, mode="w+", dtype=kind, shape=shape).flush()
 
 
 def _meta(key: str, listed: int, largest: float | None) -> dict[str, object]:

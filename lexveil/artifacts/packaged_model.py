@@ -29,7 +29,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from lexveil.accounting.results import Result, Sha256
-from lexveil.artifacts.embeddings import read_words, write_words
+from lexveil.artifacts.embeddings import read_arrays, read_words, write_arrays
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.embeddings.scaling import Rule, scaled
 from lexveil.embeddings.word_orders import WordLists
@@ -140,18 +140,17 @@ def write_packaged(
     rows, scales = quantized(np.asarray(space.vectors))
     n_words = np.array([token.count("_") + 1 for token in space.tokens])
     with atomic_directory(folder) as partial:
-        write_words(space.tokens, partial / "words.txt")
-        np.save(partial / "counts.npy", space.counts.astype(np.uint32), allow_pickle=False)
-        np.save(partial / "pmi.npy", pmi.astype(np.float32), allow_pickle=False)
-        np.save(partial / "vectors.npy", rows, allow_pickle=False)
-        if lengths != "none":
-            np.save(partial / TRAINED_SCALES, scales, allow_pickle=False)
-            scales = rescaled(rows, scales, space.counts, lengths)
-        np.save(partial / SCALES, scales, allow_pickle=False)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "counts": space.counts.astype(np.uint32),
+            "pmi": pmi.astype(np.float32),
+            "vectors": rows,
+        }
+        arrays["scales"] = scales if lengths == "none" else rescaled(rows, scales, space.counts, lengths)
+        arrays |= {} if lengths == "none" else {"trained_scales": scales}
         (partial / "orders").mkdir()
         for name, order in orders.items():
-            narrow = np.uint16 if order.shape[1] <= 2**16 else np.uint32
-            np.save(partial / ORDERS[name], order.astype(narrow), allow_pickle=False)
+            arrays[f"orders/{name}"] = order.astype(np.uint16 if order.shape[1] <= 2**16 else np.uint32)
+        write_arrays(partial, arrays, space.tokens)
         write_json({name: one.to_dict() for name, one in structure.items()}, partial / "structure.json")
         (partial / "NOTICE.md").write_text(notice, encoding="utf-8", newline="\n")
         files = sorted(file for file in partial.rglob("*") if file.is_file())
@@ -159,9 +158,7 @@ def write_packaged(
             **card,
             format=FORMAT,
             n_tokens=len(space.tokens),
-            n_words=int((n_words == 1).sum()),
-            n_bigrams=int((n_words == 2).sum()),
-            n_trigrams=int((n_words == 3).sum()),
+            **{name: int((n_words == n).sum()) for n, name in enumerate(("n_words", "n_bigrams", "n_trigrams"), 1)},
             dimensions=rows.shape[1],
             files={file.relative_to(partial).as_posix(): sha256(file) for file in files},
         )
@@ -214,7 +211,7 @@ class PackagedModel:
     @cached_property
     def pmi(self) -> npt.NDArray[np.float32]:
         """(V,) bits; 0 of words."""
-        return self._array("pmi.npy")
+        return read_arrays(self.folder, "pmi")[0]
 
     def rows(self, segmentation: str) -> npt.NDArray[np.int64]:
         """The rows of the tokens of a segmentation: those of one word for ``word``, all for others."""
@@ -225,15 +222,10 @@ class PackagedModel:
     def space(self, segmentation: str, *, as_trained: bool = False) -> WordSpace:
         """The embedding of a segmentation: a part of the one space; also with the lengths that training gave it."""
         rows = self.rows(segmentation)
-        scales = TRAINED_SCALES if as_trained and TRAINED_SCALES in self.card.files else SCALES
-        vectors = self._array("vectors.npy")[rows].astype(np.float32)
-        vectors *= self._array(scales)[rows, None]
-        tokens = self.tokens if len(rows) == len(self.tokens) else [self.tokens[row] for row in rows.tolist()]
-        return WordSpace(tokens, vectors, self._array("counts.npy")[rows].astype(np.int64))
-
-    def collocations(self) -> Collocations:
-        """Its collocations with their PMI."""
-        return collocations_of(self.tokens, self.pmi)
+        scales = "trained_scales" if as_trained and TRAINED_SCALES in self.card.files else "scales"
+        vectors, lengths, counts = (array[rows] for array in read_arrays(self.folder, "vectors", scales, "counts"))
+        tokens = self._tokens(segmentation)
+        return WordSpace(tokens, vectors.astype(np.float32) * lengths[:, None], counts.astype(np.int64))
 
     @staticmethod
     def order_file(segmentation: str) -> str:
@@ -242,16 +234,15 @@ class PackagedModel:
 
     def word_lists(self, segmentation: str, name: str) -> WordLists:
         """List set L0, L1 or L2; of the one model, L0 and L2 are the same list."""
-        rows = self.rows(segmentation)
-        orders = self._array(self.order_file(segmentation))
+        (orders,) = read_arrays(self.folder, self.order_file(segmentation).removesuffix(".npy"))
         chosen = orders if name == "L1" else orders[:1]
-        return WordLists([self.tokens[row] for row in rows.tolist()], chosen.astype(np.int32))
+        return WordLists(self._tokens(segmentation), chosen.astype(np.int32))
 
     def lexicon(self, segmentation: str) -> Lexicon:
         """What texts are looked up in: its tokens and, but for ``word``, its collocations, which all have a vector."""
-        tokens = [self.tokens[row] for row in self.rows(segmentation).tolist()]
+        tokens = self._tokens(segmentation)
         rows = {token: row for row, token in enumerate(tokens)}
-        collocations = None if segmentation == "word" else self.collocations()
+        collocations = None if segmentation == "word" else collocations_of(self.tokens, self.pmi)
         return Lexicon(segmentation, tokens, rows, collocations, self.card.language)
 
     def files(self, *names: str) -> dict[str, Path]:
@@ -263,6 +254,5 @@ class PackagedModel:
         measured = json.loads((self.folder / "structure.json").read_bytes()).get(segmentation)
         return None if measured is None else MeasuredStructure.model_validate(measured)
 
-    def _array(self, name: str) -> npt.NDArray[Any]:
-        array: npt.NDArray[Any] = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
-        return array
+    def _tokens(self, segmentation: str) -> list[str]:
+        return self.tokens if segmentation != "word" else [token for token in self.tokens if "_" not in token]

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lexveil import paths
-from lexveil.artifacts.word_list import listed_file
+from lexveil.artifacts.user_lists import listed_file, read_lines, read_numbers
 from lexveil.embeddings.purposes import Purpose
 from lexveil.errors import ParameterError, RequestError
 from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_file
-from lexveil.text.listed import token_of
 
 PUBLIC = "# public"  # a line that says that no private text has a part in it
 HEAVIEST = 10.0
@@ -72,15 +71,14 @@ def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
         RequestError: as ``find_purpose``.
         ParameterError: if a file is not there, has another content than HASH says, or one is named without it.
     """
-    found = []
-    for name, weight in named.items():
-        if "@" in name:
-            found.append(read(listed_file(name, KEY), weight))
-        elif installed().get(name, folders()[0]).parent == folders()[0]:
-            found.append(find_purpose(f"{name}={weight!r}"))
-        else:
+    shipped = folders()[0]
+    for name in named:
+        if "@" not in name and installed().get(name, shipped / name).parent != shipped:
             raise ParameterError(f"{KEY}: {name} does not ship with the library; write FILE{SUFFIX}@HASH")
-    return tuple(found)
+    return tuple(
+        read(listed_file(name, KEY), weight) if "@" in name else find_purpose(f"{name}={weight!r}")
+        for name, weight in named.items()
+    )
 
 
 def read(file: Path, weight: float = 1.0) -> Purpose:
@@ -88,35 +86,14 @@ def read(file: Path, weight: float = 1.0) -> Purpose:
 
     Raises:
         RequestError: naming the line, if there is no such file, a line is no word and score, a word stands there twice,
-            or all scores are the same.
+            or all scores are 0.
     """
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise RequestError(f"there is no file {file}") from None
-    except (OSError, UnicodeDecodeError):
-        raise RequestError(f"{file} is no text file in UTF-8 that can be read") from None
-    scores: dict[str, float] = {}
-    for number, line in enumerate(lines, 1):
-        if not line or line.startswith("#"):
-            continue
-        word, score = _entry(line)
-        if not word or not -1 <= score <= 1:
-            raise RequestError(f"{file}, line {number}: must be a word, a tab and a score from -1 to 1")
-        if word in scores:
-            raise RequestError(f"{file}, line {number}: this word stands there before; give it once")
-        scores[word] = score
-    if len({*scores.values()}) < 2 and {*scores.values()} <= {0.0}:
+    lines = read_lines(file, "purpose", "a word, a tab and a score a line")
+    rows = ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line and not line.startswith("#"))
+    scores = read_numbers(rows, file, "a word, a tab and a score from -1 to 1", -1, 1)
+    if not any(scores.values()):
         raise RequestError(f"{file}: no word has a score other than 0, so it tells no word from another")
     return Purpose(file.stem, weight, scores, sha256(file), PUBLIC in lines)
-
-
-def _entry(line: str) -> tuple[str, float]:
-    word, _, score = line.partition("\t")
-    try:
-        return token_of(word), float(score)
-    except ValueError:
-        return "", math.nan
 
 
 def write(scores: Mapping[str, float], about: str, is_public: bool, file: Path) -> None:

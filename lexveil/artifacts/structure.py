@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -55,12 +56,9 @@ class MeasuredStructure(Result):
 
 def first_texts(sample: Path, n: int) -> list[str]:
     """The first n texts of the sample, or all."""
-    texts: list[str] = []
-    for batch in pq.ParquetFile(sample).iter_batches(n, columns=["text"]):
-        texts += batch.column("text").to_pylist()
-        if len(texts) >= n:
-            break
-    return texts[:n]
+    batches = pq.ParquetFile(sample).iter_batches(n, columns=["text"])
+    texts = (text for batch in batches for text in batch.column("text").to_pylist())
+    return list(islice(texts, n))
 
 
 def measured(lexicon: Lexicon, replacements: Replacements, params: Params, source: str) -> MeasuredStructure:

@@ -1,15 +1,13 @@
-"""A long training and its files: checkpoints, a sample of sentences of the corpus, progress by how far it is read."""
+"""Files of a long training: checkpoints, a sample of sentences of the corpus, and its progress."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import threading
 import time
 import zlib
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -83,84 +81,30 @@ def some_sentences(corpus: Path, n: int) -> list[list[str]]:
     return [line.decode("utf-8").split() for line in lines.values()]
 
 
-class TrainingWatch:
-    """Reports every few seconds how far training is, inside an epoch too.
+class TrainingProgress:
+    """Says how far a training is when an epoch ends, at most every few seconds."""
 
-    gensim reports nothing before the end of an epoch in the mode that reads a file itself. But it reads that file from
-    one end to the other, and Linux shows its position. Elsewhere only the ends of epochs are reported.
-    """
-
-    def __init__(self, label: str, corpus: Path, epochs: int, workers: int, every: float = 5.0) -> None:
-        self.label, self.corpus, self.epochs, self.workers, self.every = label, corpus, epochs, workers, every
-        self.size = max(corpus.stat().st_size, 1)
-        self.n_tokens = 0
-        self.first = self.finished = 0
-        self.losses: list[float | None] = []
+    def __init__(self, label: str, epochs: int, every: float = 5.0) -> None:
+        self.label, self.epochs, self.every = label, epochs, every
+        self.n_tokens = self.first = 0
         self.start = self.reported = time.monotonic()
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> TrainingWatch:
-        self.thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.over.set()
-        self.thread.join()
 
     def begin(self, n_tokens: int, finished: int) -> None:
         """The vocabulary is known; ``finished`` epochs were done earlier."""
-        self.n_tokens, self.first, self.finished = n_tokens, finished, finished
-        self.start = time.monotonic()
+        self.n_tokens, self.first, self.start = n_tokens, finished, time.monotonic()
 
     def epoch_ends(self, finished: int, losses: list[float | None]) -> None:
         """Another epoch is done."""
-        self.finished, self.losses = finished, losses
-        if time.monotonic() - self.reported >= self.every or finished == self.epochs:
-            self._report(0.0)
-
-    def _watch(self) -> None:
-        while not self.over.wait(self.every):
-            read = read_share(self.corpus, self.size, self.workers if self.n_tokens else 1)
-            if read is None or time.monotonic() - self.reported < self.every / 2:
-                continue
-            if not self.n_tokens:
-                print(f"{self.label}: counting tokens, {read:.0%}", flush=True)
-            elif self.finished < self.epochs:
-                self._report(read)
-
-    def _report(self, share: float) -> None:
-        self.reported = time.monotonic()
-        elapsed = max(self.reported - self.start, 1e-9)
-        done = self.finished - self.first + share
-        line = f"{self.label}: {self.finished} of {self.epochs} epochs"
-        if share:
-            line += f" and {share:.0%} of the next"
-        line += f", {done * self.n_tokens / elapsed:,.0f} tokens/s"
-        if self.losses and self.losses[-1] is not None:
-            line += f", loss {self.losses[-1]:.3f}"
-        left = self.epochs - self.finished - share
-        if left > 0 and done > 0:
-            line += f", about {elapsed * left / done:.0f} s left"
+        now = time.monotonic()
+        if now - self.reported < self.every and finished < self.epochs:
+            return
+        self.reported, per_epoch = now, max(now - self.start, 1e-9) / (finished - self.first)
+        line = f"{self.label}: {finished} of {self.epochs} epochs, {self.n_tokens / per_epoch:,.0f} tokens/s"
+        if losses[-1] is not None:
+            line += f", loss {losses[-1]:.3f}"
+        if finished < self.epochs:
+            line += f", about {per_epoch * (self.epochs - finished):.0f} s left"
         print(line, flush=True)
-
-
-def read_share(file: Path, size: int, readers: int) -> float | None:
-    """The share of ``file`` that this process has read, by ``readers`` that each read one part of equal length.
-
-    None if it is not open, or on a system other than Linux, which shows positions in /proc.
-    """
-    wanted, part = str(file.resolve()), size / readers
-    shares: list[float] = []
-    for link in Path("/proc/self/fd").glob("*"):
-        try:
-            if str(link.readlink()) == wanted:
-                position = int(Path("/proc/self/fdinfo", link.name).read_text().split()[1])
-                shares.append(min(position, size - 1) % part / part)
-        except OSError:
-            continue  # closed meanwhile
-    # A reader that has closed the file has read its part.
-    return min(1.0, (sum(shares) + max(0, readers - len(shares))) / readers) if shares else None
 
 
 def resumed_training(
@@ -174,18 +118,18 @@ def resumed_training(
     state = checkpoints.load()
     if state is not None:
         print(f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done", flush=True)
-    with TrainingWatch(f"train {segmentation}", corpus, epochs, workers) as watch:
+    progress = TrainingProgress(f"train {segmentation}", epochs)
 
-        def on_epoch(state: TrainingState) -> None:
-            checkpoints.save(state)
-            watch.epoch_ends(state.epoch, state.losses)
+    def on_epoch(state: TrainingState) -> None:
+        checkpoints.save(state)
+        progress.epoch_ends(state.epoch, state.losses)
 
-        return train_word2vec(
-            str(corpus),
-            settings,
-            base=base,
-            sentences=some_sentences(corpus, SENTENCES),
-            resume=state,
-            on_start=lambda n_tokens: watch.begin(n_tokens, state.epoch if state else 0),
-            on_epoch=on_epoch,
-        )
+    return train_word2vec(
+        str(corpus),
+        settings,
+        base=base,
+        sentences=some_sentences(corpus, SENTENCES),
+        resume=state,
+        on_start=lambda n_tokens: progress.begin(n_tokens, state.epoch if state else 0),
+        on_epoch=on_epoch,
+    )

@@ -10,30 +10,24 @@ import numpy as np
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.embeddings import read_words, write_words
+from lexveil.artifacts.embeddings import read_arrays, read_words, write_arrays
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.runtime.tables import require, write_json
+from lexveil.runtime.tables import require
 from lexveil.types import Rows
 
 
 def write_word_orders(lists: WordLists, meta: dict[str, object], folder: Path) -> None:
     """Write one list set into ``folder``, which is made."""
     folder.mkdir(parents=True)
-    write_words(lists.words, folder / "words.txt")
-    np.save(folder / "orders.npy", lists.orders, allow_pickle=False)
-    write_json(meta, folder / "meta.json")
+    write_arrays(folder, {"orders": lists.orders}, lists.words, meta)
 
 
 def load_word_orders(segmentation: str, name: str, project: Path = Path()) -> WordLists:
     """List set L0, L1 or L2 over the words of one segmentation; its orders are mapped from disk."""
-    folder = require(
-        project / paths.word_orders(segmentation, name),
-        "build_word_orders; params.yaml: word_orders.sets",
-    )
-    return WordLists(
-        read_words(folder / "words.txt"), np.load(folder / "orders.npy", mmap_mode="r", allow_pickle=False)
-    )
+    made_by = "build_word_orders; params.yaml: word_orders.sets"
+    folder = require(project / paths.word_orders(segmentation, name), made_by)
+    return WordLists(read_words(folder / "words.txt"), *read_arrays(folder, "orders"))
 
 
 def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Sequence[str]) -> Rows:

@@ -1,13 +1,14 @@
 """How a rule is said: one expectation, the sentence for Data Docs, and what to say when it does not hold.
 
-A fault is a template for ``str.format``. It may name ``unexpected``, ``checked``, ``worst`` and ``limit``, the
-``column`` that is judged, the columns ``missing`` a value, and any column of the frame, which then stands for the row
-that is furthest from the limit. Frames hold numbers and ids only, so no message can quote a text.
+A fault is a template for ``str.format`` that follows who it is about (the ``subject`` of a suite). It may name
+``unexpected``, ``checked``, ``worst`` and ``limit``, and any column of the frame, which then stands for the row that is
+furthest from the limit. Frames hold numbers and ids only, so no message can quote a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import great_expectations as gx
 import pandas as pd
@@ -20,55 +21,68 @@ from great_expectations.expectations.expectation import Expectation
 
 MISSING = "n_missing"  # the column that ``with_missing`` adds
 TOLERANCE = 1e-9  # what sums of float64 may differ by, relative to the budget or in bits
+SUBJECT = "{subject}"  # stands for who a fault is about
+LIMIT = " ({column} {direction} {worst:.6g}, limit {limit:g})"
+
+
+class Rule(NamedTuple):
+    """An expectation of Great Expectations and its terms, before its suite says who its fault is about."""
+
+    kind: type[Expectation]
+    terms: dict[str, Any]
+    says: str
+    fault: str
+    way_out: str | None
 
 
 def between(
     column: str,
     says: str,
     fault: str,
-    way_out: str,
+    way_out: str | None = None,
     *,
     low: float | None = None,
     high: float | None = None,
-) -> Expectation:
-    """Every value of ``column`` lies in [low, high]; either end may be left open. Data Docs show the limits as well."""
+) -> Rule:
+    """Every value of ``column`` lies in [low, high]; either end may be left open. Data Docs show the limits as well.
+
+    Args:
+        says: what holds.
+        fault: what does not, after who it is about.
+        way_out: what to do; None is what the suite says.
+    """
     ends = {"=": low} if low == high else {">=": low, "<=": high}
     limits = " and ".join(f"{sign} {end:g}" for sign, end in ends.items() if end is not None)
-    return ExpectColumnValuesToBeBetween(
-        column=column,
-        min_value=low,
-        max_value=high,
-        description=f"{says}: {column} {limits}",
-        meta={"fault": fault, "way_out": way_out},
-    )
+    terms = {"column": column, "min_value": low, "max_value": high}
+    says = f"{says}: {column} {limits}"
+    return Rule(ExpectColumnValuesToBeBetween, terms, says, f"{SUBJECT} {fault}{LIMIT}", way_out)
 
 
-def none_of(column: str, says: str, fault: str, way_out: str) -> Expectation:
+def none_of(column: str, says: str, fault: str, way_out: str | None = None) -> Rule:
     """``column`` counts something that must not occur: it is 0 in every row."""
     return between(column, says, fault, way_out, low=0, high=0)
 
 
-def each_once(columns: Sequence[str], says: str, fault: str, way_out: str) -> Expectation:
+def each_once(*columns: str, way_out: str | None = None) -> Rule:
     """No two rows agree in all of ``columns``."""
-    meta = {"fault": fault, "way_out": way_out}
+    names = ", ".join(columns)
+    says, fault = f"No two rows have the same {names}", f"{SUBJECT} are there more than once ({names})"
     if len(columns) == 1:
-        return ExpectColumnValuesToBeUnique(column=columns[0], description=says, meta=meta)
-    return ExpectCompoundColumnsToBeUnique(column_list=list(columns), description=says, meta=meta)
+        return Rule(ExpectColumnValuesToBeUnique, {"column": names}, says, fault, way_out)
+    return Rule(ExpectCompoundColumnsToBeUnique, {"column_list": list(columns)}, says, fault, way_out)
 
 
-def at_least_one_row(says: str, fault: str, way_out: str) -> Expectation:
-    """The frame is not empty."""
-    return ExpectTableRowCountToBeBetween(min_value=1, description=says, meta={"fault": fault, "way_out": way_out})
+def at_least_one(what: str, column: str | None = None, way_out: str | None = None) -> Rule:
+    """There is a row, or the counts in ``column`` add up to more than nothing."""
+    says, fault = f"There is at least one {what}", f"there is no {what}, at least 1 is needed"
+    if column is None:
+        return Rule(ExpectTableRowCountToBeBetween, {"min_value": 1}, says, fault, way_out)
+    return Rule(ExpectColumnSumToBeBetween, {"column": column, "min_value": 1}, says, fault, way_out)
 
 
-def at_least_one_in_all(column: str, says: str, fault: str, way_out: str) -> Expectation:
-    """The counts in ``column`` add up to more than nothing."""
-    return ExpectColumnSumToBeBetween(
-        column=column, min_value=1, description=says, meta={"fault": fault, "way_out": way_out}
-    )
-
-
-def suite_of(name: str, rows: str, rules: Sequence[Expectation], way_out: str) -> gx.ExpectationSuite:
+def suite_of(
+    name: str, rows: str, rules: Sequence[Rule], way_out: str, subject: str | None = None
+) -> gx.ExpectationSuite:
     """A suite of ``rules``, and of one more: every column they judge has a value in every row.
 
     Without it a missing number would pass, because an expectation about values skips what is null.
@@ -77,15 +91,17 @@ def suite_of(name: str, rows: str, rules: Sequence[Expectation], way_out: str) -
         name: of the suite.
         rows: what one row of the frame is, in the plural, as messages call it.
         rules: in the order in which people should hear of them.
-        way_out: what to do about a missing value.
+        way_out: what to do, where a rule says nothing else.
+        subject: who faults are about; None is how many of the rows.
     """
-    complete = none_of(
-        MISSING,
-        f"No {rows} lack a value that is judged here",
-        f"{{unexpected:,}} of {{checked:,}} {rows} have no value in {{missing}} (up to {{worst:.0f}} each, limit 0)",
-        way_out,
-    )
-    return gx.ExpectationSuite(name=name, expectations=[*rules, complete])
+    counted = f"{{unexpected:,}} of {{checked:,}} {rows}"
+    complete = none_of(MISSING, f"No {rows} lack a value that is judged here", "have no value in {missing}")
+    complete = complete._replace(fault=complete.fault.replace(SUBJECT, counted))
+    expectations = []
+    for rule in (*rules, complete):
+        meta = {"fault": rule.fault.replace(SUBJECT, subject or counted), "way_out": rule.way_out or way_out}
+        expectations.append(rule.kind(**rule.terms, description=rule.says, meta=meta))
+    return gx.ExpectationSuite(name=name, expectations=expectations)
 
 
 def with_missing(frame: pd.DataFrame, rules: Sequence[Expectation]) -> pd.DataFrame:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from os import fspath
-from typing import Any, Protocol, cast
+from typing import Any
 
 import great_expectations as gx
 import pandas as pd
-from great_expectations.core.expectation_validation_result import (
-    ExpectationSuiteValidationResult,
-    ExpectationValidationResult,
-)
-from great_expectations.core.run_identifier import RunIdentifier
+from great_expectations.core.expectation_validation_result import ExpectationValidationResult
 from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
 from great_expectations.data_context.types.base import (
     DataContextConfig,
@@ -25,35 +19,18 @@ from great_expectations.data_context.types.base import (
     ProgressBarsConfig,
 )
 from great_expectations.expectations.expectation import Expectation
-from great_expectations.render.renderer.page_renderer import ExpectationSuitePageRenderer, ValidationResultsPageRenderer
-from great_expectations.render.view.view import DefaultJinjaPageView
 
-from lexveil.checks.offline_pages import index_page, offline_page
+from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.rules import all_judged, judged, with_missing
 from lexveil.errors import CheckFailed
 
 # Counts, and none of the values behind them: not even ids leave the frame.
 COUNTS_ONLY = {"result_format": "SUMMARY", "partial_unexpected_count": 0, "include_unexpected_rows": False}
-NUMBERS = frozenset(
-    ["element_count", "missing_count", "missing_percent", "observed_value", "unexpected_count", "unexpected_percent"]
-)
-
-
-class Docs(Protocol):
-    """Where Data Docs are put: ``lexveil.artifacts.data_docs.DataDocs``."""
-
-    def put(self, name: str, files: Mapping[str, str], index: Callable[[Sequence[Mapping[str, Any]]], str]) -> None:
-        """Keep the files of one validation and renew the index."""
-        ...
-
-    def __fspath__(self) -> str:
-        """The folder, as messages call it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectationResult:
-    """One expectation that holds.
+    """What one expectation found.
 
     Attributes:
         column: that it is about, several joined by commas; None for one about the whole table.
@@ -76,10 +53,12 @@ class Verdict:
     Attributes:
         name: of the validation, e.g. "plans/S1/1.0".
         expectations: in the order of the suite.
+        page: of the Data Docs.
     """
 
     name: str
     expectations: list[ExpectationResult]
+    page: str = ""
 
     def record(self, summary: Mapping[str, Any]) -> dict[str, object]:
         """What DVC keeps: the same numbers give the same bytes, so no time, no run id and no path."""
@@ -87,11 +66,10 @@ class Verdict:
         return {"success": True, "suite": self.name, "expectations": expectations, "summary": dict(summary)}
 
 
-def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: Docs) -> Verdict:
+def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: DataDocs) -> Verdict:
     """Judge ``frame`` by ``suite``.
 
-    Whatever the outcome, ``docs`` then has Data Docs of it (index.html, suite.html: readable without a network) and
-    results.json, so that a failure can be looked at.
+    Whatever the outcome, ``docs`` then has a page and results.json of it, so that a failure can be looked at.
 
     Args:
         name: of the validation; its slashes become folders below ``docs``.
@@ -105,17 +83,32 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
     """
     rules: list[Expectation] = list(suite.expectations)
     frame = with_missing(frame, rules)
-    result = _checkpoint(name, suite, frame)
-    by_rule = {_identity(outcome): outcome for outcome in result.results}
-    results = [by_rule[_identity_of(rule)] for rule in rules]
-    docs.put(name, _pages(name, suite, result, results), index_page)
-    broken = [(rule, outcome) for rule, outcome in zip(rules, results, strict=True) if not outcome.success]
+    judgement = _context().data_sources.pandas_default.read_dataframe(frame).validate(suite, result_format=COUNTS_ONLY)
+    # They come back grouped by column, not in the order of the suite.
+    outcomes = {_config(outcome).description: outcome for outcome in judgement.results}
+    results = {rule.description: _result(rule, outcomes[rule.description]) for rule in rules}
+    page = docs.put(
+        {
+            "success": bool(judgement.success),
+            "name": name,
+            "run_time": datetime.now(UTC).isoformat(),
+            "great_expectations": gx.__version__,
+            "results": [
+                {"success": bool(outcomes[says].success), "says": says, **asdict(result)}
+                for says, result in results.items()
+            ],
+        }
+    )
+    broken = [rule for rule in rules if not outcomes[rule.description].success]
     if broken:
-        raise CheckFailed(_message(name, broken, frame, all_judged(rules), docs))
-    return Verdict(name, [_entry(rule, outcome) for rule, outcome in zip(rules, results, strict=True)])
+        rule = broken[0]
+        fault = _fault(rule, outcomes[rule.description], results[rule.description], frame, all_judged(rules))
+        more = f" {len(broken) - 1} more of this suite's expectations do not hold." if len(broken) > 1 else ""
+        raise CheckFailed(f"{name}: {fault}.{more} All results: {docs.root}/{name}/index.html")
+    return Verdict(name, list(results.values()), page)
 
 
-def merge(name: str, verdicts: list[Verdict]) -> Verdict:
+def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict over several frames of the same kind: the numbers checked are added up, rule by rule."""
     total: dict[tuple[str, str | None], ExpectationResult] = {}
     for result in (result for verdict in verdicts for result in verdict.expectations):
@@ -125,7 +118,9 @@ def merge(name: str, verdicts: list[Verdict]) -> Verdict:
     return Verdict(name, list(total.values()))
 
 
-def _checkpoint(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame) -> ExpectationSuiteValidationResult:
+@cache
+def _context() -> EphemeralDataContext:
+    """One for all validations of a process."""
     # The library reports its own progress and deprecations; a stage's stderr is kept for its one line.
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     context = gx.get_context(
@@ -137,29 +132,12 @@ def _checkpoint(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame) -> E
         ),
     )
     assert isinstance(context, EphemeralDataContext)
-    context.suites.add(suite)
-    rows = context.data_sources.add_pandas("aggregates").add_dataframe_asset(name)
-    validation = context.validation_definitions.add(
-        gx.ValidationDefinition(name=name, data=rows.add_batch_definition_whole_dataframe("all"), suite=suite)
-    )
-    checkpoint = context.checkpoints.add(
-        gx.Checkpoint(name=name, validation_definitions=[validation], result_format=COUNTS_ONLY)
-    )
-    run = RunIdentifier(run_name=name, run_time=datetime.now(UTC))
-    (result,) = checkpoint.run(batch_parameters={"dataframe": frame}, run_id=run).run_results.values()
-    return result
+    return context
 
 
-def _identity_of(rule: Expectation) -> tuple[str, tuple[str, ...]]:
-    return rule.expectation_type, tuple(judged(rule))
-
-
-def _identity(result: ExpectationValidationResult) -> tuple[str, tuple[str, ...]]:
-    # Results come back grouped by column, not in the order of the suite.
-    assert result.expectation_config is not None
-    kwargs = result.expectation_config.kwargs
-    columns = kwargs.get("column_list") or ([kwargs["column"]] if "column" in kwargs else [])
-    return result.expectation_config.type, tuple(columns)
+def _config(outcome: ExpectationValidationResult) -> Any:
+    assert outcome.expectation_config is not None
+    return outcome.expectation_config
 
 
 def _limits(rule: Expectation) -> dict[str, float]:
@@ -167,109 +145,41 @@ def _limits(rule: Expectation) -> dict[str, float]:
     return {end: value for end, value in limits.items() if value is not None}
 
 
-def _counts(result: ExpectationValidationResult) -> tuple[int, int]:
-    """How many were checked, and how many of them were not as expected."""
-    numbers = result.result
+def _result(rule: Expectation, outcome: ExpectationValidationResult) -> ExpectationResult:
+    numbers = outcome.result
     if "element_count" in numbers:
-        return int(numbers["element_count"]), int(numbers["unexpected_count"])
-    return int(numbers.get("observed_value") or 0), int(not result.success)
-
-
-def _entry(rule: Expectation, result: ExpectationValidationResult) -> ExpectationResult:
-    return ExpectationResult(rule.expectation_type, ", ".join(judged(rule)) or None, _limits(rule), *_counts(result))
-
-
-def _message(
-    name: str,
-    broken: list[tuple[Expectation, ExpectationValidationResult]],
-    frame: pd.DataFrame,
-    known: list[str],
-    docs: Docs,
-) -> str:
-    rule, result = broken[0]
-    meta = rule.meta or {}
-    if _has_raised(result) or not {"fault", "way_out"} <= meta.keys():
-        fault, way_out = f"{rule.expectation_type} could not be evaluated", "This is a fault of lexveil/checks"
+        counts = int(numbers["element_count"]), int(numbers["unexpected_count"])
     else:
-        checked, unexpected = _counts(result)
-        facts = {
-            "column": ", ".join(judged(rule)),
-            "checked": checked,
-            "unexpected": unexpected,
-            "missing": ", ".join(column for column in known if frame[column].isna().any()),
-        } | _furthest(rule, frame)
-        fault, way_out = meta["fault"].format(**facts), meta["way_out"].format(**facts)
-    more = f" {len(broken) - 1} more of this suite's expectations do not hold." if len(broken) > 1 else ""
-    return f"{name}: {fault}. {way_out}.{more} All results: {fspath(docs)}/{name}/index.html"
+        counts = int(numbers.get("observed_value") or 0), int(not outcome.success)
+    return ExpectationResult(rule.expectation_type, ", ".join(judged(rule)) or None, _limits(rule), *counts)
 
 
-def _has_raised(result: ExpectationValidationResult) -> bool:
+def _fault(
+    rule: Expectation,
+    outcome: ExpectationValidationResult,
+    result: ExpectationResult,
+    frame: pd.DataFrame,
+    columns: list[str],
+) -> str:
+    """What does not hold, and the way out; ``columns`` are all that the suite judges."""
     # One report for the expectation, or one for each number it needed.
-    info = result.exception_info or {}
-    return any(report.get("raised_exception") for report in (info, *info.values()) if isinstance(report, dict))
+    info = outcome.exception_info or {}
+    if any(report.get("raised_exception") for report in (info, *info.values()) if isinstance(report, dict)):
+        return f"{rule.expectation_type} could not be evaluated. This is a fault of lexveil/checks"
+    facts = asdict(result) | {"missing": ", ".join(column for column in columns if frame[column].isna().any())}
+    return "{fault}. {way_out}".format(**rule.meta or {}).format(**facts | _furthest(result, frame))
 
 
-def _furthest(rule: Expectation, frame: pd.DataFrame) -> dict[str, object]:
+def _furthest(result: ExpectationResult, frame: pd.DataFrame) -> dict[str, object]:
     """The row that is furthest beyond a limit, with its value and the limit; empty for rules without limits."""
-    limits, columns = _limits(rule), judged(rule)
-    if not limits or len(columns) != 1 or frame.empty:
+    if not result.limits or result.column is None or frame.empty:
         return {}
-    values = frame[columns[0]].astype("float64")
-    excess = pd.DataFrame({end: (values - limit) * (1 if end == "max" else -1) for end, limit in limits.items()})
+    values = frame[result.column].astype("float64")
+    excess = pd.DataFrame({end: (values - limit) * (1 if end == "max" else -1) for end, limit in result.limits.items()})
     if excess.isna().all(axis=None):
         return {}
     end = excess.max().idxmax()
     row = excess[end].idxmax()
-    return {str(key): value for key, value in frame.loc[row].items()} | {"worst": values.loc[row], "limit": limits[end]}
-
-
-@cache
-def _view() -> Any:
-    """One view for all pages of a process: compiling its templates takes longer than rendering them."""
-    return DefaultJinjaPageView()
-
-
-def _pages(
-    name: str,
-    suite: gx.ExpectationSuite,
-    result: ExpectationSuiteValidationResult,
-    results: list[ExpectationValidationResult],
-) -> dict[str, str]:
-    # Any: the library's renderers carry no annotations.
-    view = _view()
-    results_renderer: Any = ValidationResultsPageRenderer()
-    suite_renderer: Any = ExpectationSuitePageRenderer()
-    plain = _plain(name, result, results)
-    about = f"Judged at {plain['run_time'][:19]} UTC by Great Expectations {gx.__version__}"
-    rendered = {
-        "index.html": view.render(results_renderer.render(result)),
-        "suite.html": view.render(suite_renderer.render(suite)),
-    }
-    pages = {file: offline_page(page, name, about) for file, page in rendered.items()}
-    return pages | {"results.json": json.dumps(plain, indent=2, sort_keys=True) + "\n"}
-
-
-def _plain(
-    name: str, result: ExpectationSuiteValidationResult, results: list[ExpectationValidationResult]
-) -> dict[str, Any]:
-    """The checkpoint's result without tracebacks and without anything that could hold a value of the frame."""
-    entries = []
-    for outcome in results:
-        known = cast(dict[str, Any], outcome.to_json_dict())
-        config = known["expectation_config"]
-        kwargs = {key: value for key, value in config["kwargs"].items() if key != "batch_id"}
-        entries.append(
-            {
-                "success": known["success"],
-                "expectation": {"type": config["type"], "kwargs": kwargs, "description": config.get("description")},
-                "result": {key: value for key, value in known["result"].items() if key in NUMBERS},
-            }
-        )
-    return {
-        "success": bool(result.success),
-        "name": name,
-        "run_time": result.meta["run_id"].run_time.isoformat(),
-        "great_expectations": gx.__version__,
-        "statistics": dict(result.statistics),
-        "results": entries,
-    }
+    facts = {str(key): value for key, value in frame.loc[row].items()}
+    direction = "up to" if end == "max" else "down to"
+    return facts | {"worst": values.loc[row], "limit": result.limits[end], "direction": direction}

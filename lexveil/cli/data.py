@@ -1,13 +1,16 @@
-"""`lexveil data`: choose the data."""
+"""The verbs of data: the corpus, the documents, and word models made by others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from lexveil.cli.options import Count, Json, Wait, actions, exclusive, option, positive, reads
+from cyclopts import Parameter, Token
+from cyclopts.validators import Number
+
+from lexveil.cli.options import Count, Files, Json, Wait, actions, exclusive
 from lexveil.cli.output import in_project, show
 from lexveil.errors import RequestError
 from lexveil.runtime.project import build_lock
@@ -18,92 +21,73 @@ data = actions(
 
     Fills data/ (corpus/: public text to learn from; documents/: texts to privatize), tracked by data.dvc.
 
-      lexveil data default
-      lexveil data use --corpus crawl/ --documents letters.csv --text-column body
-      lexveil data use --documents letters.csv --model en           (no corpus: a model takes its place)
-      lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)
-      lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (after `uv sync --extra hf`)
-      lexveil data status --json
+        lexveil data default
+        lexveil data use --corpus crawl/ --documents letters.csv --text-column body
+        lexveil data use --documents letters.csv --model en           (no corpus: a model takes its place)
+        lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)
+        lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (needs the extra hf)
+        lexveil data status --json
     """,
 )
-AMOUNT = exclusive("amount")
+AMOUNT = exclusive()
 
 
 @data.command
-def default(*, json: Json = False, wait: Wait = False) -> int:
+def default(*, json: Json = False, wait: Wait = False) -> None:
     """The embedded default data."""
     root = in_project()
     from lexveil.data import data_store
 
     with build_lock(wait):
         show(data_store.use_default(root), json)
-    return 0
 
 
-def _part(text: str) -> float:
-    value = positive(text)
-    if value > 1:
-        raise ValueError(f"{text} is more than all, which is 1")
-    return value
-
-
-def _range(text: str) -> tuple[int, int]:
+def _range(_: Any, tokens: Sequence[Token]) -> tuple[int, int]:
+    text = tokens[-1].value
     first, dash, last = text.partition("-")
     if not all(part.isascii() and part.isdigit() for part in (first, last if dash else "0")):
         raise ValueError(f"{text!r} is not a range of numbers, such as 0-9")
     return int(first), int(last if dash else first)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """How much of an address is taken.
+
+    Attributes:
+        max_documents: of an address: keep about so many documents, a little more (default: sample.max_documents)
+        share: of an address: keep this share of the documents, above 0 up to 1
+        shards: of an address: read only these shards, by number from 0
+    """
+
+    max_documents: Annotated[Count | None, Parameter(group=AMOUNT)] = None
+    share: Annotated[float | None, Parameter(metavar="S", validator=Number(gt=0, lte=1), group=AMOUNT)] = None
+    shards: Annotated[
+        tuple[int, int] | None, Parameter(metavar="A-B", converter=_range, n_tokens=1, allow_leading_hyphen=True)
+    ] = None
+
+
 @data.command
 def use(
     *,
-    corpus: Annotated[
-        tuple[str, ...],
-        option(
-            "file or folder to learn from, or an address that is read through without being fetched "
-            "(hf://allenai/c4/en, s3://…), or several, each with a name; left as it is if not given",
-            "[NAME=]PATH …",
-            consume_multiple=(1, None),
-        ),
-    ] = (),
-    max_documents: Annotated[
-        Count | None,
-        option(
-            "of an address: keep about so many documents, a little more (default: sample.max_documents)", group=AMOUNT
-        ),
-    ] = None,
-    share: Annotated[
-        float | None,
-        option(
-            "of an address: keep this share of the documents, above 0 up to 1",
-            "S",
-            converter=reads(_part),
-            group=AMOUNT,
-        ),
-    ] = None,
-    shards: Annotated[
-        tuple[int, int] | None,
-        option(
-            "of an address: read only these shards, by number from 0",
-            "A-B",
-            converter=reads(_range),
-            n_tokens=1,
-            allow_leading_hyphen=True,
-        ),
-    ] = None,
-    documents: Annotated[
-        tuple[Path, ...],
-        option("files or folders to privatize, each file one set", "PATH …", consume_multiple=(1, None)),
-    ] = (),
-    model: Annotated[
-        str | None,
-        option("in place of a corpus: a packaged model, whose words and collocations the run then has", "NAME"),
-    ] = None,
-    text_column: Annotated[str, option("the column that holds the text", "NAME")] = "text",
+    corpus: Annotated[tuple[str, ...], Parameter(metavar="[NAME=]PATH …", consume_multiple=(1, None))] = (),
+    part: Part = Part(),  # frozen
+    documents: Annotated[tuple[Path, ...], Files] = (),
+    model: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    text_column: Annotated[str, Parameter(metavar="NAME")] = "text",
     json: Json = False,
     wait: Wait = False,
-) -> int:
-    """Your own files or folders: {formats}."""
+) -> None:
+    """Your own files or folders: JSONL, CSV, TSV or text (each also .gz or .zst), Parquet.
+
+    Args:
+        corpus: file or folder to learn from, or an address that is read through without being fetched
+            (hf://allenai/c4/en, s3://…), or several, each with a name; left as it is if not given
+        documents: files or folders to privatize, each file one set
+        model: in place of a corpus: a packaged model, whose words and collocations the run then has
+        text_column: the column that holds the text
+    """
     sources = sources_of(corpus)
     document_files = [path.absolute() for path in documents]
     root = in_project()
@@ -111,19 +95,17 @@ def use(
     from lexveil.data.corpus_sampling import SampleRequest
 
     with build_lock(wait):
-        request = SampleRequest(max_documents, share, shards)
+        request = SampleRequest(**asdict(part))
         show(asdict(data_store.use(sources, document_files, text_column, root, request, model=model)), json)
-    return 0
 
 
 @data.command
-def status(*, json: Json = False) -> int:
+def status(*, json: Json = False) -> None:
     """What is in data/ and whether DVC has it."""
     root = in_project()
     from lexveil.data import data_store
 
     show(asdict(data_store.status(root)), json)
-    return 0
 
 
 def _source(text: str) -> Path | str:
@@ -144,13 +126,59 @@ def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | No
     if len(corpus) == 1 and ("=" not in corpus[0] or isinstance(_source(corpus[0]), str) or Path(corpus[0]).exists()):
         return _source(corpus[0])
     sources: dict[str, Path | str] = {}
-    for given in corpus:
-        name, equals, path = given.partition("=")
-        if not equals or not name or not path:
-            raise RequestError(f"--corpus {given}: several need a name each: --corpus web=PATH tickets=PATH")
+    for written in corpus:
+        name, _, path = written.partition("=")
+        if not name or not path:
+            raise RequestError(f"--corpus {written}: several need a name each: --corpus web=PATH tickets=PATH")
         if name in sources:
-            raise RequestError(
-                f"--corpus {given}: the name {name} is there twice; give files of one source as a folder"
-            )
+            raise RequestError(f"--corpus {written}: the name {name} is there twice; give one source as a folder")
         sources[name] = _source(path)
     return sources
+
+
+embeddings = actions(
+    "embeddings",
+    """Bring in word models made by others: GloVe, word2vec, fastText.
+
+    Checks a file of word vectors, brings its words to the tokenizer's form, and keeps it in
+    data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH; that goes into params.yaml:
+    word_orders.models (for 1-Diffractor), embeddings.word_model (for S1).
+
+        lexveil embeddings add glove glove.6B.100d.txt --max-words 100000
+        lexveil embeddings list
+    """,
+)
+
+
+@embeddings.command
+def add(
+    name: Annotated[str, Parameter(name="NAME")],
+    file: Annotated[Path, Parameter(name="FILE")],
+    /,
+    *,
+    max_words: Count | None = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """GloVe text, word2vec text or binary, fastText .vec; gzipped or not.
+
+    Args:
+        name: how params.yaml calls it; one that is there is replaced
+        file: the file of vectors
+        max_words: keep the first N usable words (frequent ones first)
+    """
+    file = file.absolute()
+    root = in_project()
+    from lexveil.data import external_embeddings
+
+    with build_lock(wait):
+        show(external_embeddings.add(name, file, root, max_words), json)
+
+
+@embeddings.command(name="list")
+def list_models(*, json: Json = False) -> None:
+    """The models that are there."""
+    root = in_project()
+    from lexveil.data import external_embeddings
+
+    show(external_embeddings.listed(root), json)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from lexveil.cli.options import Count, Json, Stream, actions, exclusive, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import Count, Files, Json, Stream, actions, exclusive
 from lexveil.cli.output import anywhere, show
 
 if TYPE_CHECKING:
@@ -23,37 +27,37 @@ ledger = actions(
     projects it is `ledger` in your data folder, which standard error names. Subjects are salted hashes, found by
     their keys. docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
 
-      lexveil ledger show --top 10
-      lexveil ledger show --subject user-1234
-      lexveil ledger verify --record out.jsonl.record.json
-      lexveil ledger export balances.parquet
-      lexveil ledger cap 200 --because "decided in May"
-      lexveil ledger accept --because "disk lost; Monday's copy"
+        lexveil ledger show --top 10
+        lexveil ledger show --subject user-1234
+        lexveil ledger verify --record out.jsonl.record.json
+        lexveil ledger export balances.parquet
+        lexveil ledger cap 200 --because "decided in May"
+        lexveil ledger accept --because "disk lost; Monday's copy"
     """,
 )
-WHICH = exclusive("which")
+WHICH = exclusive()
+Reason = Annotated[str, Parameter(metavar="TEXT", help="why; recorded in the ledger")]
 
 
 @ledger.command(name="show")
 def show_balances(
     *,
-    subject: Annotated[
-        str | None, option("one subject, by its name as the documents have it", "KEY", group=WHICH)
-    ] = None,
-    top: Annotated[Count | None, option("also the N largest balances", group=WHICH)] = None,
+    subject: Annotated[str | None, Parameter(metavar="KEY", group=WHICH)] = None,
+    top: Annotated[Count | None, Parameter(group=WHICH)] = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Balances and releases; completes or undoes releases whose process was killed.
 
     Balances, the cap, and the newest releases with their state. First, releases whose process was killed are
     completed if all was written, else undone; those of living processes are left alone.
+
+    Args:
+        subject: one subject, by its name as the documents have it
+        top: also the N largest balances
     """
     from lexveil.ledger import statement
-    from lexveil.ledger.ledger import Ledger
 
-    params = _ledger()
-    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
-        _say_recovered(balances)
+    with _opened() as (balances, params):
         if subject is not None:
             from lexveil.accounting.subject_keys import subject_key
 
@@ -62,26 +66,17 @@ def show_balances(
         else:
             summary = statement.summary(balances, _cap(balances, params.cap), top or 0)
             show(asdict(summary) if json else summary, json, lambda summary: statement.as_text(summary, top or 0))
-    return 0
 
 
 @ledger.command
-def verify(
-    *,
-    record: Annotated[
-        tuple[Path, ...],
-        option(
-            "privacy records whose releases must be in it: finds a ledger that was truncated or replaced since",
-            "FILE …",
-            consume_multiple=(1, None),
-        ),
-    ] = (),
-    json: Json = False,
-) -> int:
+def verify(*, record: Annotated[tuple[Path, ...], Files] = (), json: Json = False) -> int:
     """Compute everything again; exit code 1 if anything does not hold.
 
     Computes the chain of entries, digests, balances, states and caps again and says which entry is wrong.
     Changes nothing, and works on a copy of the database without the salt.
+
+    Args:
+        record: privacy records whose releases must be in it: finds a ledger that was truncated or replaced since
     """
     records = [path.absolute() for path in record]
     from lexveil.ledger import verification
@@ -92,24 +87,22 @@ def verify(
 
 
 @ledger.command
-def export(
-    output: Annotated[Stream, option("a file.csv or file.parquet; - is CSV on standard output", name="OUT")], /
-) -> int:
-    """What each subject has spent, as CSV or Parquet, with hashed keys."""
+def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
+    """What each subject has spent, as CSV or Parquet, with hashed keys.
+
+    Args:
+        output: a file.csv or file.parquet; - is CSV on standard output
+    """
     target = output if output == "-" else Path(output).absolute()
     from lexveil.ledger import statement
-    from lexveil.ledger.ledger import Ledger
 
-    params = _ledger()
-    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
-        _say_recovered(balances)
+    with _opened() as (balances, _):
         n_subjects = statement.export(balances, target)
     print(f"{n_subjects:,} subjects written", file=sys.stderr)
-    return 0
 
 
 @ledger.command
-def accept(*, because: Annotated[str, option("why; recorded in the ledger", "TEXT")]) -> int:
+def accept(*, because: Reason) -> None:
     """Go on with a ledger that is not the one of its anchor, or that was edited.
 
     For a ledger that was lost, brought back from an older copy, replaced or edited, and an anchor that was lost: what
@@ -128,34 +121,27 @@ def accept(*, because: Annotated[str, option("why; recorded in the ledger", "TEX
         n_wrong = balances.accept(because)
         _say_recovered(balances)
     print(f"accepted and recorded; {n_wrong:,} balances corrected", file=sys.stderr)
-    return 0
 
 
 @ledger.command
-def cap(
-    value: Annotated[str, option("epsilon of one subject over all releases, or unlimited", name="N")],
-    /,
-    *,
-    because: Annotated[str, option("why; recorded in the ledger", "TEXT")],
-) -> int:
+def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> None:
     """Change the cap that the ledger has by itself; params.yaml: ledger.cap takes precedence.
 
     The ledger fixes it at its first release that has no cap, at ten times the document budget.
+
+    Args:
+        value: epsilon of one subject over all releases, or unlimited
     """
     from lexveil.errors import RequestError
-    from lexveil.ledger.ledger import Ledger
 
     try:
         number = None if value == "unlimited" else float(value)
     except ValueError:
         raise RequestError(f"{value}: give a number of epsilon, or unlimited") from None
-    params = _ledger()
-    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
-        _say_recovered(balances)
+    with _opened() as (balances, params):
         balances.set_cap(number, because)
     if params.cap is not None:
         print(f"params.yaml: ledger.cap is {params.cap} and takes precedence", file=sys.stderr)
-    return 0
 
 
 def _ledger() -> LedgerParams:
@@ -169,6 +155,17 @@ def _ledger() -> LedgerParams:
     if not place.is_project:
         print(f"in no project: your own ledger, {params.folder}", file=sys.stderr)
     return params
+
+
+@contextmanager
+def _opened() -> Iterator[tuple[Ledger, LedgerParams]]:
+    """The ledger, once it has completed or undone what was killed, and its parameters."""
+    from lexveil.ledger.ledger import Ledger
+
+    params = _ledger()
+    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
+        _say_recovered(balances)
+        yield balances, params
 
 
 def _cap(balances: Ledger, configured: float | str | None) -> float | None:

@@ -6,71 +6,87 @@ Nothing heavy is imported up here or by the modules of the verbs: `lexveil --hel
 from __future__ import annotations
 
 import contextlib
-import difflib
 import inspect
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
-from cyclopts.exceptions import (
-    CoercionError,
-    MissingArgumentError,
-    UnknownCommandError,
-    UnusedCliTokensError,
-    ValidationError,
-)
 
-from lexveil.cli import help as help_text
-from lexveil.cli.rewriting import option_name
+from lexveil.cli.options import option_name
 from lexveil.errors import LexveilError, advised
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.graph_libraries import lacking
 
-# Each is a module beside this one, with a function or an App of its name; in the order of the help.
-VERBS = (
-    "init",
-    "run",
-    "data",
-    "privatize",
-    "inspect",
-    "explore",
-    "report",
-    "ui",
-    "schedule",
-    "service",
-    "lineage",
-    "gc",
-    "release",
-    "ledger",
-    "embeddings",
-    "audit",
-    "calibrate",
-    "recommend",
-    "collocations",
-    "model",
-    "purpose",
-)
+ABOUT = """\
+Rewrites text under metric differential privacy, word by word or collocation by collocation, with a record of
+what is guaranteed and a ledger of what each person has spent. A model of English is in the box.
+
+First steps, anywhere:
+
+    lexveil inspect tickets.csv --text-column body
+    lexveil privatize tickets.csv -o out.csv --text-column body --protection strong
+
+With a corpus of yours:
+
+    lexveil init DIR && cd DIR && lexveil run && lexveil report --open
+
+Exit codes: 0 done, 1 it ran and failed, 2 the request was wrong, 130 interrupted."""
+
+# Verbs by the module beside this one that has a function or an App of their name; in the order of the help.
+VERBS = {
+    "texts": "privatize inspect explore calibrate audit",
+    "ledger": "ledger",
+    "service": "service",
+    "model": "model purpose",
+    "project": "init run report collocations recommend lineage release schedule ui gc",
+    "data": "data embeddings",
+}
 
 APP = App(
     name="lexveil",
-    help_flags=[],  # both are answered here
-    version_flags=[],
-    default_parameter=Parameter(negative="", allow_repeating=True),  # of what is given twice, the last counts
+    help=ABOUT,
+    help_format="markdown",
+    version=lambda: f"lexveil {version('lexveil')}",
+    # Of what is given twice, the last counts; only defaults that say something are shown.
+    default_parameter=Parameter(negative="", allow_repeating=True, show_default=lambda value: value or None),
 )
-for _name in VERBS:
-    APP.command(f"lexveil.cli.{_name}:{_name}", name=_name)
+for _module, _names in VERBS.items():
+    for _name in _names.split():
+        APP.command(f"lexveil.cli.{_module}:{_name}", name=_name, sort_key=len(list(APP)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong, 130 interrupted."""
     hide_messages()
     argv = list(sys.argv[1:] if argv is None else argv)
+    verb = " ".join(("lexveil", *argv[:1]))
     with _ended_in_order():
-        return _coded(argv)
+        try:
+            return _answer(argv)
+        except LexveilError as error:
+            return fail(verb, error)
+        except ModuleNotFoundError as error:
+            if missing := lacking(error.name):
+                return fail(verb, missing)
+            raise
+        except KeyboardInterrupt:
+            print(f"{verb}: interrupted", file=sys.stderr)
+            return 130
+        except BrokenPipeError:  # `lexveil ... | head`
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+        except OSError as error:
+            message = str(error)
+            if advised(message) == message:  # not about a disk: a bug, so let the traceback through
+                raise
+            print(f"{verb}: {advised(message)}", file=sys.stderr)
+            return 1
 
 
 @contextlib.contextmanager
@@ -86,46 +102,9 @@ def _ended_in_order() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _coded(argv: list[str]) -> int:
-    verb = " ".join(("lexveil", *argv[:1]))
-    try:
-        return _answer(argv)
-    except LexveilError as error:
-        return fail(verb, error)
-    except ModuleNotFoundError as error:
-        if missing := lacking(error.name):
-            return fail(verb, missing)
-        raise
-    except KeyboardInterrupt:
-        print(f"{verb}: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # `lexveil ... | head`
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except OSError as error:
-        message = str(error)
-        if advised(message) == message:  # not about a disk: a bug, so let the traceback through
-            raise
-        print(f"{verb}: {advised(message)}", file=sys.stderr)
-        return 1
-
-
 def _answer(argv: list[str]) -> int:
-    if argv[:1] == ["--version"]:
-        print(f"lexveil {_version()}")
-        if argv[1:] in (["-v"], ["--verbose"]):
-            from lexveil.embeddings.exact_search import search_way
-
-            print(f"search of noisy vectors: {search_way()}")
-        return 0
-    options = argv[: argv.index("--")] if "--" in argv else argv
-    if "--help" in options or "-h" in options:
-        chain, apps, _ = APP.parse_commands([word for word in argv if word not in ("--help", "-h")])
-        print(help_text.text_of(apps[-1], chain, APP.default_parameter))
-        return 0
     command, bound = parse(argv)
-    return int(command(*bound.args, **bound.kwargs))
+    return int(command(*bound.args, **bound.kwargs) or 0)
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArguments]:
@@ -134,35 +113,21 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArgumen
     Raises:
         SystemExit: with code 2, if the request is wrong; one line on stderr says why.
     """
-    chain, apps, _ = APP.parse_commands(argv)
-    program = " ".join(("lexveil", *chain))
+    if argv and argv[0] in ("--help", "-h"):
+        for name in " ".join(VERBS.values()).split():
+            APP[name]  # is imported now, so that the help can say what it does
+    chain, apps, rest = APP.parse_commands(argv)
+    if apps[-1].default_command is None and not rest:
+        _refuse(chain, f"the following arguments are required: {'ACTION' if chain else 'COMMAND'}")
     try:
-        if apps[-1].default_command is None and not argv[len(chain) :]:
-            _refuse(program, f"the following arguments are required: {'ACTION' if chain else 'COMMAND'}")
-        command, bound, _ = APP.parse_args(argv, exit_on_error=False, print_error=False, verbose=False)
+        command, bound, _ = APP.parse_args(argv, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        _refuse(program, _message(error))
+        _refuse(chain, str(error))
     return command, bound
 
 
-def _message(error: CycloptsError) -> str:
-    if isinstance(error, ValidationError) and error.group is not None:
-        return error.exception_message
-    if isinstance(error, MissingArgumentError) and error.argument is not None and not error.argument.tokens:
-        return f"the following arguments are required: {error.argument.name}"
-    if isinstance(error, CoercionError) and error.token is not None and error.msg is not None:
-        name = error.token.keyword or (error.argument.name if error.argument else "")
-        return f"argument {name}: {error.msg}"
-    if isinstance(error, UnknownCommandError) and error.unused_tokens:
-        word = error.unused_tokens[0]
-        near = difflib.get_close_matches(word, VERBS, n=1)
-        return f"there is no command {word!r}" + (f"; did you mean {near[0]}?" if near else "")
-    if isinstance(error, UnusedCliTokensError):
-        return f"unrecognized arguments: {' '.join(error.unused_tokens or ())}"
-    return str(error).strip().rstrip(".")
-
-
-def _refuse(program: str, message: str) -> NoReturn:
+def _refuse(chain: Sequence[str], message: str) -> NoReturn:
+    program = " ".join(("lexveil", *chain))
     print(f"{program}: {' '.join(message.split())}; see `{program} --help`", file=sys.stderr)
     raise SystemExit(2)
 
@@ -171,15 +136,6 @@ def fail(verb: str, error: LexveilError) -> int:
     """Print an error as one line and return its exit code."""
     print(f"{verb}: {' '.join(error.told(option_name).split())}", file=sys.stderr, flush=True)
     return error.exit_code
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("lexveil")
-    except PackageNotFoundError:  # run from a folder, not installed
-        return "unknown"
 
 
 if __name__ == "__main__":

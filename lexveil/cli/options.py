@@ -1,140 +1,54 @@
-"""Types of option values that several verbs share: how a value is read, and what is said of one that makes no sense."""
+"""Options that several verbs share, and those of a request, derived from its fields."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+import shlex
+from dataclasses import dataclass, field, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from cyclopts import App, ArgumentCollection, Group, Parameter, Token
+from cyclopts import App, Group, Parameter
+from cyclopts.validators import LimitedChoice, Number
+from pydantic.fields import FieldInfo
 
-STRATEGIES = {"none": "none", "word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"} | {
-    name: name for name in ("S1", "S2", "S3", "S4")
-}
+from lexveil.errors import RequestError, option
+from lexveil.parameters import OneOf
+from lexveil.request import FileRequest, Options, Request, choices_of, shown_of
 
-
-def reads(read: Callable[[str], Any]) -> Callable[[Any, Sequence[Token]], Any]:
-    """Make a function of one written value the converter of a parameter."""
-    return lambda _type, tokens: read(tokens[-1].value)
+STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}  # other names of them
 
 
-def a_number(text: str) -> float:
-    """Read a number."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a number") from None
-
-
-def positive(text: str) -> float:
-    """Read a finite number greater than 0."""
-    value = a_number(text)
-    if not 0 < value < math.inf:
-        raise ValueError(f"{text} is not a finite number greater than 0")
-    return value
-
-
-def positive_or(word: str) -> Callable[[str], float | str]:
-    """Return the reader of such a number, or of one word."""
-    return lambda text: word if text == word else positive(text)
-
-
-def share(text: str) -> float:
-    """Read a number from 0 to 1."""
-    value = a_number(text)
-    if not 0 <= value <= 1:
-        raise ValueError(f"{text} does not lie between 0 and 1")
-    return value
-
-
-def whole(smallest: int, largest: int, noun: str) -> Callable[[str], int]:
-    """Return the reader of a whole number within limits; ``noun`` is what the message calls it."""
-
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not smallest <= int(text) <= largest:
-            raise ValueError(f"{text!r} is not {noun}")
-        return int(text)
-
-    return read
-
-
-def strategy(text: str) -> str:
-    """Read a strategy by either of its names; return the short one."""
-    if text not in STRATEGIES:
-        raise ValueError(f"there is no strategy {text!r}; there are none, S1, S2, S3, S4")
-    return STRATEGIES[text]
-
-
-def file_or_stream(text: str) -> str:
-    """Read a path, or - for a standard stream."""
-    if text.startswith("-") and text != "-":
+def _no_option(_: Any, text: str | None) -> None:
+    if text and text.startswith("-") and text != "-":
         raise ValueError(f"there is no option {text}; a file of this name is ./{text}")
-    return text
 
 
-def several(read: Callable[[str], Any]) -> Callable[[Any, Sequence[Token]], Any]:
-    """Make a converter of values with commas between them."""
-    return lambda _type, tokens: tuple(read(part.strip()) for token in tokens for part in token.value.split(","))
-
-
-def option(about: str, metavar: str | None = None, **more: Any) -> Parameter:
-    """Return what the help says of a parameter, and how it calls its value."""
-    return Parameter(help=about, **more) if metavar is None else Parameter(help=about, metavar=metavar, **more)
-
-
-def actions(name: str, about: str) -> App:
-    """Return a verb that has actions; ``about`` is its help."""
-    return App(name=name, help=about, help_flags=[], version_flags=[])
-
-
-def exclusive(name: str, *, required: bool = False) -> Group:
-    """Return a group of options of which one at most can be given; exactly one where ``required``."""
-
-    def check(arguments: ArgumentCollection) -> None:
-        given = [
-            next((token.keyword for token in each.tokens if token.keyword), each.name)
-            for each in arguments
-            if each.tokens
-        ]
-        if len(given) > 1:
-            raise ValueError(f"argument {given[1]}: not allowed with argument {given[0]}")
-        if required and not given:
-            raise ValueError(f"one of the arguments {' '.join(each.name for each in arguments)} is required")
-
-    return Group(name, validator=check, show=False)
-
-
-ModelName = Annotated[
-    str | None,
-    option(
-        "what gives the words: own, made by a run of this project, or a model by its name (default: own where there "
-        "has been a run, else en)",
-        "NAME",
-    ),
-]
-Purposes = Annotated[
-    tuple[str, ...],
-    option(
-        "keep more use for a purpose, as of sentiment: a scale of `lexveil purpose list`, or a file, with a weight "
-        "(default 1); can be given several times",
-        "NAME=W",
-        name="--purpose",
-    ),
-]
-Positive = Annotated[float, Parameter(converter=reads(positive))]
-Share = Annotated[float, Parameter(converter=reads(share))]
-Count = Annotated[
-    int, Parameter(metavar="N", converter=reads(whole(1, 2**31 - 1, "a whole number from 1 to 2**31 - 1")))
-]
-Seed = Annotated[
-    int, Parameter(metavar="N", converter=reads(whole(0, 2**63 - 1, "a whole number from 0 to 2**63 - 1")))
-]
-Port = Annotated[int, Parameter(metavar="N", converter=reads(whole(1, 65535, "a port (1 to 65535)")))]
-Strategy = Annotated[str, Parameter(metavar="S", converter=reads(strategy))]
-Stream = Annotated[str, Parameter(converter=reads(file_or_stream), allow_leading_hyphen=True)]
+Stream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_no_option)]  # a path, or - for a stream
+Count = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lt=2**31))]
+Rows = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=1000))]
+Port = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=65535))]
+Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]
 Json = Annotated[bool, Parameter(help="machine-readable output")]
 Wait = Annotated[bool, Parameter(help="if a run is at work here, wait for its end")]
+Files = Parameter(consume_multiple=(1, None), metavar="FILE …")
+ModelName = Annotated[
+    str | None,
+    Parameter(
+        metavar="NAME",
+        help="what gives the words: own, made by a run of this project, or a model by its name (default: own where "
+        "there has been a run, else en)",
+    ),
+]
+
+
+def actions(name: str, about: str | None = None) -> App:
+    """Return a verb that has actions; ``about`` is its help, if it does nothing itself."""
+    return App(name=name, help=about)
+
+
+def exclusive(*, required: bool = False) -> Group:
+    """Return a group of options of which one at most can be given; exactly one where ``required``."""
+    title = "one of" if required else "at most one of"
+    return Group(title, validator=LimitedChoice(int(required), 1))
 
 
 @Parameter(name="*")
@@ -143,9 +57,125 @@ class ChosenModel:
     """What gives the words, and the purposes that their metric keeps."""
 
     model: ModelName = None
-    purpose: Purposes = ()
+    purpose: Annotated[
+        tuple[str, ...],
+        Parameter(
+            metavar="NAME=W",
+            help="keep more use for a purpose, as of sentiment: a scale of `lexveil purpose list`, or a file, with a "
+            "weight (default 1); can be given several times",
+        ),
+    ] = ()
 
     @property
     def name(self) -> str | None:
         """As ``Model.load`` takes it."""
         return "+".join([self.model or "", *self.purpose]) if self.purpose else self.model
+
+
+CHOSEN = ChosenModel()
+
+
+R = TypeVar("R", bound=Options)
+
+NAMES = {"spans_column": "spans", "types": "type", "shares": "share", "form": "format"}  # that are no field's
+
+
+def option_name(name: str) -> str:
+    """What the command line calls a field of a request."""
+    return f"--{NAMES.get(name, name).replace('_', '-')}"
+
+
+def options_of(model: type[Options], leave_out: tuple[str, ...] = (), optional: bool = False) -> Any:
+    """A group of options, each a text as it was written or a flag, for the signature of a command.
+
+    Args:
+        leave_out: fields that the command does not take.
+        optional: what is left out is None, and not the default of the request.
+    """
+    fields = [_option(name, about, optional) for name, about in model.model_fields.items() if name not in leave_out]
+    return Parameter(name="*")(
+        make_dataclass("Options", fields, frozen=True, kw_only=True, namespace={"__module__": __name__})
+    )
+
+
+def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]:
+    shown = shown_of(about)
+    if about.annotation is bool:
+        flag = Parameter(name=option_name(name), help=about.description, group=shown.group)
+        return name, Annotated[bool, flag], field(default=False)
+    choices = choices_of(about)
+    names = next((f": {', '.join(mark.names())}" for mark in about.metadata if isinstance(mark, OneOf)), "")
+    written = Parameter(
+        name=option_name(name),
+        help=f"{about.description}{names}",
+        metavar="{" + ",".join(choices) + "}" if choices else shown.metavar,
+        allow_leading_hyphen=True,
+        group=shown.group,
+    )
+    kind: Any = tuple[str, ...] if isinstance(about.default, tuple) else str
+    if about.is_required():
+        return name, Annotated[kind, written], field()
+    default = None if optional else about.default or None
+    if isinstance(default, int | float):
+        default = str(default)
+    return name, Annotated[kind | None, written], field(default=default)
+
+
+def command_of(request: Request, file: str, column: str | None, model: str | None) -> str:
+    """The command that releases a file by a request; it names also what is a default of today."""
+    parts, always = ["lexveil", "privatize", file, "-o", "OUT"], ("protection", "mechanism", "strategy")
+    for name, value in request.model_copy(update={"protection": request.level}):
+        if value is True:
+            parts.append(option_name(name))
+        elif value is not None and (name in always or value != type(request).model_fields[name].default):
+            parts += [option_name(name), _shortest(value) if isinstance(value, float) else str(value)]
+    parts += ["--text-column", column] if column not in (None, "text") else []
+    return shlex.join([*parts, *(["--model", model] if model else [])])
+
+
+def _shortest(number: float) -> str:
+    """The shortest decimal that is this number and no other, so that the command does the same."""
+    return repr(number).removesuffix(".0")
+
+
+def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
+    """The request that options make.
+
+    Args:
+        fixed: fields that the command itself says.
+
+    Raises:
+        RequestError: as ``Request.of``.
+    """
+    return model.of(written(options) | fixed, written=True)
+
+
+def written(options: Any) -> dict[str, object]:
+    """The options that were written, or have a default of the request, by field."""
+    values = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
+    values = {name: value for name, value in values.items() if value is not None and value is not False}
+    if "strategy" in values:
+        values["strategy"] = STRATEGIES.get(values["strategy"], values["strategy"])
+    return values | {name: _pairs(name, values[name]) for name in ("types", "shares") if name in values}
+
+
+def _pairs(name: str, text: str) -> dict[str, str]:
+    pairs = [part.strip().partition("=") for part in text.split(",")]
+    if not all(key and value for key, _, value in pairs):
+        raise RequestError(f"{option(name)} {text!r}: write it as NAME=VALUE,NAME=VALUE")
+    return {key: value for key, _, value in pairs}
+
+
+if TYPE_CHECKING:
+
+    class Rewriting: ...  # noqa: D101
+
+    class Looking: ...  # noqa: D101
+
+    class Fixed: ...  # noqa: D101
+else:
+    OF_OUTPUT = ("table", "if_exists", "formulas", "on_exhausted")
+    OF_REQUESTS = ("mode", "seed", "without_guarantee", "spans_column", "on_exhausted", "workers")
+    Rewriting = options_of(FileRequest)
+    Looking = options_of(FileRequest, OF_OUTPUT)
+    Fixed = options_of(Request, OF_REQUESTS, optional=True)

@@ -42,27 +42,13 @@ def located(text: str) -> Path | str:
 def show(
     value: Any, as_json: bool, as_text: Callable[[Any], Iterable[str]] | None = None, *, stream: TextIO | None = None
 ) -> None:
-    """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as `key: value`."""
+    """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as YAML."""
+    stream = stream or sys.stdout
     if as_json:
-        print(json.dumps(value, indent=2, ensure_ascii=False), file=stream or sys.stdout)
+        print(json.dumps(value, indent=2, ensure_ascii=False), file=stream)
+    elif as_text is not None:
+        print("\n".join(as_text(value)), file=stream)
     else:
-        for line in (as_text or _lines)(value):
-            print(line, file=stream or sys.stdout)
+        import yaml
 
-
-def _lines(value: Any, indent: str = "") -> list[str]:
-    """Write nested values as indented `key: value` lines."""
-    lines = []
-    items = value.items() if isinstance(value, dict) else (("-", item) for item in value)
-    for key, inner in items:
-        if inner is None or inner in ({}, []):
-            continue
-        if isinstance(inner, dict | list):
-            lines += [f"{indent}{key}:", *_lines(inner, indent + "  ")]
-        else:
-            if isinstance(inner, bool):
-                shown = "yes" if inner else "no"
-            else:
-                shown = f"{inner:,}" if isinstance(inner, int) else str(inner)
-            lines.append(f"{indent}{key}{'' if key == '-' else ':'} {shown}")
-    return lines
+        stream.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10_000))

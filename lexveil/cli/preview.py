@@ -1,4 +1,4 @@
-"""What `lexveil privatize --preview N` shows on a terminal: rows side by side, or one text above the other."""
+"""What `lexveil privatize --preview N` shows on a terminal: each text above what it becomes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from lexveil.accounting.changes import Fate, Part
@@ -15,7 +14,6 @@ from lexveil.accounting.changes import Fate, Part
 if TYPE_CHECKING:
     from lexveil.privatization.looking.preview import Preview, PreviewRow
 
-NARROW = 80  # columns of a terminal below which texts stand one above the other
 STYLES = {
     Fate.REPLACED: "underline cyan",
     Fate.RANDOM: "underline italic yellow",
@@ -38,8 +36,9 @@ def show_preview(found: Preview, console: Console | None = None) -> None:
     console = console or Console(highlight=False, soft_wrap=False)
     has_styles = console.color_system is not None
     several = len({column for row in found.rows for column in row.texts}) > 1
-    lines = [line for row in found.rows for line in _lines(row, several, has_styles)]
-    console.print(_stacked(lines) if console.width < NARROW else _side_by_side(lines))
+    for row in found.rows:
+        for name, source, output in _lines(row, several, has_styles):
+            console.print(Text(f"row {name}", "bold"), source, Text("rewritten", "bold"), output, "", sep="\n")
     counted = Counter(fate for row in found.rows for changes in row.texts.values() for fate in changes.fates)
     shown = [fate for fate in Fate if fate != Fate.FOUND or counted[fate]]
     legend = [_marked([Part(fate.value, fate, 0)], has_styles).append(f" {counted[fate]:,}") for fate in shown]
@@ -58,25 +57,6 @@ def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[s
         yield _plain(named), _marked(changes.source_parts(), has_styles), _marked(changes.output_parts(), has_styles)
     if not row.texts:
         yield _plain(name), Text("no text"), Text("no text")
-
-
-def _side_by_side(lines: Sequence[tuple[str, Text, Text]]) -> Table:
-    table = Table(show_lines=True, expand=True)
-    table.add_column("row", justify="right", overflow="fold", max_width=16)
-    table.add_column("source", ratio=1, overflow="fold")
-    table.add_column("rewritten", ratio=1, overflow="fold")
-    for name, source, output in lines:
-        table.add_row(Text(name), source, output)
-    return table
-
-
-def _stacked(lines: Sequence[tuple[str, Text, Text]]) -> Group:
-    stacked = (
-        part
-        for name, source, output in lines
-        for part in (Text(f"row {name}", "bold"), source, Text("rewritten", "bold"), output, Text())
-    )
-    return Group(*stacked)
 
 
 def _marked(parts: Sequence[Part], has_styles: bool) -> Text:

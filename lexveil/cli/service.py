@@ -2,60 +2,40 @@
 
 from __future__ import annotations
 
-import ipaddress
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from lexveil.cli.options import ChosenModel, Json, actions, option
+from cyclopts import Parameter
+
+from lexveil.cli.options import CHOSEN, ChosenModel, Fixed, Json, actions, options_of, requested, written
 from lexveil.cli.output import anywhere, show
-from lexveil.cli.rewriting import Fixed, options_of, requested, written
 from lexveil.errors import RequestError
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.request import BUDGETS, Request
-from lexveil.service.terms import LOCAL, Listening, Terms, fixed_settings
+from lexveil.service.terms import Terms, fixed_settings
 
 if TYPE_CHECKING:
 
-    class Listen: ...  # noqa: D101
-
     class Limits: ...  # noqa: D101
 else:
-    Listen = options_of(Listening)
-    Limits = options_of(Terms, ("model", "fixed", "keys", "hosts", "rates"))
+    Limits = options_of(Terms, ("model", "fixed", "rates"))
 
-service = actions("service", "Rewrite texts for programs, over HTTP.")
+service = actions("service")
 key = actions("key", "The API keys of a service: a file of hashes. A key is shown once, when it is made.")
 service.command(key)
 
-KeysFile = Annotated[str, option("of API keys", "FILE")]
-KeyName = Annotated[str, option("of the key, for logs and the ledger", name="NAME")]
-Libraries = {"fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client", "jinja2": "jinja2"}
+KeysFile = Annotated[Path, Parameter(metavar="FILE", help="of API keys")]
+KeyName = Annotated[str, Parameter(name="NAME", help="of the key, for logs and the ledger")]
+LIBRARIES = {"fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client", "jinja2": "jinja2"}
 
 
 @service.default
 def serve(
     *,
-    listening: Listen = Listen(),  # noqa: B008  # frozen
-    project: Annotated[
-        str | None,
-        option(
-            "folder of the project whose parameters, ledger and model are used (default: the one around the current "
-            "folder, else yours)",
-            "DIR",
-        ),
-    ] = None,
-    keys: Annotated[
-        str | None, option("file of the API keys that may ask (default: whoever reaches the port)", "FILE")
-    ] = None,
-    allowed_host: Annotated[
-        tuple[str, ...],
-        option(
-            "a name that requests call this service by, beside localhost; * is any; can be given several times", "NAME"
-        ),
-    ] = (),
+    project: Annotated[str | None, Parameter(metavar="DIR")] = None,
     how: Fixed = Fixed(),  # noqa: B008  # frozen
-    words: ChosenModel = ChosenModel(),  # noqa: B008  # frozen
+    words: ChosenModel = CHOSEN,
     limits: Limits = Limits(),  # noqa: B008
 ) -> int:
     """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
@@ -69,75 +49,71 @@ def serve(
     hold no texts. SIGHUP replaces the workers one by one; a worker that dies is replaced. TLS is a reverse
     proxy's job. docs/how-to/service.md says how to ask, and what to limit.
 
-      lexveil service
-      lexveil service --protection strong
-      lexveil service --mechanism tem --strategy S3 --epsilon 5
-      lexveil service key add billing --keys keys.json
-      lexveil service --keys keys.json --host 0.0.0.0 --allowed-host texts.example.org --workers 2
+        lexveil service
+        lexveil service --protection strong
+        lexveil service --mechanism tem --strategy S3 --epsilon 5
+        lexveil service key add billing --keys keys.json
+        lexveil service --keys keys.json --host 0.0.0.0 --allowed-host texts.example.org --workers 2
+
+    Args:
+        project: folder of the project whose parameters, ledger and model are used (default: the one around the current
+            folder, else yours)
     """
     require_libraries()
-    keys_file = None if keys is None else Path(keys).absolute()
+    keys = written(limits).get("keys")
+    of_command = {"model": words.name, "fixed": _fixed(how), "keys": keys and str(Path(str(keys)).absolute())}
     if project is not None:
         _change_into(project)
-    where, fixed = requested(listening, Listening), written(how)
+    terms = requested(limits, Terms, **of_command)
+    anywhere()
+    from lexveil.artifacts.model import Model
+    from lexveil.service import server
+    from lexveil.service.rewriting import check_start
+
+    check_start(terms, Model.load(name=words.name))
+    return server.serve(terms)
+
+
+def _fixed(how: Fixed) -> dict[str, object]:
+    """The settings that the operator fixes: those that are named; without any budget, protection balanced."""
+    fixed = written(how)
     if "none" in (fixed.get("mechanism"), fixed.get("strategy")):
         raise RequestError("none leaves texts as they are; name a mechanism and a strategy, or neither")
     if "max_token_epsilon" not in fixed and not set(BUDGETS) & set(fixed):
         fixed["protection"] = DEFAULT_LEVEL
     if "protection" in fixed:
         fixed = {name: Request.model_fields[name].default for name in ("mechanism", "strategy")} | fixed
-    of_command = {"model": words.name, "keys": keys and str(keys_file), "hosts": (*LOCAL, *allowed_host)}
-    terms = requested(limits, Terms, fixed=fixed_settings(fixed), **of_command)
-    anywhere()
-    from lexveil.artifacts.model import Model
-    from lexveil.service import server
-    from lexveil.service.keys import read_keys
-    from lexveil.service.rewriting import check_start
-
-    if not _is_loopback(where.host):
-        _check_open(where.host, keys_file, allowed_host)
-    if keys_file is not None and not read_keys(keys_file):
-        raise RequestError(f"--keys {keys_file}: has no key, so nobody could ask; `lexveil service key add` makes one")
-    if terms.subjects == "by-key" and keys_file is None:
-        raise RequestError("--subjects by-key: without --keys nobody is known by a key")
-    check_start(terms, Model.load(name=words.name))
-    return server.serve(terms, where)
+    return fixed_settings(fixed)
 
 
 @key.command
-def add(
-    name: KeyName,
-    /,
-    *,
-    keys: KeysFile,
-    role: Annotated[Literal["privatize", "metrics"], option("what it is for: texts, or GET /metrics")] = "privatize",
-) -> int:
-    """Make a key and print it, once: the file keeps its hash alone. A running service takes it at once."""
+def add(name: KeyName, /, *, keys: KeysFile, role: Literal["privatize", "metrics"] = "privatize") -> None:
+    """Make a key and print it, once: the file keeps its hash alone. A running service takes it at once.
+
+    Args:
+        role: what it is for: texts, or GET /metrics
+    """
     from lexveil.service.keys import add_key
 
-    made = add_key(Path(keys).absolute(), name, role)
+    secret = add_key(keys, name, role)
     print("keep it now: it is not shown again", file=sys.stderr)
-    print(made)
-    return 0
+    print(secret)
 
 
 @key.command
-def remove(name: KeyName, /, *, keys: KeysFile) -> int:
+def remove(name: KeyName, /, *, keys: KeysFile) -> None:
     """Forget a key; a running service refuses it from the next request on."""
     from lexveil.service.keys import remove_key
 
-    remove_key(Path(keys).absolute(), name)
-    return 0
+    remove_key(keys, name)
 
 
 @key.command(name="list")
-def list_keys(*, keys: KeysFile, json: Json = False) -> int:
+def list_keys(*, keys: KeysFile, json: Json = False) -> None:
     """The names, roles and ages of keys."""
     from lexveil.service.keys import read_keys
 
-    listed = [{"name": one.name, "role": one.role, "created": one.created} for one in read_keys(Path(keys).absolute())]
-    show(listed, json)
-    return 0
+    show([key.model_dump(exclude={"sha256"}) for key in read_keys(keys)], json)
 
 
 def require_libraries() -> None:
@@ -148,7 +124,7 @@ def require_libraries() -> None:
     """
     import importlib.util
 
-    for package, name in Libraries.items():
+    for package, name in LIBRARIES.items():
         if importlib.util.find_spec(package) is None:
             raise RequestError(f"this needs {name}, which is not installed; `pip install 'lexveil[service]'` brings it")
 
@@ -160,28 +136,3 @@ def _change_into(project: str) -> None:
         os.chdir(project)
     except OSError as error:
         raise RequestError(f"--project {project}: is no folder to work in ({error.strerror})") from None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _check_open(host: str, keys: Path | None, allowed_host: tuple[str, ...]) -> None:
-    """See that a service which others can reach asks who they are, and say what it means."""
-    if keys is None:
-        raise RequestError(
-            f"--host {host}: other machines could reach the service, and whoever does could spend the ledger's "
-            "budgets; give --keys FILE (`lexveil service key add NAME --keys FILE` makes it)"
-        )
-    if not allowed_host:
-        raise RequestError(
-            f"--host {host}: name what requests call this service by: --allowed-host NAME, or * for any name"
-        )
-    print(
-        f"--host {host}: other machines can reach this service. It speaks HTTP without TLS: whoever is on the way "
-        "reads texts and API keys. Put a reverse proxy with TLS before it, or keep it in a network of its own",
-        file=sys.stderr,
-    )

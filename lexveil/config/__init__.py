@@ -9,28 +9,21 @@ import yaml
 from pydantic import Field, model_validator
 
 from lexveil import paths
+from lexveil.config.corpus import NO_BASE as NO_BASE
 from lexveil.config.corpus import (
-    MODEL,
-    NO_BASE,
     CollocationParams,
     CountParams,
     EmbeddingParams,
+    ModelParams,
     NeighborhoodParams,
     SampleParams,
     WordOrderParams,
 )
-from lexveil.config.model import ModelParams, SourceParams
-from lexveil.config.operation import (
-    GateParams,
-    InboxParams,
-    LedgerParams,
-    MachineParams,
-    OperationParams,
-    ReleaseParams,
-    ShareParams,
-)
+from lexveil.config.operation import GateParams as GateParams
+from lexveil.config.operation import InboxParams, LedgerParams, MachineParams, OperationParams, ReleaseParams
+from lexveil.config.operation import ShareParams as ShareParams
+from lexveil.config.privacy import CLEAN as CLEAN
 from lexveil.config.privacy import (
-    CLEAN,
     CheckParams,
     DeniabilityParams,
     EvaluationParams,
@@ -42,40 +35,6 @@ from lexveil.config.privacy import (
 )
 from lexveil.errors import ParameterError
 from lexveil.parameters import Section, validated
-from lexveil.request import MechanismName, StrategyName
-
-__all__ = [
-    "CLEAN",
-    "MODEL",
-    "NO_BASE",
-    "CheckParams",
-    "CollocationParams",
-    "CountParams",
-    "DeniabilityParams",
-    "EmbeddingParams",
-    "EvaluationParams",
-    "GateParams",
-    "GridParams",
-    "InboxParams",
-    "LedgerParams",
-    "MachineParams",
-    "MechanismName",
-    "MechanismParams",
-    "ModelParams",
-    "NeighborhoodParams",
-    "OperationParams",
-    "Params",
-    "PolicyParams",
-    "ReleaseParams",
-    "ReportParams",
-    "SampleParams",
-    "ShareParams",
-    "SourceParams",
-    "StrategyName",
-    "WordOrderParams",
-    "load_params",
-    "parse_params",
-]
 
 
 class Params(Section):

@@ -1,16 +1,15 @@
-"""Parameters of the corpus, its collocations, and what is trained on it."""
+"""Parameters of the corpus, its collocations, what is trained on it, and the model that a project hands on."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, create_model, field_validator, model_validator
+from pydantic import Field, create_model, model_validator
 
 from lexveil.association import MEASURES
 from lexveil.association.measure import AssociationMeasure
 from lexveil.association.pmi import PMI
-from lexveil.parameters import MODEL_NAME, ListFile, OneOf, Section, Several, refused
+from lexveil.parameters import MODEL_NAME, Documented, ListFile, OneOf, Section, Several, matching
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
@@ -21,38 +20,37 @@ NO_BASE = "none"
 Weight = Annotated[float, Field(ge=0, le=1e9)]
 Measure = Annotated[str, OneOf(lambda: [measure.name for measure in MEASURES])]
 Search = Literal["exact", "pynndescent"]
+Name = Annotated[str, Field(pattern=rf"^{MODEL_NAME}$")]
+Screen = Literal["patterns", "slurs", "names"]
 
 
-def _check_model(name: str, allowed: str = "own, gst, mst") -> str:
-    if not re.fullmatch(MODEL, name) or (name in ("gst", "mst") and name not in allowed):
-        raise refused(
-            f"it must be {allowed}, or NAME@HASH as `lexveil embeddings list` shows it (the hash stands for the "
-            "content, so that DVC sees when it changes)"
-        )
-    return name
+HASHED = "(the hash stands for the content, so that DVC sees when it changes)"
+OF_LIST = "as `lexveil embeddings list` shows it"
+ListModel = Annotated[str, matching(MODEL, f"it must be own, gst, mst, or NAME@HASH {OF_LIST} {HASHED}")]
+WordModel = Annotated[str, matching(rf"(?!(gst|mst)$)({MODEL})", f"it must be own, or NAME@HASH {OF_LIST} {HASHED}")]
+BaseModelName = Annotated[
+    str,
+    matching(
+        rf"(?!own$){BASE}",
+        "it must be none, the name of a model that ships, or NAME@HASH as `lexveil model list` shows it " + HASHED,
+    ),
+]
 
 
-ListModel = Annotated[str, AfterValidator(_check_model)]
-
-
-class SampleParams(Section):
+class SampleParams(Documented):
     """The corpus sample."""
 
-    max_documents: int = Field(
-        1_000_000, ge=1, le=2**62, description="chosen by hash of text and seed; exact duplicates are removed first"
-    )
-    weights: dict[str, Weight] = Field(
-        {},
-        description="of the sources in data/corpus, 1 where one is not named: one of weight 5 is five times as likely",
-    )
+    max_documents: int = Field(1_000_000, ge=1, le=2**62)
+    """chosen by hash of text and seed; exact duplicates are removed first"""
+    weights: dict[str, Weight] = {}
+    """of the sources in data/corpus, 1 where one is not named: one of weight 5 is five times as likely"""
 
 
-class CountParams(Section):
+class CountParams(Documented):
     """Counts of n-grams."""
 
-    min_count: int = Field(
-        2, ge=1, le=2**31, description="n-grams rarer than this are not stored; they still count in the totals"
-    )
+    min_count: int = Field(2, ge=1, le=2**31)
+    """n-grams rarer than this are not stored; they still count in the totals"""
 
 
 def _threshold(measure: AssociationMeasure) -> tuple[Any, Any]:
@@ -76,13 +74,13 @@ else:
     )
 
 
-class CollocationParams(_Thresholds):
+class CollocationParams(_Thresholds, Documented):
     """Which n-grams are collocations: all thresholds must hold; one that is null asks for nothing."""
 
-    min_count: int = Field(2, ge=1, le=2**31, description="at least count.min_count")
-    measures: Several[Measure] = Field(
-        ["pmi"], description="columns that are written beside the counts; pmi is one of them"
-    )
+    min_count: int = Field(2, ge=1, le=2**31)
+    """at least count.min_count"""
+    measures: Several[Measure] = ["pmi"]
+    """columns that are written beside the counts; pmi is one of them"""
 
     @model_validator(mode="after")
     def _cut_by_pmi(self) -> Self:
@@ -93,92 +91,110 @@ class CollocationParams(_Thresholds):
         return self
 
 
-class EmbeddingParams(Section):
+class EmbeddingParams(Documented):
     """gensim Word2Vec."""
 
-    base: str = Field(
-        "en",
-        description="packaged model that training begins with and whose words and collocations are added: a model that "
-        "ships (en), or NAME@HASH of `lexveil model list`; or none",
-    )
-    base_tokens: int | None = Field(
-        10_000, ge=1, le=2**31, description="only so many of its tokens, the most frequent; null: all"
-    )
-    base_vectors: Literal["keep", "adapt"] = Field(
-        "keep", description="of tokens that the base knows: they stay, or the corpus moves those it has"
-    )
-    dimensions: int | None = Field(
-        None, ge=2, le=4096, description="of a vector; null: those of the base, 100 without one; 300 in the paper"
-    )
-    window: int = Field(5, ge=1, le=100, description="words on each side")
-    min_count: int = Field(2, ge=1, le=2**31, description="rarer tokens have no vector")
-    epochs: int = Field(40, ge=1, le=1000, description="passes; many for a small corpus, 5 for a large one")
-    negative: int = Field(5, ge=1, le=100, description="negative samples")
-    skip_gram: bool = Field(True, description="or CBOW")
-    subsample: float = Field(
-        1e-3,
-        ge=0,
-        le=1,
-        description="tokens of a larger share are left out at random, the more the larger; 0: none",
-    )
-    plain_copy: bool = Field(
-        False,
-        description="gst, mst: a sentence with collocations is read a second time as plain words, so that these are "
-        "trained by all of their occurrences too",
-    )
-    workers: int = Field(1, ge=1, le=1024, description="more than one is faster and not repeatable byte for byte")
-    word_model: str = Field(
-        "own", description="of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"
-    )
-    scale: Literal["none", "unit", "frequency"] = Field(
-        "frequency",
-        description="lengths of vectors: as trained (the papers'), all 1, or the shorter the rarer a word, which hides "
-        "rare words among each other; the unit of every epsilon changes with it",
-    )
-    scale_list: ListFile | None = Field(
-        None,
-        description="public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by these; "
-        "0: always taken for each other; null: none",
-    )
-    purposes: dict[str, Annotated[float, Field(gt=0, le=10)]] = Field(
-        {},
-        description="public scales of words that the metric keeps, with their weights: sentiment, which ships, or "
-        "FILE.tsv@HASH of `lexveil purpose build`; what texts say on them is hidden less",
-    )
-
-    @field_validator("word_model")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        return _check_model(name, "own")
-
-    @field_validator("base")
-    @classmethod
-    def _named(cls, name: str) -> str:
-        if not re.fullmatch(BASE, name) or name == "own":
-            raise refused(
-                "it must be none, the name of a model that ships, or NAME@HASH as `lexveil model list` shows it (the "
-                "hash stands for the content, so that DVC sees when it changes)"
-            )
-        return name
+    base: BaseModelName = "en"
+    """packaged model that training begins with and whose words and collocations are added: a model that ships (en),
+    or NAME@HASH of `lexveil model list`; or none"""
+    base_tokens: int | None = Field(10_000, ge=1, le=2**31)
+    """only so many of its tokens, the most frequent; null: all"""
+    base_vectors: Literal["keep", "adapt"] = "keep"
+    """of tokens that the base knows: they stay, or the corpus moves those it has"""
+    dimensions: int | None = Field(None, ge=2, le=4096)
+    """of a vector; null: those of the base, 100 without one; 300 in the paper"""
+    window: int = Field(5, ge=1, le=100)
+    """words on each side"""
+    min_count: int = Field(2, ge=1, le=2**31)
+    """rarer tokens have no vector"""
+    epochs: int = Field(40, ge=1, le=1000)
+    """passes; many for a small corpus, 5 for a large one"""
+    negative: int = Field(5, ge=1, le=100)
+    """negative samples"""
+    skip_gram: bool = True
+    """or CBOW"""
+    subsample: float = Field(1e-3, ge=0, le=1)
+    """tokens of a larger share are left out at random, the more the larger; 0: none"""
+    plain_copy: bool = False
+    """gst, mst: a sentence with collocations is read a second time as plain words, so that these are trained by all
+    of their occurrences too"""
+    workers: int = Field(1, ge=1, le=1024)
+    """more than one is faster and not repeatable byte for byte"""
+    word_model: WordModel = "own"
+    """of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"""
+    scale: Literal["none", "unit", "frequency"] = "frequency"
+    """lengths of vectors: as trained (the papers'), all 1, or the shorter the rarer a word, which hides rare words
+    among each other; the unit of every epsilon changes with it"""
+    scale_list: ListFile | None = None
+    """public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by these; 0: always
+    taken for each other; null: none"""
+    purposes: dict[str, Annotated[float, Field(gt=0, le=10)]] = {}
+    """public scales of words that the metric keeps, with their weights: sentiment, which ships, or FILE.tsv@HASH of
+    `lexveil purpose build`; what texts say on them is hidden less"""
 
 
-class NeighborhoodParams(Section):
+class NeighborhoodParams(Documented):
     """The table of nearest words, and the lists of near words that mechanisms draw from."""
 
-    lists: int | None = Field(
-        None, ge=0, description="most frequent words that get a list; null: all; of the others runs make theirs"
-    )
-    neighbors: int = Field(10, ge=1, le=1000, description="of each word")
-    search: Search = Field("exact", description="or pynndescent: approximate, for large vocabularies")
+    lists: int | None = Field(None, ge=0)
+    """most frequent words that get a list; null: all; of the others runs make theirs"""
+    neighbors: int = Field(10, ge=1, le=1000)
+    """of each word"""
+    search: Search = "exact"
+    """or pynndescent: approximate, for large vocabularies"""
 
 
-class WordOrderParams(Section):
+class WordOrderParams(Documented):
     """One-dimensional orders of the vocabulary, for 1-Diffractor. A set's words are those that all its models know."""
 
-    models: Several[ListModel] = Field(
-        ["own"], description="own (of each segmentation); in S1 also gst, mst (their single words) and NAME@HASH"
-    )
-    sets: Several[Literal["L0", "L1", "L2"]] = Field(
-        ["L0", "L1", "L2"], description="one list per model; two per model; one list of the first model"
-    )
-    search: Search = Field("exact", description="or pynndescent: approximate, for more than about 60,000 words")
+    models: Several[ListModel] = ["own"]
+    """own (of each segmentation); in S1 also gst, mst (their single words) and NAME@HASH"""
+    sets: Several[Literal["L0", "L1", "L2"]] = ["L0", "L1", "L2"]
+    """one list per model; two per model; one list of the first model"""
+    search: Search = "exact"
+    """or pynndescent: approximate, for more than about 60,000 words"""
+
+
+class SourceParams(Documented):
+    """Where the text of one source of the corpus came from."""
+
+    license: str = Field(min_length=1)
+    """its licence, and who states it"""
+    origin: str = ""
+    """where the text came from"""
+
+
+class ModelParams(Documented):
+    """The model of stage ``package_model``, which ``lexveil model export own`` hands on."""
+
+    name: Name = "own"
+    """of the model: a-z, 0-9, _ and -"""
+    version: str = Field("1", pattern=r"^[0-9]+(\.[0-9]+){0,2}$")
+    """of the model: 1, 1.0 or 1.0.0"""
+    language: str = Field("en", min_length=2)
+    """of the corpus, by whose rules all texts are cut: de, en, es, fr, it, nl, pt; of another one no function words
+    and abbreviations are known"""
+    license: str = Field("none stated", min_length=1)
+    """under which the model may be used; it follows from its sources"""
+    description: str = ""
+    """what it is, in a sentence"""
+    built: str = "none stated"
+    """date, as YYYY-MM-DD; no clock is asked, so that the bytes repeat"""
+    sources: dict[str, SourceParams] = {}
+    """of the corpus, by their names in data/corpus"""
+    cleaning: list[str] = []
+    """sentences on how the corpus was cleaned, for the card"""
+    known_faults: list[str] = []
+    """sentences for the card"""
+    neighbours_of: list[str] = []
+    """tokens whose nearest tokens the card shows"""
+    scale: Literal["none", "unit", "frequency"] = "none"
+    """lengths of its vectors, by a rule of embeddings.scale; those of the embedding stay beside them, for trainings
+    that begin with it; none: those of the embedding, which embeddings.scale has given"""
+    min_documents: int = Field(5, ge=1, le=2**31)
+    """a token of fewer documents is left out, if the base does not have it"""
+    max_tokens: int = Field(20_000, ge=2, le=2**31)
+    """what is beyond it is left out: rare collocations, then rare words"""
+    screens: list[Screen] = ["patterns"]
+    """what else is left out: patterns, whatever looks like a number, an address or a user name; slurs; names, full
+    names of persons that are not public"""

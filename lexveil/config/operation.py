@@ -8,63 +8,51 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from lexveil.parameters import ListFile, Section, Several, refused
+from lexveil.parameters import Documented, ListFile, Several, matching, refused
 from lexveil.protection import LevelName
-from lexveil.request import (
-    BUDGETS,
-    BandName,
-    MechanismName,
-    OnExhausted,
-    Request,
-    Share,
-    StrategyName,
-    as_requested,
-)
+from lexveil.request import BUDGETS, BandName, MechanismName, OnExhausted, Request, Share, StrategyName, as_requested
 
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
 NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
 
 
-class MachineParams(Section):
+class MachineParams(Documented):
     """What this machine may use, and who does the work of a stage. Changes no result, makes nothing stale."""
 
-    memory_limit: str = Field("2GB", description="of counting, sorting and joining; what is larger goes to disk")
-    temp_directory: str = Field(".lexveil/work", description="what goes to disk, and finished parts of a stopped stage")
-    threads: int = Field(2, ge=1, le=1024, description="of one process")
-    workers: int = Field(2, ge=1, le=1024, description="independent stages that run side by side, and processes of one")
-    dask_scheduler: str | None = Field(
-        None,
-        description="tcp://HOST:PORT of a Dask cluster for the parts of a stage; null: processes of this machine",
-    )
-
-    @field_validator("dask_scheduler")
-    @classmethod
-    def _address(cls, scheduler: str | None) -> str | None:
-        if scheduler is not None and not re.fullmatch(SCHEDULER, scheduler):
-            raise refused(
-                "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for "
-                "machine.workers processes of this machine"
-            )
-        return scheduler
+    memory_limit: str = "2GB"
+    """of counting, sorting and joining; what is larger goes to disk"""
+    temp_directory: str = ".lexveil/work"
+    """what goes to disk, and finished parts of a stopped stage"""
+    threads: int = Field(2, ge=1, le=1024)
+    """of one process"""
+    workers: int = Field(2, ge=1, le=1024)
+    """independent stages that run side by side, and processes of one"""
+    dask_scheduler: Annotated[
+        str | None,
+        matching(
+            SCHEDULER,
+            "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for "
+            "machine.workers processes of this machine",
+        ),
+    ] = None
+    """tcp://HOST:PORT of a Dask cluster for the parts of a stage; null: processes of this machine"""
 
     def alone(self) -> MachineParams:
         """For work so small that handing it out takes longer than doing it."""
         return self.model_copy(update={"dask_scheduler": None, "workers": 1})
 
 
-class OperationParams(Section):
+class OperationParams(Documented):
     """Runs that a schedule starts, and what a run tells others. Makes nothing stale."""
 
-    timeout_minutes: int | None = Field(
-        1440, ge=1, le=10**6, description="a scheduled run that takes longer is stopped; null: never"
-    )
-    webhook: str | None = Field(
-        None, description="http(s) address that hears of a failed run, by POST of JSON without texts; null: nobody"
-    )
-    audit_days: int = Field(30, ge=1, le=3650, description="a privacy record relies on no audit that is older")
-    openlineage: str | None = Field(
-        None, description="where OpenLineage events go: a file or http://HOST:PORT; null: nowhere"
-    )
+    timeout_minutes: int | None = Field(1440, ge=1, le=10**6)
+    """a scheduled run that takes longer is stopped; null: never"""
+    webhook: str | None = None
+    """http(s) address that hears of a failed run, by POST of JSON without texts; null: nobody"""
+    audit_days: int = Field(30, ge=1, le=3650)
+    """a privacy record relies on no audit that is older"""
+    openlineage: str | None = None
+    """where OpenLineage events go: a file or http://HOST:PORT; null: nowhere"""
 
     @model_validator(mode="after")
     def _addresses(self) -> Self:
@@ -80,108 +68,100 @@ class OperationParams(Section):
         return self
 
 
-class GateParams(Section):
+class GateParams(Documented):
     """What a release must keep to before it appears; a limit that is null asks for nothing."""
 
-    min_coverage: float | None = Field(
-        0.5, ge=0, le=1, description="smallest share of the words that the vocabulary knows"
-    )
-    max_unprotected: float | None = Field(0.5, ge=0, le=1, description="largest share of the tokens that are kept")
-    max_length_ratio: float | None = Field(
-        3.0, ge=0, le=1e6, description="words of a document's output per token of its source, at most"
-    )
-    pii: bool = Field(
-        True, description="no output holds e-mail or web addresses, telephone numbers, @names, 6 digits in a row"
-    )
+    min_coverage: float | None = Field(0.5, ge=0, le=1)
+    """smallest share of the words that the vocabulary knows"""
+    max_unprotected: float | None = Field(0.5, ge=0, le=1)
+    """largest share of the tokens that are kept"""
+    max_length_ratio: float | None = Field(3.0, ge=0, le=1e6)
+    """words of a document's output per token of its source, at most"""
+    pii: bool = True
+    """no output holds e-mail or web addresses, telephone numbers, @names, 6 digits in a row"""
 
 
-class ShareParams(Section):
+class ShareParams(Documented):
     """What a token of a public class gets of a document's budget, where another token gets 1; in hundredths.
 
     Which class a token is of is then not hidden. A token of several classes is of the last one here.
     """
 
-    stopwords: Share = Field(1.0, description="stop words, where they are perturbed")
-    numbers: Share = Field(1.0, description="tokens with a digit and no letter")
-    listed: Share = Field(1.0, description="words of the list, and collocations with one")
-    list: ListFile | None = Field(None, description="a public list, as FILE@HASH: a word a line; null: none")
+    stopwords: Share = 1.0
+    """stop words, where they are perturbed"""
+    numbers: Share = 1.0
+    """tokens with a digit and no letter"""
+    listed: Share = 1.0
+    """words of the list, and collocations with one"""
+    list: ListFile | None = None
+    """a public list, as FILE@HASH: a word a line; null: none"""
 
 
-class LedgerParams(Section):
+class LedgerParams(Documented):
     """The ledger of what each subject has spent in all releases. Makes nothing stale."""
 
-    cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = Field(
-        None, description="epsilon of one subject over all releases; null: 10 times the first document budget"
-    )
-    folder: str = Field(".lexveil/ledger", description="the database and its secret salt: keep copies")
-    anchor: str = Field(".ledger-anchor.json", description="file that says how far the ledger has come: commit it")
-    keys: Literal["hashed", "plain"] = Field("hashed", description="of subjects in the ledger: salted hashes, or plain")
-    on_exhausted: OnExhausted = Field(
-        "withhold", description="documents beyond the cap are left out; or refuse: nothing is released then"
-    )
+    cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = None
+    """epsilon of one subject over all releases; null: 10 times the first document budget"""
+    folder: str = ".lexveil/ledger"
+    """the database and its secret salt: keep copies"""
+    anchor: str = ".ledger-anchor.json"
+    """file that says how far the ledger has come: commit it"""
+    keys: Literal["hashed", "plain"] = "hashed"
+    """of subjects in the ledger: salted hashes, or plain"""
+    on_exhausted: OnExhausted = "withhold"
+    """documents beyond the cap are left out; or refuse: nothing is released then"""
 
 
-class ReleaseParams(Section):
+class ReleaseParams(Documented):
     """Defaults and limits of all releases, of `lexveil privatize` and of the inbox. Makes nothing stale."""
 
-    average_words: float | None = Field(
-        None,
-        ge=1e-3,
-        le=1e9,
-        description="words of a document by which a base epsilon becomes its budget: a public number; null: the mean "
-        "of the corpus",
-    )
-    max_token_epsilon: float | None = Field(
-        None,
-        ge=1e-9,
-        le=1e9,
-        description="largest epsilon of a token; what a short document leaves stays unspent; null: twice the base "
-        "epsilon",
-    )
+    average_words: float | None = Field(None, ge=1e-3, le=1e9)
+    """words of a document by which a base epsilon becomes its budget: a public number; null: the mean of the corpus"""
+    max_token_epsilon: float | None = Field(None, ge=1e-9, le=1e9)
+    """largest epsilon of a token; what a short document leaves stays unspent; null: twice the base epsilon"""
     shares: ShareParams = Field(default_factory=ShareParams)
-    max_recovery: float | None = Field(
-        None,
-        gt=0,
-        lt=1,
-        description="refuse releases of which a Bayes-optimal adversary is expected to name more words, or more words "
-        "are expected to come out unchanged, at the largest epsilon of a token; null: no limit",
-    )
-    max_recovery_band: BandName = Field(
-        "rare", description="of which words: all, content (all but function words), function, frequent, middle or rare"
-    )
+    max_recovery: float | None = Field(None, gt=0, lt=1)
+    """refuse releases of which a Bayes-optimal adversary is expected to name more words, or more words are expected
+    to come out unchanged, at the largest epsilon of a token; null: no limit"""
+    max_recovery_band: BandName = "rare"
+    """of which words: all, content (all but function words), function, frequent, middle or rare"""
     without_guarantee: bool = as_requested("without_guarantee", False)
 
 
-class InboxParams(Section):
+class InboxParams(Documented):
     """What `lexveil release` releases, and where; it is off while ``source`` and ``sql`` are null."""
 
-    source: str | None = Field(None, description="an inbox folder, or a file or pattern of files that DuckDB reads")
-    sql: str | None = Field(None, description="in place of a source: SELECT id, text FROM tickets")
-    attach: str | None = Field(
-        None, description="the database that sql reads, without a password: postgresql://host/crm, a file of DuckDB"
-    )
-    id_column: str = Field("id", description="by which a document is known again")
-    ids: Literal["pseudonym", "plain"] = Field(
-        "pseudonym", description="published ids and subjects: random names, others in each release; or as they are"
-    )
-    text_columns: Several[str] = Field(["text"], description="columns that are rewritten")
-    subject_column: str | None = Field(
-        None, description="whose budget a document spends; null: each text has its own, and no document may change"
-    )
+    source: str | None = None
+    """an inbox folder, or a file or pattern of files that DuckDB reads"""
+    sql: str | None = None
+    """in place of a source: SELECT id, text FROM tickets"""
+    attach: str | None = None
+    """the database that sql reads, without a password: postgresql://host/crm, a file of DuckDB"""
+    id_column: str = "id"
+    """by which a document is known again"""
+    ids: Literal["pseudonym", "plain"] = "pseudonym"
+    """published ids and subjects: random names, others in each release; or as they are"""
+    text_columns: Several[str] = ["text"]
+    """columns that are rewritten"""
+    subject_column: str | None = None
+    """whose budget a document spends; null: each text has its own, and no document may change"""
     spans_column: str | None = as_requested("spans_column")
-    columns: Several[str] | None = Field(None, description="other columns that are published as they are")
-    mechanism: MechanismName = Field("tem", description="of the releases")
-    strategy: StrategyName = Field("S3", description="of the releases")
+    columns: Several[str] | None = None
+    """other columns that are published as they are"""
+    mechanism: MechanismName = "tem"
+    """of the releases"""
+    strategy: StrategyName = "S3"
+    """of the releases"""
     protection: LevelName | None = as_requested("protection")
     epsilon: float | None = as_requested("epsilon")
     document_budget: float | None = as_requested("document_budget")
     recovery: float | None = as_requested("recovery")
     band: BandName = as_requested("band", "all")
     gate: GateParams = Field(default_factory=GateParams)
-    archive: str = Field("releases", description="folder of this project for what is released")
-    operator: str = Field(
-        ".lexveil/operator", description="folder for what only the operator may see of releases; keep copies"
-    )
+    archive: str = "releases"
+    """folder of this project for what is released"""
+    operator: str = ".lexveil/operator"
+    """folder for what only the operator may see of releases; keep copies"""
 
     @property
     def is_on(self) -> bool:

@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, GetCoreSchemaHandler, PlainSerializer, PlainValidator, create_model, model_validator
 from pydantic_core import CoreSchema
 
-from lexveil.config.detectors import DetectionParams
 from lexveil.levels import Level, parse_epsilon
-from lexveil.parameters import ListFile, Section, Several, refused
-from lexveil.request import BandName, MechanismName, StrategyName
+from lexveil.parameters import Documented, ListFile, Section, Several, matching, refused
+from lexveil.request import (
+    BandName,
+    FoundAction,
+    MechanismName,
+    PunctuationAction,
+    StopwordAction,
+    StrategyName,
+    UnknownAction,
+    as_requested,
+)
 
+TypeName = Annotated[str, matching(r"[A-Z][A-Z0-9_]{0,63}", "types are names in capitals, such as PHONE_NUMBER")]
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
 
@@ -44,14 +53,36 @@ GridEpsilon = Annotated[
 ]
 
 
-class PolicyParams(DetectionParams):
-    """What happens to each class of token; a kept token leaves as it is and is counted as unprotected."""
+class PresidioParams(Documented):
+    """Presidio as a detector: its pattern recognizers, which need no model, and NER by a model of spaCy of yours."""
 
-    stopwords: Literal["paper", "perturb", "keep", "drop", "sample"] = Field(
-        "paper", description="paper: kept in S1, perturbed in S2 to S4"
-    )
-    punctuation: Literal["perturb", "keep", "drop", "sample"] = Field("keep", description="sample: a uniform draw")
-    oov: Literal["keep", "drop", "sample"] = Field("sample", description="words outside the vocabulary")
+    language: str = "en"
+    """of the texts, by its code"""
+    entities: list[str] = []
+    """what is looked for, by Presidio's names; []: all that there is"""
+    countries: list[str] = []
+    """codes of the countries whose numbers are looked for, such as us; []: of all"""
+    threshold: float = Field(0.3, ge=0, le=1)
+    """least score of a finding; below 0.3 many a number is taken for something"""
+    spacy_model: str | None = None
+    """installed model of spaCy, or its folder, that finds names; null: patterns alone"""
+
+
+class PolicyParams(Documented):
+    """What happens to each class of token; a kept token leaves as it is and is counted as unprotected.
+
+    And what detectors look for in releases and previews; runs of the graph look for nothing.
+    """
+
+    stopwords: StopwordAction = as_requested("stopwords", "paper")
+    punctuation: PunctuationAction = as_requested("punctuation", "keep")
+    oov: UnknownAction = as_requested("oov", "sample")
+    detector: Literal["presidio"] | None = as_requested("detector")
+    types: dict[TypeName, FoundAction] = as_requested("types", {})
+    protect: str | None = as_requested("protect")
+    allow: str | None = as_requested("allow")
+    pseudonyms: str | None = as_requested("pseudonyms")
+    presidio: PresidioParams = Field(default_factory=PresidioParams)
 
 
 class MechanismParams(Section):
@@ -97,20 +128,19 @@ def _mechanism_params(values: dict[str, object]) -> MechanismParams:
     return _mechanism_sections().model_validate(values, by_name=True)
 
 
-class GridParams(Section):
+class GridParams(Documented):
     """The runs: every mechanism and strategy at every base epsilon and level; the baseline `none` is always made."""
 
-    mechanisms: Several[MechanismName] = Field(["madlib"], description="registered mechanisms")
-    strategies: Several[StrategyName] = Field(["S1", "S2", "S3", "S4"], description="how budgets are allocated")
-    epsilons: Several[GridEpsilon] = Field(
-        [1.0, 10.0, 50.0],
-        description="base epsilon per word, written 1.0, not 1: it becomes a folder name; or a level, such as r0.2: "
-        "the share of the words of recovery_band that an adversary is expected to name, by public word frequencies; "
-        "the epsilon is then found for each mechanism and strategy",
-    )
-    recovery_band: BandName = Field(
-        "content", description="of which words: content (all but function words), all, function, frequent, middle, rare"
-    )
+    mechanisms: Several[MechanismName] = ["madlib"]
+    """registered mechanisms"""
+    strategies: Several[StrategyName] = ["S1", "S2", "S3", "S4"]
+    """how budgets are allocated"""
+    epsilons: Several[GridEpsilon] = [1.0, 10.0, 50.0]
+    """base epsilon per word, written 1.0, not 1: it becomes a folder name; or a level, such as r0.2: the share of
+    the words of recovery_band that an adversary is expected to name, by public word frequencies; the epsilon is then
+    found for each mechanism and strategy"""
+    recovery_band: BandName = "content"
+    """of which words: content (all but function words), all, function, frequent, middle, rare"""
 
     @property
     def base_epsilons(self) -> list[float]:
@@ -131,46 +161,40 @@ class GridParams(Section):
         return [CLEAN, *self.runs()]
 
 
-class DeniabilityParams(Section):
+class DeniabilityParams(Documented):
     """Plausible deniability statistics N_w and S_w, of every mechanism at every epsilon of the grid."""
 
-    words: int = Field(100, ge=1, le=100_000, description="drawn at random, the same for all mechanisms")
-    draws: int = Field(100, ge=2, le=10_000, description="of each word")
+    words: int = Field(100, ge=1, le=100_000)
+    """drawn at random, the same for all mechanisms"""
+    draws: int = Field(100, ge=2, le=10_000)
+    """of each word"""
 
 
-class EvaluationParams(Section):
+class EvaluationParams(Documented):
     """Utility, attacks, similarity and perplexity of the texts of each run."""
 
-    classifier: Literal["linear", "fasttext", "transformer"] = Field(
-        "linear", description="TF-IDF and logistic regression; or fastText, or a transformer that is fine-tuned"
-    )
-    shuffles: int = Field(3, ge=1, le=1000, description="trainings; mean and standard deviation are over them")
-    train_share: float = Field(
-        0.9, ge=0.01, le=1, description="of the train split, chosen and ordered anew for each training"
-    )
-    max_classes: int = Field(10, ge=2, le=100_000, description="of an attribute: its most frequent values")
-    encoder: Literal["tfidf_mean", "minilm"] = Field(
-        "tfidf_mean", description="of texts that are compared: weighted means of word vectors; or MiniLM"
-    )
-    language_model: Literal["kneser_ney", "gpt2"] = Field(
-        "kneser_ney", description="of perplexity: n-grams of the corpus; or GPT-2"
-    )
-    transformer_model: str | None = Field(None, description="folder of a model in the form of transformers")
-    gpt2_model: str | None = Field(None, description="folder of GPT-2, the same; no model is fetched")
-    max_texts: int | None = Field(
-        1000,
-        ge=1,
-        le=2**31,
-        description="of a data set, for similarity, perplexity and recovery: drawn at random; null: all",
-    )
-    language_model_tokens: int = Field(
-        5_000_000, ge=1, le=10**9, description="of the corpus that the language model is trained on, at most"
-    )
-    sensitive: ListFile | None = Field(
-        None,
-        description="file with a word a line, as FILE@HASH, whose recovery is measured beside that of all words; null: "
-        "none",
-    )
+    classifier: Literal["linear", "fasttext", "transformer"] = "linear"
+    """TF-IDF and logistic regression; or fastText, or a transformer that is fine-tuned"""
+    shuffles: int = Field(3, ge=1, le=1000)
+    """trainings; mean and standard deviation are over them"""
+    train_share: float = Field(0.9, ge=0.01, le=1)
+    """of the train split, chosen and ordered anew for each training"""
+    max_classes: int = Field(10, ge=2, le=100_000)
+    """of an attribute: its most frequent values"""
+    encoder: Literal["tfidf_mean", "minilm"] = "tfidf_mean"
+    """of texts that are compared: weighted means of word vectors; or MiniLM"""
+    language_model: Literal["kneser_ney", "gpt2"] = "kneser_ney"
+    """of perplexity: n-grams of the corpus; or GPT-2"""
+    transformer_model: str | None = None
+    """folder of a model in the form of transformers"""
+    gpt2_model: str | None = None
+    """folder of GPT-2, the same; no model is fetched"""
+    max_texts: int | None = Field(1000, ge=1, le=2**31)
+    """of a data set, for similarity, perplexity and recovery: drawn at random; null: all"""
+    language_model_tokens: int = Field(5_000_000, ge=1, le=10**9)
+    """of the corpus that the language model is trained on, at most"""
+    sensitive: ListFile | None = None
+    """file with a word a line, as FILE@HASH, whose recovery is measured beside that of all words; null: none"""
 
     @model_validator(mode="after")
     def _models_are_there(self) -> Self:
@@ -186,21 +210,16 @@ class EvaluationParams(Section):
         return self
 
 
-class CheckParams(Section):
+class CheckParams(Documented):
     """Limits of the expectations."""
 
-    min_coverage: float = Field(
-        0.5, ge=0, le=1, description="smallest share of a document set's words that the vocabulary must know"
-    )
+    min_coverage: float = Field(0.5, ge=0, le=1)
+    """smallest share of a document set's words that the vocabulary must know"""
 
 
-class ReportParams(Section):
+class ReportParams(Documented):
     """What the report shows beside figures."""
 
-    samples: int | None = Field(
-        None,
-        ge=0,
-        le=100,
-        description="texts shown with what every run makes of them; source text, so a number is a choice to show it. "
-        "null: 3 of the embedded documents, none of yours",
-    )
+    samples: int | None = Field(None, ge=0, le=100)
+    """texts shown with what every run makes of them; source text, so a number is a choice to show it. null: 3 of the
+    embedded documents, none of yours"""

@@ -37,7 +37,7 @@ class Rows:
     kinds: Types
 
 
-class Database(ABC):
+class OpenDatabase(ABC):
     """A database in a transaction, which is rolled back unless it is committed.
 
     Attributes:
@@ -85,7 +85,7 @@ class Database(ABC):
         )
 
 
-def connected(address: Address, quotables: Collection[str], *, to_write: bool) -> AbstractContextManager[Database]:
+def connected(address: Address, quotables: Collection[str], *, to_write: bool) -> AbstractContextManager[OpenDatabase]:
     """Connect to a database; what goes wrong there is a ``RequestError`` of one line.
 
     Args:
@@ -93,7 +93,7 @@ def connected(address: Address, quotables: Collection[str], *, to_write: bool) -
         to_write: refuse one that can only be read; a file that is not there is made.
     """
     engine = importlib.import_module(f"{__package__}.{address.engine}")
-    return cast(AbstractContextManager[Database], engine.connected(address, " ".join(quotables), to_write))
+    return cast(AbstractContextManager[OpenDatabase], engine.connected(address, " ".join(quotables), to_write))
 
 
 def quoted(*path: str) -> str:

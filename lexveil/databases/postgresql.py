@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from lexveil.databases.address import WHERE_PASSWORDS_ARE, Address
-from lexveil.databases.base import LOCK_SECONDS, QUERY, Database, Rows, Types, listed, quotable, quoted
+from lexveil.databases.base import LOCK_SECONDS, QUERY, OpenDatabase, Rows, Types, listed, quotable, quoted
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name, require_distinct
 
@@ -43,7 +43,7 @@ HINTS = {
 OF_QUERY = ("0A", "42", "3F")  # classes of SQLSTATE whose messages are about names and syntax
 
 
-class Postgresql(Database):
+class Postgresql(OpenDatabase):
     """A database of PostgreSQL."""
 
     record_columns: ClassVar = "written timestamptz not null default now(), record json not null"

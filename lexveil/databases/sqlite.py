@@ -14,14 +14,14 @@ from typing import ClassVar
 import pyarrow as pa
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import BATCH, LOCK_SECONDS, QUERY, Database, Rows, Types, listed, quotable, quoted
+from lexveil.databases.base import BATCH, LOCK_SECONDS, QUERY, OpenDatabase, Rows, Types, listed, quotable, quoted
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name, require_distinct
 
 ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
 
 
-class Sqlite(Database):
+class Sqlite(OpenDatabase):
     """A database of SQLite."""
 
     record_columns: ClassVar = "written text not null default current_timestamp, record text not null"

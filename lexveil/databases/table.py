@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import BATCH, RECORDS, Database, connected, quoted
+from lexveil.databases.base import BATCH, RECORDS, OpenDatabase, connected, quoted
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.messages import name
 
@@ -94,7 +94,7 @@ class DatabaseTable:
         except RequestError as error:  # the noise has been drawn
             raise LexveilError(f"{error}; the table is as it was and nothing was released") from None
 
-    def _existing(self, database: Database, columns: Sequence[str]) -> dict[str, str] | None:
+    def _existing(self, database: OpenDatabase, columns: Sequence[str]) -> dict[str, str] | None:
         """The columns of the table with their types, if it is there."""
         types = database.types(self.path)
         if types is None:

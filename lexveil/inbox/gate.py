@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from lexveil.accounting.operator_report import LedgerCosts, OperatorReport, ReleaseEvents
 from lexveil.accounting.record import PrivacyRecord, Publication
-from lexveil.artifacts.data_docs import DataDocs
+from lexveil.checks.data_docs import DataDocs
 from lexveil.config import GateParams, MachineParams
 from lexveil.inbox.archive import CHECKS, DOCUMENTS, IDS, PAGE, SOURCE_CHECKS, SOURCE_PAGE
 from lexveil.inbox.source import Columns, quoted
@@ -22,29 +21,9 @@ from lexveil.privatization.release.outputs import Outputs
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import write_json, write_table
 
-if TYPE_CHECKING:
-    from lexveil.checks.validation import Verdict
-
 
 class NothingToRelease(Exception):
     """Every document is withheld."""
-
-
-@dataclass(slots=True)
-class DataDocsCapture:
-    """Data Docs, and the page of this result to put beside the release."""
-
-    docs: DataDocs
-    page: str = ""
-
-    def put(self, name: str, files: Mapping[str, str], index: Callable[[Sequence[Mapping[str, Any]]], str]) -> None:
-        """Keep the files of one validation."""
-        self.docs.put(name, files, index)
-        self.page = files["index.html"]
-
-    def __fspath__(self) -> str:
-        """The folder, as messages call it."""
-        return str(self.docs.root)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,6 +67,7 @@ class ReleaseGate(ReleaseHooks):
         import pandas as pd
 
         from lexveil.checks.release_suite import source_suite
+        from lexveil.checks.validation import validate
 
         known, kept = coverage(totals.by_class), unprotected_share(totals.by_class)
         numbers = {
@@ -95,10 +75,10 @@ class ReleaseGate(ReleaseHooks):
             "coverage": 1.0 if known is None else known,  # of no words none is unknown
             "unprotected_share": kept or 0.0,
         }
-        docs = DataDocsCapture(self.source_docs)
         suite = source_suite(self.limits.min_coverage, self.limits.max_unprotected)
-        verdict = _validate(self.name, suite, pd.DataFrame([{"release": self.release.name, **numbers}]), docs)
-        self._source = verdict.record(numbers), docs.page
+        frame = pd.DataFrame([{"release": self.release.name, **numbers}])
+        verdict = validate(self.name, suite, frame, self.source_docs)
+        self._source = verdict.record(numbers), verdict.page
 
     def reserved(self, costs: LedgerCosts | None) -> None:
         """See that any document is left.
@@ -120,6 +100,7 @@ class ReleaseGate(ReleaseHooks):
             CheckFailed: if an expectation does not hold. The noise is drawn, so its epsilon is spent.
         """
         from lexveil.checks.release_suite import PERSONAL, release_suite
+        from lexveil.checks.validation import validate
 
         assert record.spent is not None
         (budget,) = record.document_budget.values()
@@ -133,10 +114,9 @@ class ReleaseGate(ReleaseHooks):
                 spent_mean=record.spent.mean,
                 **PERSONAL,
             ).df()
-        docs = DataDocsCapture(self.docs)
         suite = release_suite(self.limits.max_length_ratio, self.limits.pii)
-        verdict = _validate(self.name, suite, frame, docs)
-        self._write(outputs, verdict.record(_summary(frame)), docs.page, set(frame["row"].tolist()))
+        verdict = validate(self.name, suite, frame, self.docs)
+        self._write(outputs, verdict.record(_summary(frame)), verdict.page, set(frame["row"].tolist()))
         published = {"publication": self.publication, "withdrawn": 0}
         return record.model_copy(update=published), operator.model_copy(update={"release": self.events})
 
@@ -160,12 +140,6 @@ class ReleaseGate(ReleaseHooks):
         ):
             write_json(result, outputs.begin(folder / checks, in_place=False))
             outputs.begin(folder / checks_page).write_text(html, encoding="utf-8")
-
-
-def _validate(name: str, suite: Any, frame: Any, docs: DataDocsCapture) -> Verdict:
-    from lexveil.checks.validation import validate
-
-    return validate(name, suite, frame, docs)
 
 
 def _summary(frame: Any) -> dict[str, object]:

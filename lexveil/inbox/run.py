@@ -18,10 +18,10 @@ import pyarrow as pa
 from lexveil import paths
 from lexveil.accounting.operator_report import ReleaseEvents
 from lexveil.accounting.record import Publication
-from lexveil.artifacts.data_docs import DataDocs
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.project import Project
+from lexveil.checks.data_docs import DataDocs
 from lexveil.config import Params
 from lexveil.errors import RequestError
 from lexveil.formats.base import Source

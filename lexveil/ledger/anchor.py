@@ -7,27 +7,28 @@ a crash in between; one that is behind, or another one, has forgotten what was s
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import BaseModel, Field, ValidationError
+
 from lexveil.errors import RequestError
-from lexveil.ledger.chain import Entry
+from lexveil.ledger import chain
 from lexveil.ledger.locks import take
 from lexveil.ledger.output_files import sync
 
 LOCK = "anchor"  # in the folder of the ledger's locks
 ACCEPT = "to go on with the ledger as it is all the same, run `lexveil ledger accept --because TEXT`, which is recorded"
+RESTORE = f"bring the ledger's last copy back, or, {ACCEPT}"
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(BaseModel):
     """What an anchor says: entries of the chain, the hash of the last one, the fingerprint of the ledger's salt."""
 
-    entries: int
+    entries: int = Field(gt=0, lt=2**63)
     head: str
     salt: str
 
@@ -56,33 +57,24 @@ class Anchor:
         """
         if self.is_behind:
             raise RequestError(f"{self.path}: the ledger's anchor cannot be written; nothing is spent without it")
-        columns = "select seq, time, release, kind, payload, previous, hash from entries"
-        rows = con.execute(f"{columns} order by seq desc limit 2").fetchall()
-        last = Entry(*rows[0]) if rows else None
-        if last is None or last.right_hash() != last.hash or (len(rows) > 1 and last.previous != rows[1][-1]):
-            raise RequestError(
-                f"{self.folder}: the last entry of the ledger's chain was changed, or the one before it; bring the "
-                f"ledger back from your copy, or, {ACCEPT}"
-            )
+        last, before = [*chain.entries(con, "order by seq desc limit 2"), None, None][:2]
+        if last is None or last.right_hash() != last.hash or (before is not None and last.previous != before.hash):
+            raise RequestError(f"{self.folder}: the end of the ledger's chain was changed; {RESTORE}")
         mark = read(self.path)
         if mark is None:
             if last.seq == 1:
                 return  # nothing was ever released
             raise RequestError(
-                f"{self.path} is missing, which says how far the ledger {self.folder} had come (params.yaml: "
-                f"ledger.anchor); bring it back from git or your copy, or, {ACCEPT}"
+                f"{self.path}: the anchor of the ledger {self.folder} (params.yaml: ledger.anchor) is missing; bring "
+                f"it back from git or your copy, or, {ACCEPT}"
             )
         if mark.salt != self.salt:
-            raise RequestError(
-                f"{self.path}: is the anchor of another ledger than {self.folder}, under whose salt no subject of the "
-                f"other is known; bring the other ledger back, or, {ACCEPT}"
-            )
+            raise RequestError(f"{self.path}: is the anchor of another ledger than {self.folder}; {RESTORE}")
         anchored = con.execute("select hash from entries where seq = ?", (mark.entries,)).fetchone()
         if last.seq < mark.entries or anchored is None or anchored[0] != mark.head:
             raise RequestError(
-                f"{self.folder}: the ledger has {last.seq:,} entries and is not the one whose entry {mark.entries:,} "
-                f"{self.path} names: it is an older copy, or was cut or replaced, and has forgotten what was spent "
-                f"since; bring its last copy back, or, {ACCEPT}"
+                f"{self.folder}: the ledger has {last.seq:,} entries, and its anchor {self.path} names another entry "
+                f"{mark.entries:,}: it is an older copy, or was cut or replaced, and forgets spending; {RESTORE}"
             )
 
     def write(self, entries: int, head: str, is_accepted: bool = False) -> None:
@@ -96,12 +88,12 @@ class Anchor:
             mark = None if is_accepted else read(self.path)
             if mark is not None and mark.entries >= entries:
                 return
-            content = {"entries": entries, "head": head, "salt": self.salt}
+            content = Mark(entries=entries, head=head, salt=self.salt).model_dump_json(indent=2)
             partial.unlink(missing_ok=True)
             mode = 0o600 | (0o644 & path.parent.stat().st_mode)  # as its folder: a project's is to be committed
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(content, indent=2) + "\n")
+                file.write(f"{content}\n")
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, path)
@@ -122,21 +114,16 @@ def read(path: Path) -> Mark | None:
         RequestError: if it is not one, or a link that leads nowhere, as when its disk is not mounted.
     """
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        mark = Mark(int(said["entries"]), str(said["head"]), str(said["salt"]))
-        if not 0 < mark.entries < 2**63:
-            raise ValueError
-        return mark
+        return Mark.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         if path.is_symlink():
             raise RequestError(
-                f"{path}: is a link that leads nowhere; mount the disk of the ledger's anchor, or name another place "
-                f"for it (params.yaml: ledger.anchor), or, {ACCEPT}"
+                f"{path}: the ledger's anchor is a link that leads nowhere; mount its disk, or, {ACCEPT}"
             ) from None
         return None
     except OSError as error:
         raise RequestError(f"{path}: the ledger's anchor cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError, OverflowError, KeyError, TypeError):
+    except ValidationError:
         raise RequestError(f"{path}: is not the anchor of a ledger; bring it back from git or your copy") from None
 
 
@@ -147,7 +134,4 @@ def check_absent(path: Path, folder: Path) -> None:
         RequestError: if one does.
     """
     if (mark := read(path)) is not None:
-        raise RequestError(
-            f"{folder}: the ledger is gone, whose entry {mark.entries:,} {path} names: who begins anew forgets what "
-            f"every subject has spent; bring its last copy back, or, {ACCEPT}"
-        )
+        raise RequestError(f"{folder}: the ledger is gone, whose entry {mark.entries:,} {path} names; {RESTORE}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
@@ -13,8 +13,7 @@ from lexveil.ledger.amounts import MOST, budget_nano
 TIMES = 10  # times what an ordinary document of the first release without a cap may spend
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCap:
+class OwnCap(NamedTuple):
     """The ledger's own cap in nano-epsilon, None for no limit, and whether this release fixed it."""
 
     nano: int | None
@@ -27,11 +26,9 @@ def own_cap(con: sqlite3.Connection) -> OwnCap | None:
     Raises:
         RequestError: if that entry was changed.
     """
-    columns = "select seq, time, release, kind, payload, previous, hash from entries"
-    row = con.execute(f"{columns} where kind = 'cap' order by seq desc limit 1").fetchone()
-    if row is None:
+    entry = chain.newest(con, "cap")
+    if entry is None:
         return None
-    entry = chain.Entry(*row)
     if entry.right_hash() != entry.hash:
         raise RequestError(f"entry {entry.seq}, which says the ledger's cap, was changed; bring back your last copy")
     return OwnCap(json.loads(entry.payload)["cap"])
@@ -39,8 +36,8 @@ def own_cap(con: sqlite3.Connection) -> OwnCap | None:
 
 def fix_cap(con: sqlite3.Connection, budget: float) -> OwnCap:
     """The ledger's own cap, which is fixed now if there is none: ``TIMES`` what an ordinary document may spend."""
-    if (found := own_cap(con)) is not None:
-        return found
+    if (cap := own_cap(con)) is not None:
+        return cap
     nano = min(TIMES * budget_nano(budget), MOST)
     chain.append(con, None, "cap", {"cap": nano, "because": f"{TIMES} times the budget of an ordinary document"})
     return OwnCap(nano, is_new=True)

@@ -5,25 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from lexveil.errors import ParameterError
 
 START = "0" * 64  # what stands for the hash before the first entry
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry.
 
     Attributes:
         seq: 1, 2, 3 and so on.
         time: UTC, as the machine's clock had it.
-        release: None in the first entry.
-        kind: created; opened, reserved, spent, written, committed, aborted, failed.
+        release: None for an entry about the ledger itself.
+        kind: created, cap, accepted; opened, reserved, spent, written, committed, aborted, failed.
         payload: canonical JSON.
         previous: hash of the entry before.
         hash: of all that, as stored.
@@ -39,9 +37,7 @@ class Entry:
 
     def right_hash(self) -> str:
         """sha256 of the previous hash, as bytes, and the entry as canonical JSON."""
-        content = {
-            "seq": self.seq, "time": self.time, "release": self.release, "kind": self.kind, "payload": self.payload
-        }  # fmt: skip
+        content = {name: getattr(self, name) for name in ("seq", "time", "release", "kind", "payload")}
         return hashlib.sha256(f"{self.previous}{canonical(content)}".encode()).hexdigest()
 
 
@@ -57,15 +53,24 @@ def canonical(value: Any) -> str:
         raise ParameterError(f"what is said about a release must be JSON: {type(error).__name__}") from None
 
 
+def entries(con: sqlite3.Connection, clause: str = "order by seq") -> Iterator[Entry]:
+    """The entries that a clause of SQL chooses, in its order."""
+    columns = ", ".join(Entry._fields)
+    return map(Entry._make, con.execute(f"select {columns} from entries {clause}"))
+
+
+def newest(con: sqlite3.Connection, *kinds: str) -> Entry | None:
+    """The newest entry, or the newest of some kinds; None if there is none."""
+    listed = ", ".join(f"'{kind}'" for kind in kinds)
+    return next(entries(con, f"{f'where kind in ({listed})' if kinds else ''} order by seq desc limit 1"), None)
+
+
 def append(con: sqlite3.Connection, release: str | None, kind: str, payload: Mapping[str, Any]) -> Entry:
     """Add an entry, in the transaction of the change it describes."""
-    last = con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
-    seq, previous = last or (0, START)
+    last = newest(con)
+    seq, previous = (last.seq, last.hash) if last else (0, START)
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     entry = Entry(seq + 1, time, release, kind, canonical(payload), previous, "")
-    entry = Entry(entry.seq, time, release, kind, entry.payload, previous, entry.right_hash())
-    con.execute(
-        "insert into entries values (?, ?, ?, ?, ?, ?, ?)",
-        (entry.seq, entry.time, entry.release, entry.kind, entry.payload, entry.previous, entry.hash),
-    )
+    entry = entry._replace(hash=entry.right_hash())
+    con.execute("insert into entries values (?, ?, ?, ?, ?, ?, ?)", entry)
     return entry

@@ -14,10 +14,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lexveil import paths
 from lexveil.errors import RequestError
+from lexveil.ledger import chain
+
+if TYPE_CHECKING:
+    from lexveil.ledger.anchor import Anchor
 
 T = TypeVar("T")
 
@@ -27,19 +31,27 @@ SCHEMA = 2
 TRY = 1.0  # seconds that SQLite itself waits for another process, before we say that we wait
 
 
+REASONS = {
+    (sqlite3.SQLITE_FULL,): "the disk is full; nothing was changed. Free some space and try again",
+    (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM): (
+        "cannot be opened or written; the ledger's folder and its files must be writable"
+    ),
+    (sqlite3.SQLITE_NOTADB,): (
+        "is not a ledger (no SQLite database); bring its last copy back, or name another folder"
+    ),
+    (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH): (
+        "is damaged; `lexveil ledger verify` says where. Bring its last copy back: what is missing in it "
+        "since then was spent all the same"
+    ),
+    (sqlite3.SQLITE_IOERR,): (
+        "cannot be read or written (input/output error); is the disk full or gone? Nothing was changed"
+    ),
+}
+
+
 def text(name: str) -> str:
     """The SQL of sql/NAME.sql."""
     return paths.query(name).read_text(encoding="utf-8")
-
-
-class Guard(Protocol):
-    """Looks at the chain before each change, and hears of its end after it."""
-
-    def check(self, con: sqlite3.Connection) -> None:
-        """Refuse the change by raising."""
-
-    def write(self, entries: int, head: str) -> None:
-        """Remember how far the chain has come: number of entries, hash of the last one."""
 
 
 class Database:
@@ -52,10 +64,10 @@ class Database:
             patience: seconds to wait while other processes hold it.
 
         Raises:
-            RequestError: if it is no ledger, of a later version, or cannot be read.
+            RequestError: if it is no ledger, of another version, or cannot be read.
         """
         self.file, self._patience = file, patience
-        self.guard: Guard | None = None
+        self.guard: Anchor | None = None
         with self.errors():
             self.con = sqlite3.connect(
                 f"{file.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}",
@@ -74,9 +86,9 @@ class Database:
         version = self.rows("pragma user_version")[0][0]
         if application != APPLICATION:
             raise RequestError(f"{self.file}: is a database, but no ledger of Lexveil; name another folder")
-        if version > SCHEMA:
+        if version != SCHEMA:
             raise RequestError(
-                f"{self.file}: was written by a later Lexveil (form {version}, this one knows {SCHEMA}); use that one"
+                f"{self.file}: was written by another Lexveil (form {version}, this one knows {SCHEMA}); use that one"
             )
         self._patiently(lambda: durable(self.con))
 
@@ -93,14 +105,14 @@ class Database:
                 if self.guard is not None:
                     self.guard.check(self.con)
                 yield self.con
-                last = self.con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
+                last = chain.newest(self.con)
                 self.con.execute("commit")
             except BaseException:
                 if self.con.in_transaction:
                     self.con.execute("rollback")
                 raise
             if self.guard is not None and last is not None:
-                self.guard.write(*last)
+                self.guard.write(last.seq, last.hash)
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -149,22 +161,12 @@ class Database:
             raise RequestError(f"{self.file}: {_reason(error)}") from None
 
 
-def upgrade(database: Database) -> None:
-    """Bring a ledger of an earlier version to the form of this one. Form 2: releases can be spent or failed."""
-    if database.rows("pragma user_version")[0][0] == SCHEMA:
-        return
-    with database.transaction() as con:
-        if con.execute("pragma user_version").fetchone()[0] < SCHEMA:  # else another process was faster
-            for statement in text("ledger/upgrade").split(";"):
-                con.execute(statement)
-            con.execute(f"pragma user_version = {SCHEMA}")
-
-
 def durable(con: sqlite3.Connection) -> None:
     """Set up a connection so that a commit outlives a power cut."""
     con.execute("pragma journal_mode = delete")
     con.execute("pragma synchronous = extra")
-    con.execute("pragma cache_size = -65536")  # kB: what a large release changes seldom goes to disk twice
+    for schema in ("main", "temp"):  # kB: what a large release changes seldom goes to disk twice
+        con.execute(f"pragma {schema}.cache_size = -65536")
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -173,18 +175,5 @@ def _code(error: sqlite3.Error) -> int:
 
 def _reason(error: sqlite3.Error) -> str:
     code = _code(error)
-    if code == sqlite3.SQLITE_FULL:
-        return "the disk is full; nothing was changed. Free some space and try again"
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return "cannot be opened or written; the ledger's folder and its files must be writable"
-    if code == sqlite3.SQLITE_NOTADB:
-        return "is not a ledger (no SQLite database); bring its last copy back, or name another folder"
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH):
-        return (
-            "is damaged; `lexveil ledger verify` says where. Bring its last copy back: what is missing in it "
-            "since then was spent all the same"
-        )
-    if code == sqlite3.SQLITE_IOERR:
-        return "cannot be read or written (input/output error); is the disk full or gone? Nothing was changed"
     name = getattr(error, "sqlite_errorname", type(error).__name__)
-    return f"SQLite reports {name}"
+    return next((reason for codes, reason in REASONS.items() if code in codes), f"SQLite reports {name}")

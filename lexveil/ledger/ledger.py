@@ -6,8 +6,7 @@ import contextlib
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,14 +21,13 @@ from lexveil.ledger.anchor import LOCK, Anchor, check_absent
 from lexveil.ledger.anchor import read as anchor_of
 from lexveil.ledger.balances import count, rebuild
 from lexveil.ledger.caps import own_cap
-from lexveil.ledger.database import APPLICATION, SCHEMA, Database, durable, text, upgrade
-from lexveil.ledger.locks import Lock, take
+from lexveil.ledger.database import APPLICATION, SCHEMA, Database, durable, text
+from lexveil.ledger.locks import take
 from lexveil.ledger.output_files import absolute, make_folder, roll_forward, stored, sync
-from lexveil.ledger.spool import remove_work
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.ledger.transaction import ENDED, Transaction, announce, finish, undo
 
-DATABASE, SALT, LOCKS, WORK = "ledger.sqlite", "salt", "locks", "work"
+DATABASE, SALT, LOCKS = "ledger.sqlite", "salt", "locks"
 MAKING = "making"  # the lock of who makes a ledger
 
 PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
@@ -53,13 +51,15 @@ class Ledger:
         database: its tables.
         hasher: of subjects' keys.
         keys: hashed or plain.
+        keys_rule: the version of the rule that its subjects are known by.
         recovered: releases of dead processes that this opening aborted or completed.
         anchor: the file that says how far it has come; None for none.
         refusal: why nothing can be spent before `lexveil ledger accept`: the ledger is not the one of its anchor.
     """
 
-    def __init__(self, folder: Path, keys: str, database: Database, hasher: Hasher) -> None:
-        self.folder, self.keys, self.database, self.hasher = folder, keys, database, hasher
+    def __init__(self, folder: Path, meta: Mapping[str, str], database: Database, hasher: Hasher) -> None:
+        self.folder, self.database, self.hasher = folder, database, hasher
+        self.keys, self.keys_rule = meta["keys"], meta["keys_rule"]
         self.recovered: list[Recovered] = []
         self.refusal: str | None = None
         self.anchor: Anchor | None = None
@@ -92,18 +92,14 @@ class Ledger:
         try:
             meta = dict(database.rows("select name, value from meta"))
             if meta.get("salt") != fingerprint(salt):
-                raise RequestError(
-                    f"{folder / SALT}: is not the salt of {folder / DATABASE}, under which its subjects could not be "
-                    "found again; bring the right one back from your copy"
-                )
+                raise RequestError(f"{folder / SALT}: is not the salt of this ledger; bring back the one of your copy")
             if keys is not None and meta.get("keys") != keys:
                 raise RequestError(
-                    f"{folder}: this ledger keeps {meta.get('keys')} keys, and {keys} ones are asked for (params.yaml: "
-                    "ledger.keys); that is decided when a ledger is made"
+                    f"{folder}: this ledger keeps {meta.get('keys')} keys since it was made, and {keys} ones are asked "
+                    "for (params.yaml: ledger.keys)"
                 )
-            ledger = cls(folder, str(meta.get("keys")), database, Hasher(salt))
+            ledger = cls(folder, meta, database, Hasher(salt))
             database.con.create_function("mac", 2, ledger.hasher.mac, deterministic=True)
-            upgrade(database)
             if anchor is not None:
                 ledger.anchor = database.guard = Anchor(absolute(anchor), folder, fingerprint(salt))
             try:
@@ -135,9 +131,9 @@ class Ledger:
         if (anchor := self.anchor) is not None:
             with self.database.snapshot() as con:
                 anchor.check(con)
-                seq, head = con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
-            if seq == 1:
-                anchor.write(seq, head)
+                last = chain.newest(con)
+            if last is not None and last.seq == 1:
+                anchor.write(last.seq, last.hash)
 
     def accept(self, because: str) -> int:
         """Go on with the ledger as it is, though its anchor or its balances tell of another; the chain says so.
@@ -166,8 +162,8 @@ class Ledger:
     def cap(self) -> float | None:
         """The cap that the ledger has by itself, where params.yaml names none; None if it has none or no limit."""
         with self.database.snapshot() as con:
-            found = own_cap(con)
-        return None if found is None or found.nano is None else found.nano / NANO
+            cap = own_cap(con)
+        return None if cap is None or cap.nano is None else cap.nano / NANO
 
     def set_cap(self, cap: float | None, because: str) -> None:
         """Give the ledger another cap of its own, None for no limit.
@@ -195,9 +191,13 @@ class Ledger:
                 another rule.
         """
         self.check_anchor()
-        self._check_rule()
-        now = datetime.now(UTC)
-        name = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+        if self.keys_rule != KEYS_RULE:
+            raise RequestError(
+                f"{self.folder}: this ledger knows subjects by another rule, and would forget what they have spent "
+                "(docs/explanation/ledger.md, Subject keys). Name another folder in params.yaml: ledger.folder, and "
+                "lower ledger.cap by the largest balance that `lexveil ledger show --top 1` names"
+            )
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         chain.canonical(about)
         self.recover()
         # The lock before the row: whoever sees the row can tell that its process lives.
@@ -214,76 +214,42 @@ class Ledger:
         except BaseException:
             lock.release(remove=True)
             raise
-        return Transaction(
-            self.database, self.hasher, self.keys == "plain", self.folder / WORK / name, lock, name, number
-        )
-
-    def _check_rule(self) -> None:
-        """See that subjects are known by the present rule: under another one they would have second budgets."""
-        if self.database.rows("select 1 from meta where name = 'keys_rule' and value = ?", (KEYS_RULE,)):
-            return
-        if self.database.rows("select 1 from balances limit 1"):
-            raise RequestError(
-                f"{self.folder}: this ledger knows subjects by an earlier rule, under which what is one subject now "
-                "could be several (docs/explanation/ledger.md, Subject keys): what they have spent would be forgotten. "
-                "Keep it, name another folder in params.yaml: ledger.folder, and lower ledger.cap by the largest "
-                "balance that `lexveil ledger show --top 1` names"
-            )
-        with self.database.transaction() as con:
-            con.execute("insert or replace into meta values ('keys_rule', ?)", (KEYS_RULE,))
+        return Transaction(self.database, self.hasher, self.keys == "plain", lock, name, number)
 
     def recover(self) -> None:
         """Abort or complete releases whose process is gone; those of living ones are left alone."""
-        unfinished = self.database.rows(
-            "select number, id from releases where state in ('open', 'reserved', 'spent', 'written') order by number"
-        )
-        for number, name in unfinished:
-            with self._dead(name) as lock:
-                if lock is not None and (done := self._recover_one(number, name)) is not None:
-                    self.recovered.append(done)
-        self._sweep()
+        states = "('open', 'reserved', 'spent', 'written')"
+        rows = self.database.rows(f"select id, number from releases where state in {states} order by number")
+        unfinished = dict(rows)
+        ended = {path.name for path in (self.folder / LOCKS).iterdir()} - {MAKING, LOCK, *unfinished}
+        # Locks of releases that ended, or died before the ledger knew of them, are only removed.
+        for name in (*unfinished, *ended):
+            if (lock := take(self._lock_of(name))) is not None:
+                try:
+                    done = self._recover_one(unfinished[name], name) if name in unfinished else None
+                    self.recovered += [] if done is None else [done]
+                finally:
+                    rows = self.database.rows("select state from releases where id = ?", (name,))
+                    lock.release(remove=not rows or rows[0][0] in ENDED)
 
     def _recover_one(self, number: int, name: str) -> Recovered | None:
         # Read again under the lock: another process may have put it right just before.
         ((state,),) = self.database.rows("select state from releases where number = ?", (number,))
-        if state in ("open", "reserved", "spent"):
-            try:
-                ended = undo(self.database, number, name, {"because": "its process ended"})
-            except RequestError as error:
-                return Recovered(name, state, state, [str(error)])
-            return Recovered(name, state, ended or state, [])
-        if state == "written":
-            try:
-                lost = roll_forward(stored(self.database.con, number), trusted=False)
-            except OSError as error:
-                note = f"{error.filename2 or error.filename}: cannot be put right ({error.strerror})"
-                return Recovered(name, state, state, [note])
-            with self.database.transaction() as con:
-                finish(con, number, name, {"recovered": True, "lost": lost})
-            return Recovered(name, state, "committed", lost)
-        return None
-
-    def _sweep(self) -> None:
-        """Remove locks and work of releases that ended, or died before the ledger knew of them."""
-        ended = {path.name.removesuffix(".names") for path in (self.folder / WORK).iterdir()}
-        ended |= {path.name for path in (self.folder / LOCKS).iterdir()} - {MAKING, LOCK}
-        for name in ended:
-            with self._dead(name):
-                pass
-
-    @contextmanager
-    def _dead(self, name: str) -> Iterator[Lock | None]:
-        """Hold the lock of a release whose process is gone, None if it lives; then remove what has ended."""
-        lock = take(self._lock_of(name))
+        if state in ENDED:
+            return None
         try:
-            yield lock
-        finally:
-            if lock is not None:
-                rows = self.database.rows("select state from releases where id = ?", (name,))
-                remove_work(self.folder / WORK / name)
-                with contextlib.suppress(OSError):
-                    (self.folder / WORK / f"{name}.names").unlink(missing_ok=True)
-                lock.release(remove=not rows or rows[0][0] in ENDED)
+            if state != "written":
+                ended = undo(self.database, number, name, {"because": "its process ended"})
+                return Recovered(name, state, ended or state, [])
+            lost = roll_forward(stored(self.database.con, number), trusted=False)
+        except RequestError as error:
+            return Recovered(name, state, state, [str(error)])
+        except OSError as error:
+            note = f"{error.filename2 or error.filename}: cannot be put right ({error.strerror})"
+            return Recovered(name, state, state, [note])
+        with self.database.transaction() as con:
+            finish(con, number, name, {"recovered": True, "lost": lost})
+        return Recovered(name, state, "committed", lost)
 
     def _lock_of(self, name: str) -> Path:
         return self.folder / LOCKS / name
@@ -292,15 +258,12 @@ class Ledger:
 def _salt(folder: Path, keys: str, make: bool) -> bytes:
     """The salt of a ledger, which is made first if there is none."""
     database, salt = folder / DATABASE, folder / SALT
-    if not (database.exists() and salt.exists()):
-        if make:
-            _make(folder, keys)
-        elif not database.exists():
-            raise _gone(database)
-        else:
-            raise _unsalted(folder)
+    if make and not (database.exists() and salt.exists()):
+        _make(folder, keys)
+    if not database.exists():
+        raise _gone(database)
     try:
-        content = salt.read_bytes()
+        content = salt.read_bytes() if salt.exists() else b""
     except OSError as error:
         raise RequestError(f"{salt}: cannot be read ({error.strerror})") from None
     if len(content) != SALT_BYTES:
@@ -318,7 +281,7 @@ def _make(folder: Path, keys: str) -> None:
         raise ParameterError(f"keys is {keys!r}; it must be hashed or plain")
     database, salt, partial = folder / DATABASE, folder / SALT, folder / f".{SALT}.partial"
     try:
-        for path in (folder, folder / LOCKS, folder / WORK):
+        for path in (folder, folder / LOCKS):
             make_folder(path, mode=0o700)
         making = take(folder / LOCKS / MAKING, wait=True)
         assert making is not None
@@ -344,10 +307,8 @@ def _make(folder: Path, keys: str) -> None:
         finally:
             making.release(remove=False)
     except OSError as error:
-        raise RequestError(
-            f"{error.filename or folder}: the ledger cannot be made ({error.strerror}); name a folder that can be "
-            "written in params.yaml: ledger.folder"
-        ) from None
+        why = f"the ledger cannot be made ({error.strerror}); name another folder in params.yaml: ledger.folder"
+        raise RequestError(f"{error.filename or folder}: {why}") from None
 
 
 def _make_database(database: Path, salt: bytes, keys: str) -> None:
@@ -371,13 +332,13 @@ def _make_database(database: Path, salt: bytes, keys: str) -> None:
 
 def _gone(database: Path) -> RequestError:
     return RequestError(
-        f"{database} is gone, but its salt is there: bring the database back from your copy. Who begins anew without "
-        "it forgets what every subject has spent; to do so all the same, move the folder away"
+        f"{database} is gone, but its salt is there: bring the database back from your copy, or move the folder away "
+        "to forget what every subject has spent"
     )
 
 
 def _unsalted(folder: Path) -> RequestError:
     return RequestError(
-        f"{folder / SALT} is missing or not whole: bring it back from your copy. Under another salt no subject of "
-        "this ledger would be known again, and all could spend their cap once more"
+        f"{folder / SALT} is missing or not whole: bring it back from your copy. Under another one all subjects could "
+        "spend their cap once more"
     )

@@ -1,21 +1,22 @@
-"""What a release costs each subject, and which documents a cap withholds: computed part by part, in bounded memory."""
+"""What a release costs each subject, and which documents a cap withholds: computed by the database, whatever the size.
+
+What is asked for waits in a temporary table, which SQLite keeps in memory or in a file without a name that ends with
+its process, beside the balances that it is charged to.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from lexveil.errors import RequestError
-from lexveil.ledger import balances
-from lexveil.ledger.amounts import MOST, NANO, Ints, Keys, costs, distinct, spend_bytes, withhold
-from lexveil.ledger.spool import Chunk, chunks
-from lexveil.ledger.subjects import Hasher, as_bytes
+from lexveil.ledger.amounts import MOST, NANO
+from lexveil.ledger.balances import digest_of, edited
+from lexveil.ledger.database import text
 from lexveil.types import Flags
 
 
@@ -37,7 +38,7 @@ class Exhausted(RequestError):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reservation:
     """What was reserved for a release.
 
@@ -49,8 +50,9 @@ class Reservation:
         n_charged: of these, who pay.
         total: nano-epsilon that this release spends, over all subjects.
         largest_balance: nano-epsilon that one of its subjects has spent most, this release included.
-        head: hash of the ledger's chain after this was reserved.
         cap: nano-epsilon of one subject over all releases; None for no limit.
+        digest: of what subjects pay, as the chain has it.
+        head: hash of the ledger's chain after this was reserved.
         is_new_cap: whether the ledger had no cap of its own before.
     """
 
@@ -61,94 +63,101 @@ class Reservation:
     n_charged: int
     total: int
     largest_balance: int
-    head: str
     cap: int | None
-    is_new_cap: bool
-    _marks: Flags = field(repr=False)
+    digest: str
+    marks: Flags = field(repr=False)
+    head: str = ""
+    is_new_cap: bool = False
 
     def withheld(self, start: int, stop: int) -> Flags:
         """Whether documents [start, stop), counted from 0 in the order asked for, are withheld."""
-        return np.array(self._marks[start:stop], dtype=bool)
-
-
-@dataclass(slots=True)
-class Charge:
-    """Charges the subjects of a release, in one transaction of the database, and adds up what is reserved.
-
-    Attributes:
-        release: its number.
-        budget: document budget B.
-        limit: nano-epsilon of one subject over all releases; None for no cap.
-        marks: of each document, whether it is withheld; filled in.
-        hasher: under the ledger's salt.
-        digest: of what subjects pay, as the chain has it.
-        n_rows: subjects that pay.
-        largest: nano-epsilon that one of the subjects has spent most, this release included.
-    """
-
-    release: int
-    budget: float
-    limit: int | None
-    marks: Flags
-    hasher: Hasher
-    digest: Any = field(default_factory=hashlib.sha256)
-    n_rows: int = 0
-    n_withheld: int = 0
-    n_subjects: int = 0
-    n_exhausted: int = 0
-    total: int = 0
-    largest: int = 0
-
-    def add(self, con: sqlite3.Connection, part: Path | Chunk) -> None:
-        """Charge the subjects of one part, all of whose documents are in it.
-
-        Raises:
-            RequestError: if a subject would spend more than the ledger can hold.
-        """
-        subjects = distinct(np.concatenate([distinct(chunk["key"])[0] for chunk in chunks(part)]))[0]
-        hashes = as_bytes(subjects)
-        before = balances.read(con, subjects, hashes, self.hasher)
-        room = (MOST if self.limit is None else self.limit) - before
-        asked, paid = np.zeros(len(subjects), dtype=np.int64), np.zeros(len(subjects), dtype=np.int64)
-        exhausted = np.zeros(len(subjects), dtype=bool)
-        for chunk in chunks(part):
-            subject = _positions(subjects, chunk["key"])
-            withheld, pay, asked = withhold(subject, costs(chunk["epsilon"], self.budget), asked, room)
-            paid += pay
-            exhausted[subject[withheld]] = True
-            self.marks[chunk["document"]] = withheld
-            self.n_withheld += int(withheld.sum())
-        if self.limit is None and self.n_withheld:
-            raise RequestError(f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold")
-        pays = paid > 0
-        amounts = paid[pays]
-        payers = list(compress(hashes, pays.tolist()))
-        balances.charge(con, self.release, payers, amounts, (before + paid)[pays], self.hasher)
-        self.digest.update(spend_bytes(subjects[pays], amounts))
-        self.n_rows += len(amounts)
-        self.n_subjects += len(subjects)
-        self.n_exhausted += int(exhausted.sum())
-        self.total += sum(amounts.tolist())
-        self.largest = max(self.largest, int((before + paid).max(initial=0)))
+        return self.marks[start:stop]
 
     def payload(self) -> dict[str, Any]:
         """What the chain keeps of it."""
         return {
+            "cap": self.cap,
+            "documents": self.n_documents,
             "withheld": self.n_withheld,
             "subjects": self.n_subjects,
             "exhausted": self.n_exhausted,
             "total": self.total,
-            "spends": self.n_rows,
-            "spends_sha256": self.digest.hexdigest(),
+            "spends": self.n_charged,
+            "spends_sha256": self.digest,
         }
 
-    def reservation(self, n_documents: int, head: str, is_new_cap: bool) -> Reservation:
-        """What was reserved, once all parts are charged."""
-        subjects = (self.n_subjects, self.n_exhausted, self.n_rows)
-        counts = (n_documents, self.n_withheld, *subjects, self.total, self.largest)
-        return Reservation(*counts, head, self.limit, is_new_cap, self.marks)
+
+def ask(
+    con: sqlite3.Connection,
+    release: int,
+    first: int,
+    subjects: Sequence[bytes],
+    nano: Sequence[int],
+    keys: Sequence[Any],
+) -> None:
+    """Keep the next documents of a release, in order.
+
+    Args:
+        first: number of the first of them, from 0.
+        nano: what each will spend, in nano-epsilon.
+        keys: of the subjects, in clear; all None in a ledger of hashed keys.
+    """
+    con.execute(text("ledger/asked"))
+    con.execute("begin")  # of the temporary table alone: no process waits for it, and nothing is synced
+    try:
+        rows = zip([release] * len(subjects), range(first, first + len(subjects)), subjects, nano, keys, strict=True)
+        con.executemany("insert into temp.asked values (?, ?, ?, ?, ?)", rows)
+        con.execute("commit")
+    except BaseException:
+        if con.in_transaction:
+            con.execute("rollback")
+        raise
 
 
-def _positions(subjects: Keys, keys: Keys) -> Ints:
-    """Which of the distinct, ordered ``subjects`` each of ``keys`` is, shape (n,)."""
-    return distinct(np.concatenate([subjects, keys]))[1][len(subjects) :]
+def forget(con: sqlite3.Connection, release: int) -> None:
+    """Let go of what was asked for."""
+    con.execute(text("ledger/asked"))
+    con.execute("delete from temp.asked where release = ?", (release,))
+
+
+def charge(con: sqlite3.Connection, release: int, n_documents: int, most: int, cap: int | None) -> Reservation:
+    """Charge the subjects of a release, as far as the cap allows: the only way in which a balance grows.
+
+    Args:
+        most: nano-epsilon that a document costs at most.
+        cap: nano-epsilon of one subject over all releases; None for no cap.
+
+    Raises:
+        RequestError: if a balance was edited, or a subject would spend more than the ledger can hold.
+    """
+    con.execute(text("ledger/asked"))
+    con.execute("drop table if exists temp.charges")
+    try:
+        terms = {"release": release, "most": most, "limit": MOST if cap is None else cap}
+        con.execute(f"create temp table charges as {text('ledger/charges')}", terms)
+    except sqlite3.OperationalError as error:
+        if "integer overflow" not in str(error):
+            raise
+        raise _too_much() from None
+    (wrong,) = con.execute(text("ledger/edited")).fetchone()
+    if wrong:
+        raise edited(wrong)
+    row = con.execute(text("ledger/reserved")).fetchone()
+    n_withheld, n_subjects, n_exhausted, n_charged, whole, nano, largest = row
+    if cap is None and n_withheld:
+        raise _too_much()
+    con.execute(
+        "insert into spends select ?, subject, paid from temp.charges where paid > 0 order by subject", (release,)
+    )
+    con.execute(text("ledger/raise"))
+    con.execute(text("ledger/names"), {"release": release})
+    marks = np.zeros(n_documents, dtype=bool)
+    if n_withheld:
+        for (document,) in con.execute(text("ledger/withheld"), {"release": release}):
+            marks[document] = True
+    counts = (n_documents, n_withheld, n_subjects, n_exhausted, n_charged)
+    return Reservation(*counts, whole * NANO + nano, largest, cap, digest_of(con, release), marks)
+
+
+def _too_much() -> RequestError:
+    return RequestError(f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from lexveil.errors import RequestError
+from lexveil.ledger import chain
 from lexveil.ledger.amounts import NANO, cap_nano
 from lexveil.ledger.database import text
 from lexveil.ledger.ledger import Ledger, Recovered
 from lexveil.runtime.tables import PARQUET, atomic_file
 
 BATCH = 100_000  # rows held at a time
+COLUMNS = {"subject": "string", "spent_nano": "int64", "epsilon": "double", "n_releases": "int64", "key": "string"}
+SPREAD = ("smallest", "median", "quantile_90", "quantile_99", "largest")
 
 RELEASES = 20  # shown, the newest
 
@@ -124,31 +129,31 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
         top: how many of the largest balances to name.
         releases: how many of the newest releases to name.
     """
+    limit = None if cap is None else int(cap_nano(cap) * (1 - NOTHING_LEFT))
     with ledger.database.snapshot() as con:
-        row = con.execute(
-            text("ledger/balances"), {"cap": None if cap is None else int(cap_nano(cap) * (1 - NOTHING_LEFT))}
-        ).fetchone()
-        largest = con.execute(
-            "select lower(hex(subject)), nano from balances order by nano desc, subject limit ?", (top,)
-        ).fetchall()
+        row = con.execute(text("ledger/balances"), {"cap": limit}).fetchone()
+        by_size = "select lower(hex(subject)), nano from balances order by nano desc, subject limit ?"
+        largest = con.execute(by_size, (top,)).fetchall()
         newest = con.execute(text("ledger/releases"), {"limit": releases}).fetchall()
         states = dict(con.execute("select state, count(*) from releases group by state order by state"))
-        entries, head = con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
+        last = chain.newest(con)
     n_subjects, n_exhausted, whole, nano, *spread = row
-    names = ("smallest", "median", "quantile_90", "quantile_99", "largest")
     return Summary(
         folder=str(ledger.folder),
         keys=ledger.keys,
         cap=cap,
         subjects=n_subjects,
         exhausted=None if cap is None else n_exhausted,
-        spent=_epsilon((whole or 0) * NANO + (nano or 0)),
-        balance={name: _epsilon(value) for name, value in zip(names, spread, strict=True) if value is not None},
+        spent=((whole or 0) * NANO + (nano or 0)) / NANO,
+        balance={name: value / NANO for name, value in zip(SPREAD, spread, strict=True) if value is not None},
         states=states,
-        releases=[_release(*columns) for columns in newest],
-        top=[Balance(subject, _epsilon(nano)) for subject, nano in largest],
-        entries=entries,
-        head=head,
+        releases=[
+            ReleaseEntry(name, state, time, json.loads(about), Reserved(**json.loads(reserved)) if reserved else None)
+            for name, state, time, about, reserved in newest
+        ],
+        top=[Balance(subject, nano / NANO) for subject, nano in largest],
+        entries=last.seq if last else 0,
+        head=last.hash if last else chain.START,
         recovered=ledger.recovered,
     )
 
@@ -159,9 +164,9 @@ def subject(ledger: Ledger, key: str, cap: float | None) -> SubjectStatement:
     with ledger.database.snapshot() as con:
         rows = con.execute(text("ledger/subject"), {"subject": digest}).fetchall()
     spent = sum(nano for *_, nano in rows)
-    left = None if cap is None else _epsilon(max(0, cap_nano(cap) - spent))
-    releases = [SubjectRelease(name, state, time, _epsilon(nano)) for name, state, time, nano in rows]
-    return SubjectStatement(digest.hex(), _epsilon(spent), cap, left, releases)
+    left = None if cap is None else max(0, cap_nano(cap) - spent) / NANO
+    releases = [SubjectRelease(name, state, time, nano / NANO) for name, state, time, nano in rows]
+    return SubjectStatement(digest.hex(), spent / NANO, cap, left, releases)
 
 
 def export(ledger: Ledger, target: Path | str) -> int:
@@ -176,21 +181,45 @@ def export(ledger: Ledger, target: Path | str) -> int:
     Raises:
         RequestError: if the file exists, or has another ending.
     """
-    if target == "-":
-        return _write_csv(ledger, sys.stdout)
     path = Path(target)
-    if path.suffix not in (".csv", ".parquet"):
+    if target != "-" and path.suffix not in (".csv", ".parquet"):
         raise RequestError(f"{path}: must end in .csv or .parquet; - is CSV on standard output")
-    if path.exists():
+    if target != "-" and path.exists():
         raise RequestError(f"{path}: exists already; remove it or choose another output")
+    names = [name for name in COLUMNS if name != "key" or ledger.keys == "plain"]
+    n_rows = 0
     try:
-        with atomic_file(path) as partial:
-            if path.suffix == ".parquet":
-                return _write_parquet(ledger, partial)
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                return _write_csv(ledger, file)
+        with _writer(target, names) as write, ledger.database.snapshot() as con:
+            cursor = con.execute(f"select {', '.join(names)} from ({text('ledger/export')})")
+            while rows := cursor.fetchmany(BATCH):
+                write(rows)
+                n_rows += len(rows)
     except OSError as error:
         raise RequestError(f"{path}: cannot be written ({error.strerror})") from None
+    return n_rows
+
+
+@contextmanager
+def _writer(target: Path | str, names: list[str]) -> Iterator[Callable[[list[Any]], Any]]:
+    """What writes rows of these columns to a target of ``export``."""
+    if target == "-":
+        rows = csv.writer(sys.stdout, lineterminator="\n")
+        rows.writerow(names)
+        yield rows.writerows
+        return
+    with atomic_file(Path(target)) as partial:
+        if Path(target).suffix == ".csv":
+            with partial.open("w", encoding="utf-8", newline="") as file:
+                rows = csv.writer(file, lineterminator="\n")
+                rows.writerow(names)
+                yield rows.writerows
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = pa.schema([(name, COLUMNS[name]) for name in names])
+        with pq.ParquetWriter(partial, schema, **PARQUET) as table:
+            yield lambda rows: table.write_table(pa.table(list(map(list, zip(*rows, strict=True))), schema=schema))
 
 
 def as_text(balances: Summary, n_top: int) -> list[str]:
@@ -247,69 +276,3 @@ def recovered_as_text(recovered: Iterable[Recovered]) -> list[str]:
         lines.append(f"release {release.release} was {release.was} when its process ended; it {what}")
         lines += [f"  {note}" for note in release.notes]
     return lines
-
-
-def _release(name: str, state: str, time: str, opened: str, reserved: str | None) -> ReleaseEntry:
-    about = json.loads(opened)["about"] if opened else None
-    if reserved is None:
-        return ReleaseEntry(name, state, time, about, None)
-    payload = json.loads(reserved)
-    return ReleaseEntry(
-        name,
-        state,
-        time,
-        about,
-        Reserved(
-            budget=_epsilon(payload["budget"]),
-            cap=None if payload["cap"] is None else _epsilon(payload["cap"]),
-            epsilon=_epsilon(payload["total"]),
-            charged=payload["documents"] - payload["withheld"],
-            paying=payload["spends"],
-            **{name: payload[name] for name in ("documents", "withheld", "subjects", "exhausted")},
-        ),
-    )
-
-
-def _epsilon(nano: int) -> float:
-    return nano / NANO
-
-
-def _columns(ledger: Ledger) -> list[str]:
-    return ["subject", "spent_nano", "epsilon", "n_releases", *(["key"] if ledger.keys == "plain" else [])]
-
-
-def _batches(ledger: Ledger) -> Iterator[list[tuple[Any, ...]]]:
-    with ledger.database.snapshot() as con:
-        cursor = con.execute(text("ledger/export"))
-        while rows := cursor.fetchmany(BATCH):
-            yield [
-                (name, nano, _epsilon(nano), n_releases, *([key] if ledger.keys == "plain" else []))
-                for name, nano, n_releases, key in rows
-            ]
-
-
-def _write_csv(ledger: Ledger, file: TextIO) -> int:
-    import csv
-
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_columns(ledger))
-    n_rows = 0
-    for rows in _batches(ledger):
-        writer.writerows(rows)
-        n_rows += len(rows)
-    return n_rows
-
-
-def _write_parquet(ledger: Ledger, path: Path) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    types = [pa.string(), pa.int64(), pa.float64(), pa.int64(), pa.string()]
-    schema = pa.schema(list(zip(_columns(ledger), types, strict=False)))
-    n_rows = 0
-    with pq.ParquetWriter(path, schema, **PARQUET) as writer:
-        for rows in _batches(ledger):
-            columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=False)]
-            writer.write_table(pa.table(columns, schema=schema))
-            n_rows += len(rows)
-    return n_rows

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
-
-import numpy as np
+from collections.abc import Sequence
 
 from lexveil.errors import RequestError
-from lexveil.ledger.amounts import Keys
 
 SALT_BYTES = 32
 HASH_BYTES = 16  # of HMAC-SHA256: 10 million subjects have two of one hash with a chance below 1e-24
@@ -33,13 +30,18 @@ class Hasher:
         outer.update(inner.digest())
         return outer.digest()[:HASH_BYTES]
 
-    def mac(self, subject: bytes, nano: int) -> bytes:
-        """The keyed hash of a balance, 8 bytes: who lacks the salt cannot write another amount (BLAKE2, RFC 7693)."""
+    def mac(self, subject: object, nano: object) -> bytes | None:
+        """The keyed hash of a balance, 8 bytes: who lacks the salt cannot write another amount (BLAKE2, RFC 7693).
+
+        None, which no balance has, where subject or amount is not of the form that the ledger writes.
+        """
+        if not (isinstance(subject, bytes) and isinstance(nano, int)):
+            return None
         packed = subject + nano.to_bytes(8, "big", signed=True)
         return hashlib.blake2b(packed, digest_size=8, key=self._balances).digest()
 
-    def all(self, keys: Sequence[str], first: int) -> Keys:
-        """Hashes of keys, shape (n, 2), whose order is that of their bytes.
+    def all(self, keys: Sequence[str], first: int) -> list[bytes]:
+        """The hash of each key.
 
         Args:
             first: number of the first key's document, for messages.
@@ -47,24 +49,13 @@ class Hasher:
         Raises:
             RequestError: if a key is not a text, or empty.
         """
-        for place, key in enumerate(keys):
+        for number, key in enumerate(keys, first + 1):
             if type(key) is not str or not key:
                 raise RequestError(
-                    f"document {first + place + 1} has no subject: {'an empty text' if key == '' else 'not a text'}; "
+                    f"document {number} has no subject: {'an empty text' if key == '' else 'not a text'}; "
                     "every document needs the key of whom it is about"
                 )
-        return as_keys(map(self.one, keys))
-
-
-def as_keys(hashes: Iterable[bytes]) -> Keys:
-    """Hashes as numbers, shape (n, 2), whose order is that of their bytes."""
-    return np.frombuffer(b"".join(hashes), dtype=">u8").reshape(-1, 2).astype(np.uint64)
-
-
-def as_bytes(keys: Keys) -> list[bytes]:
-    """Hashes as bytes."""
-    joined = keys.astype(">u8").tobytes()
-    return [joined[start : start + HASH_BYTES] for start in range(0, len(joined), HASH_BYTES)]
+        return list(map(self.one, keys))
 
 
 def fingerprint(salt: bytes) -> str:

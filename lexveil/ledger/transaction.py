@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -15,18 +14,18 @@ import numpy as np
 
 from lexveil.errors import ParameterError, RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.amounts import budget_nano, cap_nano
+from lexveil.ledger.amounts import budget_nano, cap_nano, costs, nano_epsilon
 from lexveil.ledger.balances import check_count, count, give_back
 from lexveil.ledger.caps import fix_cap
 from lexveil.ledger.database import Database, text
 from lexveil.ledger.locks import Lock
 from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored, sync
-from lexveil.ledger.reservation import Charge, Exhausted, Reservation
-from lexveil.ledger.spool import Spool
+from lexveil.ledger.reservation import Exhausted, Reservation, ask, charge, forget
 from lexveil.ledger.subjects import Hasher
 from lexveil.types import Floats
 
 ENDED = ("committed", "aborted", "failed")
+PUT_RIGHT = "put that right and run `lexveil ledger show`, which goes on with it"
 
 
 class Transaction:
@@ -42,14 +41,12 @@ class Transaction:
         head: hash of the chain after ``reserve``, which the privacy record names; None before.
     """
 
-    def __init__(
-        self, database: Database, hasher: Hasher, plain: bool, work: Path, lock: Lock, name: str, number: int
-    ) -> None:
+    def __init__(self, database: Database, hasher: Hasher, plain: bool, lock: Lock, name: str, number: int) -> None:
         self.id, self.state = name, "open"
         self.head: str | None = None
         self._database, self._hasher, self._plain = database, hasher, plain
         self._lock, self._number = lock, number
-        self._spool, self._names = Spool(work), work.with_name(f"{work.name}.names")
+        self._n_documents, self._largest = 0, 0.0  # epsilon that one document asks for
 
     def __enter__(self) -> Self:
         return self
@@ -73,17 +70,23 @@ class Transaction:
             epsilon: (n,) nats that each document will spend, at least 0.
 
         Raises:
-            RequestError: if a key is no text or empty, or the disk is full.
+            RequestError: if a key is no text or empty, or the disk of temporary files is full.
             ParameterError: if an epsilon is negative or not finite, or there is not one for each subject.
         """
         self._must_be("open", "request")
         epsilon = np.asarray(epsilon, dtype=np.float64)
         if epsilon.shape != (len(subjects),) or not np.all(np.isfinite(epsilon) & (epsilon >= 0)):
             raise ParameterError("epsilon must be one number for each subject, finite and at least 0")
-        keys = self._hasher.all(subjects, self._spool.n_documents)
-        if self._plain:
-            self._note_names(subjects)
-        self._spool.add(keys, epsilon)
+        hashes = self._hasher.all(subjects, self._n_documents)
+        keys = subjects if self._plain else [None] * len(subjects)
+        try:
+            with self._database.errors():
+                nano = nano_epsilon(epsilon).tolist()
+                ask(self._database.con, self._number, self._n_documents, hashes, nano, keys)
+        except UnicodeEncodeError:
+            raise RequestError("a subject's key is not valid Unicode; a ledger of plain keys cannot keep it") from None
+        self._n_documents += len(subjects)
+        self._largest = max(self._largest, float(epsilon.max(initial=0.0)))
 
     def reserve(
         self,
@@ -113,55 +116,32 @@ class Transaction:
             ParameterError: if budget or cap is not a positive number, or a document spends more than the budget.
         """
         self._must_be("open", "reserve")
-        limit = None if cap is None or cap == "own" else cap_nano(cap)
-        charge, is_new = Charge(self._number, budget, limit, self._spool.marks(), self._hasher), False
+        limit, is_new = None if cap is None or cap == "own" else cap_nano(cap), False
+        costs(np.array([self._largest]), budget)  # refuses what is more than the budget
         with self._database.transaction() as con:
             self._still(con)
             check_count(con)
             if cap == "own":
-                own = fix_cap(con, usual or budget)
-                charge.limit, is_new = own.nano, own.is_new
-            for part in self._spool.parts():
-                charge.add(con, part)
-            if on_exhausted == "refuse" and charge.n_withheld:
-                raise Exhausted.of(
-                    charge.limit or 0,
-                    (charge.n_withheld, self._spool.n_documents),
-                    (charge.n_exhausted, charge.n_subjects),
+                limit, is_new = fix_cap(con, usual or budget)
+            reserved = charge(con, self._number, self._n_documents, budget_nano(budget), limit)
+            if on_exhausted == "refuse" and reserved.n_withheld:
+                documents, subjects = (
+                    (reserved.n_withheld, reserved.n_documents),
+                    (reserved.n_exhausted, reserved.n_subjects),
                 )
-            self._keep_names(con)
+                raise Exhausted.of(limit or 0, documents, subjects)
             announce(con, self._number, partials)
-            payload = {"budget": budget_nano(budget), "cap": charge.limit, "documents": self._spool.n_documents}
-            payload |= {"balances": count(con)} | charge.payload()
+            payload = {"budget": budget_nano(budget), "balances": count(con), **reserved.payload()}
             entry = chain.append(con, self.id, "reserved", payload)
             con.execute(
                 "update releases set state = 'reserved', budget = ?, cap = ?, reserved_seq = ? where number = ?",
-                (payload["budget"], charge.limit, entry.seq, self._number),
+                (payload["budget"], limit, entry.seq, self._number),
             )
             if spends:
                 self._spend(con)
         self.state, self.head = "spent" if spends else "reserved", entry.hash
-        return charge.reservation(self._spool.n_documents, entry.hash, is_new)
-
-    def _note_names(self, subjects: Sequence[str]) -> None:
-        try:
-            "".join(subjects).encode()
-            with self._names.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(key) + "\n" for key in dict.fromkeys(subjects))
-        except UnicodeEncodeError:
-            raise RequestError("a subject's key is not valid Unicode; a ledger of plain keys cannot keep it") from None
-        except OSError as error:
-            raise RequestError(f"{self._names}: cannot be written ({error.strerror})") from None
-
-    def _keep_names(self, con: sqlite3.Connection) -> None:
-        if not self._names.exists():
-            return
-        with self._names.open(encoding="utf-8") as file:
-            keys = map(json.loads, file)
-            con.executemany(
-                "insert or ignore into names select subject, $key from balances where subject = $subject",
-                ({"key": key, "subject": self._hasher.one(key)} for key in keys),
-            )
+        reserved.head, reserved.is_new_cap = entry.hash, is_new
+        return reserved
 
     def spend(self) -> None:
         """Spend what was reserved, durably: from here on noise may be drawn, and nothing is given back."""
@@ -210,10 +190,8 @@ class Transaction:
         try:
             lost = roll_forward(stored(self._database.con, self._number), trusted=True)
         except OSError as error:
-            raise RequestError(
-                f"{error.filename2 or error.filename}: the output cannot be renamed ({error.strerror}). It is "
-                "paid for; put that right and run `lexveil ledger show`, which completes it"
-            ) from None
+            why = f"the output, which is paid for, cannot be renamed ({error.strerror})"
+            raise RequestError(f"{error.filename2 or error.filename}: {why}; {PUT_RIGHT}") from None
         self._commit({"lost": lost} if lost else {})
         if lost:
             raise RequestError(f"{'; '.join(lost)}: somebody removed what was written; it is paid for all the same")
@@ -246,13 +224,12 @@ class Transaction:
         if row != (self.state,):
             raise RequestError(
                 f"release {self.id} is {row[0] if row else 'unknown'} in the ledger and {self.state} here: the ledger "
-                "was replaced meanwhile, or its locks do not work. Nothing was published"
+                "was replaced, or its locks do not work. Nothing was published"
             )
 
     def _end(self) -> None:
-        self._spool.remove()
-        with contextlib.suppress(OSError):
-            self._names.unlink(missing_ok=True)
+        with contextlib.suppress(sqlite3.Error):
+            forget(self._database.con, self._number)
         self._lock.release(remove=self.state in ENDED)
 
 
@@ -266,10 +243,8 @@ def announce(con: sqlite3.Connection, number: int, partials: Iterable[Path | str
     for file in files:
         other = con.execute(text("ledger/writer"), {"release": number, "partial": os.fsencode(file.partial)}).fetchone()
         if other:
-            raise RequestError(
-                f"{file.partial}: release {other[0]}, which is {other[1]}, writes this file too; wait until it has "
-                "ended, or choose another output"
-            )
+            writer = f"release {other[0]}, which is {other[1]}, writes this file too"
+            raise RequestError(f"{file.partial}: {writer}; wait until it has ended, or choose another output")
     store(con, number, files)
 
 
@@ -292,11 +267,9 @@ def undo(database: Database, number: int, name: str, payload: dict[str, object])
     try:
         discard(stored(database.con, number))
     except OSError as error:
-        raise RequestError(
-            f"{error.filename}: cannot be removed ({error.strerror}), so release {name} stays {state}"
-            f"{'' if state == 'spent' else ' and what was reserved for it is not given back'}; put that right and run "
-            "`lexveil ledger show`"
-        ) from None
+        kept = "" if state == "spent" else " and what was reserved for it is not given back"
+        why = f"cannot be removed ({error.strerror}), so release {name} stays {state}{kept}"
+        raise RequestError(f"{error.filename}: {why}; {PUT_RIGHT}") from None
     with database.transaction() as con:
         if ended == "aborted":
             give_back(con, number)
@@ -320,11 +293,10 @@ def _check_publishable(file: File) -> None:
         sync(file.partial)
         sync(file.partial.parent)
         status = file.partial.lstat()
-        same = status.st_dev == file.final.parent.stat().st_dev
+        if status.st_dev != file.final.parent.stat().st_dev:
+            raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside that")
     except OSError as error:
         raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
-    if not same:
-        raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside its output")
     if not is_own(status):
         raise RequestError(f"{file.partial}: is a link, has another name, or is somebody else's; nothing was published")
     if file.final.is_dir():

@@ -8,39 +8,33 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from lexveil.errors import MissingArtifact, RequestError
-from lexveil.ledger.amounts import NANO, spend_digest
-from lexveil.ledger.chain import START, Entry, canonical
+from lexveil.ledger.amounts import NANO
+from lexveil.ledger.balances import spend_digest
+from lexveil.ledger.chain import START, Entry, canonical, entries
 from lexveil.ledger.database import Database, text
 from lexveil.ledger.ledger import DATABASE, PATIENCE, SALT
 from lexveil.ledger.output_files import absolute
 from lexveil.ledger.subjects import Hasher, fingerprint
 from lexveil.runtime.hashes import sha256
 
-SHOWN = 20  # problems of one kind; the rest is counted
+SHOWN = 20  # problems that one check lists; the rest is counted
 
+# What a release can become, by its state.
 NEXT = {
     None: ("open",),
     "open": ("reserved", "aborted"),
-    # Up to form 1 of the ledger a release was never `spent`, but written or committed as soon as it was reserved.
-    "reserved": ("spent", "written", "committed", "aborted"),
+    "reserved": ("spent", "aborted"),
     "spent": ("written", "committed", "failed"),
     "written": ("committed",),
 }
-STATE_AFTER = {
-    "opened": "open",
-    "reserved": "reserved",
-    "spent": "spent",
-    "written": "written",
-    "committed": "committed",
-    "aborted": "aborted",
-    "failed": "failed",
-}
+KINDS = ("opened", "reserved", "spent", "written", "committed", "aborted", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,53 +75,19 @@ class Verification:
         return {key: value for key, value in values.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """What a privacy record says of its release, and the record's own hash.
+@dataclass(slots=True)
+class _Release:
+    """A release as the chain tells it.
 
     Attributes:
-        head: of the chain when it was paid for; None from schema 4 on, where only the operator's report has it.
+        reserved, reserved_seq: payload and number of the entry that reserved it.
+        files: of its entry `written`; None before.
     """
 
-    id: str
-    head: str | None
-    sha256: str
-
-
-@dataclass(slots=True)
-class _Known:
-    """A release as the chain tells it."""
-
-    state: str
-    reserved: dict[str, Any] | None = None
+    state: str | None = None
+    reserved: dict[str, Any] = field(default_factory=dict)
     reserved_seq: int | None = None
-    reserved_hash: str | None = None
     files: list[dict[str, str]] | None = None
-
-
-class _Problems:
-    """Collects problems."""
-
-    def __init__(self) -> None:
-        self._listed: list[Problem] = []
-        self._counts: dict[str, int] = {}
-
-    def add(self, where: str, what: str, kind: str | None = None) -> None:
-        """Add one; of a ``kind`` at most ``SHOWN`` are listed."""
-        if kind is not None:
-            self._counts[kind] = self._counts.get(kind, 0) + 1
-            if self._counts[kind] > SHOWN:
-                return
-        self._listed.append(Problem(where, what))
-
-    def all(self) -> list[Problem]:
-        """The problems that are listed, and how many more of a kind there are."""
-        more = [
-            Problem(kind, f"{count - SHOWN:,} more are not listed")
-            for kind, count in self._counts.items()
-            if count > SHOWN
-        ]
-        return self._listed + more
 
 
 def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = PATIENCE) -> Verification:
@@ -143,33 +103,25 @@ def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = P
     folder = absolute(folder)
     if not (folder / DATABASE).exists():
         raise MissingArtifact(f"{folder} has no ledger ({DATABASE})")
-    claims = [(path, _claim(path)) for path in records]
+    claims = [(path, _release_of(path), sha256(path)) for path in records]
     database = Database(folder / DATABASE, patience, read_only=True)
-    problems = _Problems()
+    problems: list[Problem] = []
     counted: dict[str, Any] = {}
     try:
         with database.snapshot() as con:
             try:
-                _integrity(con, problems)
-                known, heads, last = _chain(con, problems)
-                counted = {"entries": last.seq if last else 0, "head": last.hash if last else START}
-                _releases(con, known, problems)
-                _spends(con, known, problems)
-                _balances(con, problems)
-                _caps(con, problems)
-                _names(con, folder, problems)
-                counted["subjects"] = con.execute("select count(*) from balances").fetchone()[0]
-                counted["releases"] = dict(con.execute("select state, count(*) from releases group by state"))
-                for path, claim in claims:
-                    _record(path, claim, known, heads, problems)
+                for check in _checks(con, folder, claims, counted):
+                    problems += islice(check, SHOWN)
+                    if n_more := sum(1 for _ in check):
+                        problems.append(Problem(problems[-1].where, f"{n_more:,} more like this are not listed"))
             except sqlite3.Error as error:
-                problems.add(DATABASE, f"is damaged ({error.sqlite_errorname})")
+                problems.append(Problem(DATABASE, f"is damaged ({error.sqlite_errorname})"))
             except (TypeError, ValueError, AttributeError, OverflowError):
                 # Whoever can write the file can write anything: what is read is not of the form that we write.
-                problems.add(DATABASE, "holds what Lexveil does not write")
+                problems.append(Problem(DATABASE, "holds what Lexveil does not write"))
     finally:
         database.close()
-    return Verification(problems.all(), len(claims), **counted)
+    return Verification(problems, len(claims), **counted)
 
 
 def as_text(checked: Verification) -> list[str]:
@@ -186,192 +138,172 @@ def as_text(checked: Verification) -> list[str]:
     ]
 
 
-def _integrity(con: sqlite3.Connection, problems: _Problems) -> None:
+def _checks(
+    con: sqlite3.Connection, folder: Path, claims: Sequence[tuple[Path, str, str]], counted: dict[str, Any]
+) -> Iterator[Iterator[Problem]]:
+    """Each check in turn; what is counted on the way goes to ``counted``."""
+    known: dict[str, _Release] = {}
+    yield _integrity(con)
+    yield _chain(con, known, counted)
+    yield _releases(con, known)
+    yield _files(con, known)
+    yield _spends(con, known)
+    yield _subjects(con, text("ledger/wrong_balances"), "its balance and what it paid differ by {0:g} epsilon")
+    yield _subjects(con, text("ledger/over_cap"), "a release brought it to {0:g} epsilon, above the cap of {1:g} then")
+    yield _salted(con, folder)
+    counted["subjects"] = con.execute("select count(*) from balances").fetchone()[0]
+    counted["releases"] = dict(con.execute("select state, count(*) from releases group by state"))
+    yield (Problem(str(path), what) for path, name, digest in claims if (what := _record(known.get(name), digest)))
+
+
+def _integrity(con: sqlite3.Connection) -> Iterator[Problem]:
+    """SQLite names tables and rows, no content."""
     for (finding,) in con.execute("pragma integrity_check(20)"):
         if finding != "ok":
-            # SQLite names tables and rows, no content.
-            problems.add(DATABASE, str(finding), DATABASE)
+            yield Problem(DATABASE, str(finding))
 
 
-def _chain(con: sqlite3.Connection, problems: _Problems) -> tuple[dict[str, _Known], set[str], Entry | None]:
-    """Replay the entries; what they say of each release, their hashes, and the last one."""
-    known: dict[str, _Known] = {}
-    heads: set[str] = set()
-    last: Entry | None = None
-    for row in con.execute("select seq, time, release, kind, payload, previous, hash from entries order by seq"):
-        entry = Entry(*row)
+def _chain(con: sqlite3.Connection, known: dict[str, _Release], counted: dict[str, Any]) -> Iterator[Problem]:
+    """Replay the entries: what they say of each release goes to ``known``."""
+    seq, head = 0, START
+    for entry in entries(con):
         where = f"entry {entry.seq}"
-        expected = last.seq + 1 if last else 1
-        if entry.seq != expected:
-            problems.add(where, f"entry {expected} is missing before it")
-        if entry.previous != (last.hash if last else START):
-            problems.add(where, "does not follow the entry before it: one of both was changed, or one is missing")
+        if entry.seq != seq + 1:
+            yield Problem(where, f"entry {seq + 1} is missing before it")
+        if entry.previous != head:
+            yield Problem(where, "does not follow the entry before it: one of both was changed, or one is missing")
         if entry.right_hash() != entry.hash:
-            problems.add(where, "was changed: its hash is another")
+            yield Problem(where, "was changed: its hash is another")
         try:
             payload = json.loads(entry.payload)
             if canonical(payload) != entry.payload:
                 raise ValueError
         except ValueError:
-            problems.add(where, "its payload is not canonical JSON")
+            yield Problem(where, "its payload is not canonical JSON")
             payload = {}
-        _replay(con, entry, payload, known, where, problems)
-        heads.add(entry.hash)
-        last = entry
-    if last is None:
-        problems.add("entry 1", "the chain is empty")
-    return known, heads, last
+        if what := _replay(con, entry, payload, known):
+            yield Problem(where, what)
+        seq, head = entry.seq, entry.hash
+    if not seq:
+        yield Problem("entry 1", "the chain is empty")
+    counted |= {"entries": seq, "head": head}
 
 
-def _replay(
-    con: sqlite3.Connection, entry: Entry, payload: Any, known: dict[str, _Known], where: str, problems: _Problems
-) -> None:
+def _replay(con: sqlite3.Connection, entry: Entry, payload: Any, known: dict[str, _Release]) -> str | None:
+    """Take an entry over into what is known; what is wrong about it, None if nothing is."""
     if entry.seq == 1:
         meta = dict(con.execute("select name, value from meta"))
-        if "keys_rule" not in payload:  # a ledger without spending takes the present rule later
-            meta.pop("keys_rule", None)
         if entry.kind != "created" or payload != {**meta, "schema": payload.get("schema")}:
-            problems.add(where, "is not how this ledger was made: keys or salt are others than it says")
-        return
+            return "is not how this ledger was made: keys or salt are others than it says"
+        return None
     if entry.release is None and entry.kind in ("cap", "accepted"):
-        return
-    if entry.release is None or entry.kind not in STATE_AFTER or not isinstance(payload, dict):
-        problems.add(where, "is of no kind that there is")
-        return
-    release = known.get(entry.release)
-    state = STATE_AFTER[entry.kind]
-    if state not in NEXT.get(release.state if release else None, ()):
-        before = release.state if release else "unknown"
-        problems.add(where, f"release {entry.release} was {before} and cannot become {state}")
-    if release is None:
-        release = known[entry.release] = _Known(state)
-    release.state = state
+        return None
+    if entry.release is None or entry.kind not in KINDS or not isinstance(payload, dict):
+        return "is of no kind that there is"
+    release = known.setdefault(entry.release, _Release())
+    before, release.state = release.state, "open" if entry.kind == "opened" else entry.kind
     if entry.kind == "reserved":
-        release.reserved, release.reserved_seq, release.reserved_hash = payload, entry.seq, entry.hash
+        release.reserved, release.reserved_seq = payload, entry.seq
     elif entry.kind == "written":
         release.files = payload.get("files", [])
+    if release.state not in NEXT.get(before, ()):
+        return f"release {entry.release} was {before or 'unknown'} and cannot become {release.state}"
+    return None
 
 
-def _releases(con: sqlite3.Connection, known: dict[str, _Known], problems: _Problems) -> None:
+def _releases(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Problem]:
     """The table of releases says what the chain says."""
-    seen = set()
-    for name, state, budget, cap, seq in con.execute("select id, state, budget, cap, reserved_seq from releases"):
-        seen.add(name)
+    rows = con.execute("select id, state, budget, cap, reserved_seq from releases").fetchall()
+    for name, state, budget, cap, seq in rows:
         release = known.get(name)
-        where = f"release {name}"
         if release is None:
-            problems.add(where, "no entry opened it")
-            continue
-        if state != release.state:
-            problems.add(where, f"is {state}, and {release.state} in the chain")
-        reserved = release.reserved or {}
-        if (budget, cap, seq) != (reserved.get("budget"), reserved.get("cap"), release.reserved_seq):
-            problems.add(where, f"its budget, cap or entry is not what entry {release.reserved_seq} says")
-    for name in known.keys() - seen:
-        problems.add(f"release {name}", "is in the chain, and gone from the releases")
+            yield Problem(f"release {name}", "no entry opened it")
+        elif state != release.state:
+            yield Problem(f"release {name}", f"is {state}, and {release.state} in the chain")
+        elif (budget, cap, seq) != (release.reserved.get("budget"), release.reserved.get("cap"), release.reserved_seq):
+            yield Problem(f"release {name}", f"its budget, cap or entry is not what entry {release.reserved_seq} says")
+    for name in known.keys() - {row[0] for row in rows}:
+        yield Problem(f"release {name}", "is in the chain, and gone from the releases")
+
+
+def _files(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Problem]:
+    """The files of a release are those that its entry `written` names."""
     rows = con.execute(
         "select releases.id, files.final, files.sha256 from files "
         "inner join releases on releases.number = files.release where files.final is not null"
     )
     for name, final, digest in rows:
-        files = known[name].files if name in known else None
-        if {"final": _path(final), "sha256": digest} not in (files or []):
-            problems.add(f"release {name}", "a file of it is not what its entry `written` says")
+        file = {"final": os.fsdecode(final) if isinstance(final, bytes) else str(final), "sha256": digest}
+        if file not in (known.get(name, _Release()).files or []):
+            yield Problem(f"release {name}", "a file of it is not what its entry `written` says")
 
 
-def _path(final: Any) -> str:
-    return os.fsdecode(final) if isinstance(final, bytes) else str(final)
-
-
-def _spends(con: sqlite3.Connection, known: dict[str, _Known], problems: _Problems) -> None:
+def _spends(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Problem]:
     """What subjects pay for each release has the digest that the chain has; what was aborted costs nothing."""
+    numbers = dict(con.execute("select number, id from releases").fetchall())
     for (number,) in con.execute("select release from spends group by release"):
-        if not con.execute("select 1 from releases where number = ?", (number,)).fetchone():
-            problems.add(f"spends of release number {number}", "there is no such release")
-    for number, name in con.execute("select number, id from releases").fetchall():
+        if number not in numbers:
+            yield Problem(f"spends of release number {number}", "there is no such release")
+    for number, name in numbers.items():
+        release = known.get(name, _Release())
+        reserved = {} if release.state in (None, "open", "aborted") else release.reserved
         rows = con.execute("select subject, nano from spends where release = ? order by subject", (number,)).fetchall()
-        digest, n_rows = spend_digest(rows), len(rows)
         total = sum(nano for _, nano in rows if isinstance(nano, int))
-        release = known.get(name)
-        if release is None:
-            continue
-        reserved = release.reserved if release.state not in ("open", "aborted") else None
-        if reserved is None:
-            if n_rows:
-                problems.add(f"release {name}", f"is {release.state}, and {n_rows:,} subjects pay for it")
-        elif (n_rows, total, digest) != (
-            reserved.get("spends"),
-            reserved.get("total"),
-            reserved.get("spends_sha256"),
-        ):
-            problems.add(
-                f"entry {release.reserved_seq}",
-                f"what subjects pay for release {name} was changed: {n_rows:,} of them pay {total / NANO:g} epsilon, "
-                f"and {reserved.get('spends', 0):,} paid {reserved.get('total', 0) / NANO:g}, or others, or otherwise",
+        expected = reserved.get("spends", 0), reserved.get("total", 0), reserved.get("spends_sha256", spend_digest(()))
+        if (len(rows), total, spend_digest(rows)) != expected:
+            yield Problem(
+                f"entry {release.reserved_seq}" if reserved else f"release {name}",
+                f"what subjects pay for release {name} was changed: {len(rows):,} of them pay {total / NANO:g} "
+                f"epsilon, and {expected[0]:,} paid {expected[1] / NANO:g}, or others, or otherwise",
             )
 
 
-def _bytes(subject: Any) -> bytes:
-    return subject if isinstance(subject, bytes) else str(subject).encode()
+def _subjects(con: sqlite3.Connection, query: str, what: str) -> Iterator[Problem]:
+    """Whom a query finds: subject, and amounts that ``what`` names in epsilon."""
+    for subject, *nano in con.execute(query):
+        name = subject if isinstance(subject, bytes) else str(subject).encode()
+        yield Problem(f"subject {name.hex()}", what.format(*(amount / NANO for amount in nano)))
 
 
-def _balances(con: sqlite3.Connection, problems: _Problems) -> None:
-    for subject, nano in con.execute(text("ledger/wrong_balances")):
-        what = f"its balance is {abs(nano) / NANO:g} epsilon too {'low' if nano > 0 else 'high'}"
-        problems.add(f"subject {_bytes(subject).hex()}", what, "balances")
-
-
-def _caps(con: sqlite3.Connection, problems: _Problems) -> None:
-    for name, cap, subject, nano in con.execute(text("ledger/over_cap")):
-        what = f"release {name} brought it to {nano / NANO:g} epsilon, above the cap of {cap / NANO:g} then"
-        problems.add(f"subject {_bytes(subject).hex()}", what, "caps")
-
-
-def _names(con: sqlite3.Connection, folder: Path, problems: _Problems) -> None:
+def _salted(con: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
     """Keys in clear, and the keyed hashes of balances, are right. Without the salt that cannot be told."""
     meta = dict(con.execute("select name, value from meta"))
     if meta.get("keys") != "plain" and con.execute("select 1 from names limit 1").fetchone():
-        problems.add("names", "a ledger of hashed keys has keys in clear")
+        yield Problem("names", "a ledger of hashed keys has keys in clear")
     if not (folder / SALT).exists():
         return
     salt = (folder / SALT).read_bytes()
     if fingerprint(salt) != meta.get("salt"):
-        problems.add(SALT, "is not the salt of this ledger")
+        yield Problem(SALT, "is not the salt of this ledger")
         return
     hasher = Hasher(salt)
-    for subject, key in con.execute("select subject, key from names"):
-        if hasher.one(str(key)) != subject:
-            problems.add(f"subject {_bytes(subject).hex()}", "its key in clear is not its own", "names")
-    if con.execute("pragma user_version").fetchone()[0] < 2:  # without keyed hashes
-        return
-    for subject, nano, mac in con.execute("select subject, nano, mac from balances"):
-        if hasher.mac(subject, nano) != mac:
-            problems.add(f"subject {_bytes(subject).hex()}", "its balance was edited: its keyed hash is another", "mac")
+    con.create_function("mac", 2, hasher.mac, deterministic=True)
+    con.create_function("hashed", 1, lambda key: hasher.one(str(key)), deterministic=True)
+    keys = "select subject from names where subject is not hashed(key)"
+    yield from _subjects(con, keys, "its key in clear is not its own")
+    balances = "select subject from balances where mac is not mac(subject, nano)"
+    yield from _subjects(con, balances, "its balance was edited: its keyed hash is another")
 
 
-def _claim(path: Path) -> _Claim:
+def _release_of(path: Path) -> str:
+    """The release that a privacy record names."""
     try:
-        release = json.loads(path.read_text(encoding="utf-8"))["release"]
-        return _Claim(str(release["id"]), release.get("head"), sha256(path))
+        return str(json.loads(path.read_text(encoding="utf-8"))["release"]["id"])
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+    except (ValueError, RecursionError, KeyError, TypeError):
         raise RequestError(f"{path}: is not the record of a release with a ledger (release.id)") from None
 
 
-def _record(path: Path, claim: _Claim, known: dict[str, _Known], heads: Iterable[str], problems: _Problems) -> None:
-    where, release = str(path), known.get(claim.id)
+def _record(release: _Release | None, digest: str) -> str | None:
+    """What is wrong with the record of a release, which has this sha256; None if nothing is."""
     if release is None:
-        problems.add(where, "its release is not in the chain: the ledger was truncated or replaced since")
-    elif claim.head is not None and claim.head not in heads:
-        problems.add(where, "its head is not in the chain: the ledger was truncated or replaced since")
-    elif claim.head is not None and release.reserved_hash != claim.head:
-        problems.add(where, "its head is of another release than it says")
-    elif release.state != "committed":
-        problems.add(where, f"its release is {release.state}, not committed: the ledger was truncated since")
-    elif release.files is not None and claim.sha256 not in {file.get("sha256") for file in release.files}:
-        problems.add(
-            where,
+        return "its release is not in the chain: the ledger was truncated or replaced since"
+    if release.state != "committed":
+        return f"its release is {release.state}, not committed: the ledger was truncated since"
+    if release.files is not None and digest not in {file.get("sha256") for file in release.files}:
+        return (
             "was changed since, or is of no file that the release published; after a withdrawal give "
-            "record.as_released.json, which stands beside it",
+            "record.as_released.json, which stands beside it"
         )
+    return None

@@ -34,6 +34,11 @@ def below(listing: Mapping[str, str], prefix: str) -> Listing:
     return {path.removeprefix(f"{prefix}/"): md5 for path, md5 in listing.items() if path.startswith(f"{prefix}/")}
 
 
+def within(folder: str, listing: Mapping[str, str]) -> Listing:
+    """Return a listing by paths in the project; a file is a folder of one, named ""."""
+    return {f"{folder}/{inside}" if inside else folder: md5 for inside, md5 in sorted(listing.items())}
+
+
 def file_md5(file: Path) -> str:
     """Return the md5 of a file's bytes."""
     with file.open("rb") as opened:
@@ -85,9 +90,9 @@ class Files:
         return listing
 
     def _recorded(self, path: str, md5: str | None) -> Listing | None:
-        """List the files of the folder that had this hash; None where neither cache nor work tree know them."""
+        """List the files of the file or folder that had this hash; None where neither cache nor work tree know them."""
         if md5 is None or not md5.endswith(".dir"):
-            return None
+            return {"": md5} if md5 else None
         listing = self.cached_listing(md5)
         if listing is not None:
             return listing
@@ -117,8 +122,13 @@ class Files:
         return damaged
 
     def _committed(self, path: str, commit: str) -> str | None:
-        """Return the hash of a file or folder as it was in a commit; None where it had none."""
-        fs = self._scm.get_fs(commit)
+        """Return the hash of a file or folder as it was in a commit; None without one, or without such a commit."""
+        from scmrepo.exceptions import SCMError
+
+        try:
+            fs = self._scm.get_fs(commit)
+        except SCMError:
+            return None
         top = Path("/") / self._root.relative_to(self._scm.root_dir)
         full = (top / path).as_posix()
         if not fs.exists(full):

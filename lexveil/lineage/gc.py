@@ -96,9 +96,8 @@ def _outputs(text: bytes, where: str) -> Iterator[str]:
 
     try:
         read = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
-        # A *.dvc is one stage; a dvc.lock of the first form has them at its top.
-        for stage in (read, *(read.get("stages") or read).values()):
-            for out in stage.get("outs", ()) if isinstance(stage, dict) else ():
+        for stage in (read, *(read.get("stages") or {}).values()):  # a *.dvc is one stage
+            for out in stage.get("outs", ()):
                 # Where a remote keeps versions, an output names its files one by one.
                 yield from (file["md5"] for file in (out, *out.get("files", ())) if "md5" in file)
     except (yaml.YAMLError, AttributeError, TypeError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,40 +90,33 @@ class Events:
             )
         if kind == "FAIL":
             facets["errorMessage"] = facet_v2.error_message_run.ErrorMessageRunFacet(message, "python")
-        inputs, outputs = [], []
+        read: Iterable[Path] = ()
+        made: Iterable[Path] = ()
+        hashes: dict[str, str] = {}
         if stage is not None:
+            read, made = self._inputs(stage), stage.outs if kind == "COMPLETE" else ()
             needed = {need for need in stage.needs if self._graph.stages[need].locked}
-            hashes = _hashes(entries_with(needed | ({stage.name} if kind == "COMPLETE" else set())))
-            for path in self._inputs(stage):
-                inputs.append(event_v2.InputDataset(self._namespace, path.as_posix(), facets=_facets(path, hashes)))
-            if kind == "COMPLETE":
-                for path in stage.outs:
-                    outputs.append(
-                        event_v2.OutputDataset(self._namespace, path.as_posix(), facets=_facets(path, hashes))
-                    )
+            hashes = _hashes(entries_with(needed | ({stage.name} if made else set())))
         what = facet_v2.job_type_job.JobTypeJobFacet("BATCH", "LEXVEIL", "STAGE" if stage else "FLOW")
         return event_v2.RunEvent(
             eventTime=datetime.now(UTC).isoformat(),
             run=event_v2.Run(run, facets),
             job=event_v2.Job(self._namespace, job, {"jobType": what}),
             producer=f"{PRODUCER}/{version()}",
-            inputs=inputs,
-            outputs=outputs,
+            inputs=[event_v2.InputDataset(self._namespace, str(path), facets=_facets(path, hashes)) for path in read],
+            outputs=[event_v2.OutputDataset(self._namespace, str(path), facets=_facets(path, hashes)) for path in made],
             eventType=event_v2.RunState[kind],
         )
 
-    def _inputs(self, stage: Stage) -> Iterator[Path]:
-        """Yield the datasets that a stage reads, under the names that their makers give them; code is none."""
-        seen: set[Path] = set()
+    def _inputs(self, stage: Stage) -> list[Path]:
+        """Return the datasets that a stage reads, under the names that their makers give them; code is none."""
+        datasets: list[Path] = []
         for dep in stage.deps:
             if dep.parts[0] == paths.DOCUMENTS.parts[0]:
-                datasets: Iterable[Path] = [dep]
+                datasets.append(dep)
             else:
-                datasets = sorted(out for out in self._outs if out == dep or out in dep.parents or dep in out.parents)
-            for path in datasets:
-                if path not in seen:
-                    seen.add(path)
-                    yield path
+                datasets += sorted(out for out in self._outs if out == dep or out in dep.parents or dep in out.parents)
+        return list(dict.fromkeys(datasets))
 
 
 def _transport(target: str) -> Transport:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from lexveil.artifacts.model_store import OWN, files_named
 from lexveil.errors import RequestError
-from lexveil.lineage.file_hashes import Files
+from lexveil.lineage.file_hashes import Files, within
 from lexveil.lineage.provenance import lock_entries
-from lexveil.lineage.results import MadeWith, ReleasedLineage
-from lexveil.lineage.trace import History, chain, history
+from lexveil.lineage.results import Lineage, MadeWith
+from lexveil.lineage.trace import chain, environments, history
 from lexveil.runtime.dvc_graph import LOCKFILE, open_repo
 from lexveil.runtime.hashes import sha256
 
@@ -82,11 +82,8 @@ class Search:
 
     def _files_called(self, name: str, outs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for out, md5 in outs.items():
-            listing = self.files.recorded(out, md5) if md5.endswith(".dir") else {"": md5}
-            for inside, member in (listing or {}).items():
-                path = f"{out}/{inside}" if inside else out
-                if f"/{path}".endswith(f"/{name}"):
-                    yield path, member
+            listing = within(out, self.files.recorded(out, md5) or {})
+            yield from ((path, member) for path, member in listing.items() if f"/{path}".endswith(f"/{name}"))
 
     def _sha256(self, path: str, md5: str) -> str | None:
         if md5 not in self.hashed:
@@ -130,7 +127,7 @@ def _outs(text: str) -> dict[str, str]:
     return {out["path"]: out["md5"] for entry in lock_entries(text).values() for out in entry.get("outs", [])}
 
 
-def released(file: Path, record_file: Path, revision: str | None = None, trust: bool = True) -> ReleasedLineage:
+def released(file: Path, record_file: Path, revision: str | None = None, trust: bool = True) -> Lineage:
     """Return where a file that `lexveil privatize` wrote comes from.
 
     Args:
@@ -155,16 +152,18 @@ def released(file: Path, record_file: Path, revision: str | None = None, trust: 
             if len(matches) == len(record["made_with"]):
                 break
     with history(revision or best[0], trust) as known:
+        makers = {name: known.outputs[known.makers(path)[0]][0] for name, (path, _) in best[1].items()}
+        located = {name: (path, md5, makers[name]) for name, (path, md5) in best[1].items()}
+        owners = sorted({*makers.values()})
         return {
             "artifact": str(file),
             "record": record,
-            "made_with": [
-                _made_with(known, name, hashed, best[1].get(name)) for name, hashed in record["made_with"].items()
-            ],
+            "made_with": _made_with(record, located),
             "at": revision or best[0],
             "commit": known.commit,
             "committed": known.committed,
-            **chain(known, sorted({_maker(known, path) for path, _ in best[1].values()})),
+            "chain": chain(known, owners),
+            "environments": environments(known, owners),
         }
 
 
@@ -173,17 +172,18 @@ def is_of_packaged_model(record: Mapping[str, Any]) -> bool:
     return bool((record.get("model") or {}).get("name", OWN).partition("+")[0] != OWN)
 
 
-def _of_packaged_model(file: Path, record: dict[str, Any]) -> ReleasedLineage:
+def _of_packaged_model(file: Path, record: dict[str, Any]) -> Lineage:
     """Where a file comes from that was made with a model that was installed here; no graph has a part in it."""
     installed = files_named(record["made_with"])
-    made_with: list[MadeWith] = []
-    for name, hashed in record["made_with"].items():
-        path = str(installed[name]) if name in installed and sha256(installed[name]) == hashed else None
-        made_with.append({"name": name, "sha256": hashed, "path": path, "md5": None, "stage": None})
+    matches = {
+        name: (str(installed[name]), None, None)
+        for name, hashed in record["made_with"].items()
+        if name in installed and sha256(installed[name]) == hashed
+    }
     return {
         "artifact": str(file),
         "record": record,
-        "made_with": made_with,
+        "made_with": _made_with(record, matches),
         "at": None,
         "commit": None,
         "committed": None,
@@ -192,12 +192,10 @@ def _of_packaged_model(file: Path, record: dict[str, Any]) -> ReleasedLineage:
     }
 
 
-def _maker(known: History, path: str) -> str:
-    return known.outputs[known.makers(path)[0]][0]
-
-
-def _made_with(known: History, name: str, hashed: str, match: tuple[str, str] | None) -> MadeWith:
-    if match is None:
-        return {"name": name, "sha256": hashed, "path": None, "md5": None, "stage": None}
-    path, md5 = match
-    return {"name": name, "sha256": hashed, "path": path, "md5": md5, "stage": _maker(known, path)}
+def _made_with(record: Mapping[str, Any], matches: Mapping[str, tuple[str, str | None, str | None]]) -> list[MadeWith]:
+    """What a record names, with path, md5 and stage of what matches."""
+    made_with: list[MadeWith] = []
+    for name, hashed in record["made_with"].items():
+        path, md5, stage = matches.get(name, (None, None, None))
+        made_with.append({"name": name, "sha256": hashed, "path": path, "md5": md5, "stage": stage})
+    return made_with

@@ -1,9 +1,9 @@
-"""Lineage as text for people, as JSON, and as a Mermaid flowchart."""
+"""Lineage as text for people, and as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -76,27 +76,3 @@ def _made(record: RunRecord | None) -> Iterator[str]:
     yield f"  run      Prefect flow run {record['flow_run_name']} ({record['flow_run']}), task run {record['task_run']}"
     if record["commit"]:
         yield f"  code     commit {record['commit']}{'' if record['committed'] else ', with changes not committed'}"
-
-
-def as_mermaid(lineage: Lineage) -> Iterator[str]:
-    """Yield a flowchart from the data to the artifact: a box for each stage, edges named by what goes over them."""
-    yield "flowchart TD"
-    numbers = {entry["stage"]: f"s{number}" for number, entry in enumerate(lineage["chain"])}
-    edges: dict[tuple[str, str], list[str]] = {}
-    for entry in reversed(lineage["chain"]):
-        opening, closing = ("[", "]") if entry["command"] else ("[(", ")]")
-        hashes = "".join(f"<br/>{item['path']} {(item['md5'] or '')[:8]}" for item in entry["outputs"])
-        yield f'    {numbers[entry["stage"]]}{opening}"{entry["stage"]}{hashes}"{closing}'
-        for item in entry["inputs"]:
-            for need in (item["made_by"] or "").split(", "):
-                if need in numbers:
-                    edges.setdefault((numbers[need], numbers[entry["stage"]]), []).append(item["path"])
-    for (source, target), over in edges.items():
-        yield f'    {source} -->|"{"<br/>".join(over)}"| {target}'
-    yield f'    artifact(["{lineage["artifact"]}<br/>{lineage.get("md5") or ""}"])'
-    owners = [item["stage"] for item in lineage["made_with"]] if "record" in lineage else [lineage["stage"]]
-    for owner in dict.fromkeys(filter(None, owners)):
-        yield f"    {numbers[owner]} --> artifact"
-
-
-FORMS: dict[str, Callable[[Lineage], Iterator[str]]] = {"text": as_text, "json": as_json, "mermaid": as_mermaid}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict, final
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class LockedPath(TypedDict):
@@ -99,13 +99,6 @@ class ChainEntry(TypedDict):
     made: RunRecord | None
 
 
-class Chain(TypedDict):
-    """From some stages down to the data, with the environments of the runs that made them."""
-
-    chain: list[ChainEntry]
-    environments: dict[str, Environment | None]
-
-
 class MadeWith(TypedDict):
     """A file that a privacy record names; path, md5 and stage are None where no dvc.lock that is known here has it."""
 
@@ -116,42 +109,32 @@ class MadeWith(TypedDict):
     stage: str | None
 
 
-class LineageHeader(Chain):
-    """What lineage was asked of, and in which state of the project.
+class Lineage(TypedDict):
+    """Where an artifact of the graph comes from, or a file that `lexveil privatize` wrote.
 
     Attributes:
         artifact: path.
-        at: the git revision asked for; None for the work tree.
+        at: the git revision asked for, None for the work tree; of a written file, the newest commit that has all of
+            what it was made with, or else most.
         commit: of that time; of the work tree, the one it is based on; None without git.
         committed: whether dvc.lock and dvc.yaml are as in that commit; None without git.
+        chain: from the stages that made it down to the data.
+        environments: of the runs that made the chain.
+        md5, stage: of an artifact; its md5 is None where DVC's cache does not tell.
+        record, made_with: of a written file.
     """
 
     artifact: str
     at: str | None
     commit: str | None
     committed: bool | None
+    chain: list[ChainEntry]
+    environments: dict[str, Environment | None]
+    md5: NotRequired[str | None]
+    stage: NotRequired[str]
+    record: NotRequired[dict[str, Any]]
+    made_with: NotRequired[list[MadeWith]]
 
-
-@final
-class ArtifactLineage(LineageHeader):
-    """Where an artifact of the graph comes from; its md5 is None where DVC's cache does not tell."""
-
-    md5: str | None
-    stage: str
-
-
-@final
-class ReleasedLineage(LineageHeader):
-    """Where a file that `lexveil privatize` wrote comes from.
-
-    ``at`` is the newest commit that has all of what it was made with, or else most; None for the work tree.
-    """
-
-    record: dict[str, Any]
-    made_with: list[MadeWith]
-
-
-Lineage = ArtifactLineage | ReleasedLineage
 
 Kind = Literal["output", "source", "code", "link", "record"]
 State = Literal["same", "committed", "absent", "unknown", "changed"]

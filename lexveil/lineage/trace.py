@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lexveil import paths
 from lexveil.errors import RequestError, option
-from lexveil.lineage.file_hashes import Files, Listing, below, digest
+from lexveil.lineage.file_hashes import Files, Listing, below, digest, within
 from lexveil.lineage.provenance import PROVENANCE, RECORDS, lock_entries, matching
 from lexveil.lineage.results import (
-    ArtifactLineage,
-    Chain,
     ChainEntry,
     Environment,
+    Lineage,
     LockedPath,
     RunRecord,
     StageInput,
@@ -55,9 +54,9 @@ class History:
     committed: bool | None
 
     def listing(self, out: str) -> Listing | None:
-        """List the files of an output as it was made; a file is a folder of one, named ""."""
-        _, md5 = self.outputs[out]
-        return {"": md5} if md5 and not md5.endswith(".dir") else self.files.recorded(out, md5)
+        """List the files of an output as it was made, by their paths in the project; None where nobody knows them."""
+        listing = self.files.recorded(out, self.outputs[out][1])
+        return None if listing is None else within(out, listing)
 
     def makers(self, path: str) -> list[str]:
         """Return the outputs that are ``path``, hold it, or lie in it."""
@@ -75,14 +74,9 @@ class History:
             listing = self.listing(out)
             if listing is None:
                 return None
-            if path.startswith(f"{out}/"):
-                inside = path.removeprefix(f"{out}/")
-                if inside in listing:
-                    return listing[inside]
-                files |= below(listing, inside)
-            else:
-                folder = out.removeprefix(f"{path}/")
-                files |= {f"{folder}/{name}" if name else folder: md5 for name, md5 in listing.items()}
+            if path in listing:
+                return listing[path]
+            files |= below(listing, path)
         return digest(files) if files else None
 
 
@@ -107,15 +101,11 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
             yield _read(repo, files, *_commit(repo))
             return
         if isinstance(repo.scm, NoSCM):
-            raise RequestError(
-                f"{option('at')} {revision}: this project is not in a git repository, so it has no revisions"
-            )
+            raise RequestError(f"{option('at')} {revision}: this project is in no git repository")
         try:
             resolved = resolve_rev(repo.scm, revision)
         except (RevError, SCMError):  # or there is no commit yet
-            raise RequestError(
-                f"{option('at')} {revision}: there is no such commit, tag or branch; `git log` shows them"
-            ) from None
+            raise RequestError(f"{option('at')} {revision}: there is no such commit, tag or branch") from None
         with switch(repo, resolved) as commit:
             yield _read(repo, files, commit, True)
 
@@ -123,11 +113,8 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
 def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) -> History:
     graph = read_graph(repo)
     nodes = {name_of(repo, stage): stage for stage in repo.index.stages}
-    outputs = {
-        Path(repo.fs.relpath(out.fs_path)).as_posix(): (name, _md5(out))
-        for name, node in nodes.items()
-        for out in node.outs
-    }
+    outs = [(out, name) for name, node in nodes.items() for out in node.outs]
+    outputs = {Path(repo.fs.relpath(out.fs_path)).as_posix(): (name, _md5(out)) for out, name in outs}
     provenance = json.loads(_text(repo, PROVENANCE) or "{}")
     origins = matching(provenance, lock_entries(_text(repo, LOCKFILE)))
     return History(graph, nodes, outputs, files, origins, provenance.get("environments", {}), commit, committed)
@@ -138,7 +125,7 @@ def _text(repo: Repo, file: Path) -> str:
     return str(repo.fs.read_text(path, encoding="utf-8")) if repo.fs.exists(path) else ""
 
 
-def lineage(artifact: Path, revision: str | None = None) -> ArtifactLineage:
+def lineage(artifact: Path, revision: str | None = None) -> Lineage:
     """Return where ``artifact`` (relative to the project, a file or a folder) comes from.
 
     Args:
@@ -157,19 +144,23 @@ def lineage(artifact: Path, revision: str | None = None) -> ArtifactLineage:
             "at": revision,
             "commit": known.commit,
             "committed": known.committed,
-            **chain(known, [owner]),
+            "chain": chain(known, [owner]),
+            "environments": environments(known, [owner]),
         }
 
 
-def chain(known: History, owners: Sequence[str]) -> Chain:
-    """Return chain and environments of all that the stages ``owners`` need, themselves included."""
+def chain(known: History, owners: Sequence[str]) -> list[ChainEntry]:
+    """Return the chain of all that the stages ``owners`` need, themselves included."""
     names = ancestors(known.graph, owners)
     read = {dep.as_posix() for name in names for dep in known.graph.stages[name].deps}
+    return [_entry(known, name, read) for name in names]
+
+
+def environments(known: History, owners: Sequence[str]) -> dict[str, Environment | None]:
+    """Return the environments of the runs that made the same chain."""
+    names = ancestors(known.graph, owners)
     used = sorted({known.origins[name]["environment"] for name in names if name in known.origins})
-    return {
-        "chain": [_entry(known, name, read) for name in names],
-        "environments": {name: known.environments.get(name) for name in used},
-    }
+    return {name: known.environments.get(name) for name in used}
 
 
 def owner_of(known: History, artifact: Path) -> str:
@@ -207,9 +198,8 @@ def inputs_of(known: History, name: str) -> Iterator[tuple[str, str | None]]:
     """Yield path and md5 of what a stage read when it last ran."""
     from dvc.dependency import ParamsDependency
 
-    stage, node = known.graph.stages[name], known.nodes[name]
-    deps = [dep for dep in node.deps if dep.protocol == "local"]
-    for path, dep in zip(stage.deps, deps, strict=True):
+    deps = [dep for dep in known.nodes[name].deps if dep.protocol == "local"]
+    for path, dep in zip(known.graph.stages[name].deps, deps, strict=True):
         if not isinstance(dep, ParamsDependency):
             yield path.as_posix(), _md5(dep)
 
@@ -257,11 +247,13 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath
         listing = known.listing(out)
         if listing is None:
             return None
-        for inside, md5 in sorted(listing.items()):
-            path = f"{out}/{inside}" if inside else out
-            if any(f"{path}/".startswith(f"{folder}/") for folder in read):
-                sources.append({"path": path, "md5": md5})
+        sources += [{"path": path, "md5": md5} for path, md5 in listing.items() if lies_in(path, read)]
     return sources
+
+
+def lies_in(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of these files or folders, or lies in one."""
+    return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
 
 
 def privacy_record(known: History, outs: list[str]) -> dict[str, object] | None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from lexveil.errors import RequestError
-from lexveil.lineage.file_hashes import Files, Listing
+from lexveil.lineage.file_hashes import within
 from lexveil.lineage.release_lineage import Search, released
 from lexveil.lineage.results import ChainVerification, FileDifference, Finding, Kind, State
-from lexveil.lineage.trace import History, ancestors, history, inputs_of, owner_of, privacy_record
+from lexveil.lineage.trace import History, ancestors, history, inputs_of, lies_in, owner_of, privacy_record
 from lexveil.runtime.dvc_graph import LOCKFILE
 from lexveil.runtime.hashes import sha256
 
@@ -67,10 +67,10 @@ def _changed(kind: Kind, path: str, stage: str | None, files: list[FileDifferenc
 def _own(record_file: Path, record: Mapping[str, Any]) -> Iterator[Finding]:
     """Compare output and token log with the hashes in record and operator's report."""
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
-    written = record.get("output", {})
     report = file.with_name(f"{file.name}.operator.json")
-    if record.get("schema", 0) >= 4 and report.is_file():
-        written = written | (json.loads(report.read_text(encoding="utf-8")).get("output") or {})
+    written = dict(record.get("output", {}))
+    if report.is_file():
+        written |= json.loads(report.read_text(encoding="utf-8")).get("output") or {}
     for path, wanted in ((file, "sha256"), (file.with_name(f"{file.name}.tokens.parquet"), "tokens_sha256")):
         if wanted not in written:
             if path.is_file():
@@ -100,26 +100,20 @@ def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
 def _output(known: History, name: str, out: str, read: set[str] | None) -> Finding:
     """Compare an output with its hash; of the data only what the chain reads."""
     kind: Kind = "output" if read is None else "source"
-    recorded = known.outputs[out][1]
-    now = known.files.now(out)
+    now = within(out, known.files.now(out))
     if not now:
         return _finding(kind, out, name, "absent")
-    if known.files.md5(out) == recorded:
+    if known.files.md5(out) == known.outputs[out][1]:
         return _finding(kind, out, name, "same")
     listing = known.listing(out)
     if listing is None:
         return _changed(kind, out, name, None)
-    files = list(_differences(out, listing, now))
-    if read is not None:
-        files = [file for file in files if any(f"{file['path']}/".startswith(f"{folder}/") for folder in read)]
+    files: list[FileDifference] = [
+        {"path": path, "how": "added" if path not in listing else "missing" if path not in now else "changed"}
+        for path in sorted(listing.keys() | now.keys())
+        if listing.get(path) != now.get(path) and (read is None or lies_in(path, read))
+    ]
     return _changed(kind, out, name, files) if files else _finding(kind, out, name, "same")
-
-
-def _differences(out: str, recorded: Listing, now: Listing) -> Iterator[FileDifference]:
-    for inside in sorted(recorded.keys() | now.keys()):
-        if recorded.get(inside) != now.get(inside):
-            how = "added" if inside not in recorded else "missing" if inside not in now else "changed"
-            yield {"path": f"{out}/{inside}" if inside else out, "how": how}
 
 
 def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
@@ -137,18 +131,9 @@ def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
     run = known.origins.get(name)
     recorded_in = known.files.last_change(LOCKFILE.name, known.commit) if known.commit else None
     for commit in filter(None, (run and run["commit"], recorded_in, known.commit)):
-        if _committed(known.files, path, commit) == md5:
+        if known.files.committed(path, commit) == md5:
             return {**_finding("code", path, name, "committed"), "commit": commit}
     return _changed("code", path, name, [{"path": path, "how": "changed"}])
-
-
-def _committed(files: Files, path: str, commit: str) -> str | None:
-    from scmrepo.exceptions import SCMError
-
-    try:
-        return files.committed(path, commit)
-    except SCMError:  # of a clone that does not have it
-        return None
 
 
 def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator[Finding]:

@@ -159,7 +159,7 @@ class BaseMechanism:
         Raises:
             ParameterError: if one is unknown, mistyped or out of range.
         """
-        return validated(model, given, "", f"{cls.name}.", by_name=True)
+        return validated(model, given, named=lambda key: f"{cls.name}.{key}", by_name=True)
 
     def fresh(self) -> Self:
         """See ``Kernel``."""

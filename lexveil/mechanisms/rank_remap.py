@@ -47,7 +47,7 @@ class RankRemap:
     def __init__(self, inner: Madlib, near: NearTable | None = None, **parameters: Any) -> None:
         from lexveil.embeddings.neighborhoods import Neighborhoods
 
-        given = validated(RankRemapParameters, parameters, "", "rank_remap.")
+        given = validated(RankRemapParameters, parameters, named=lambda key: f"rank_remap.{key}")
         self.inner, self.c = inner, given.c
         self.name, self.metric, self.guarantee = inner.name, inner.metric, inner.guarantee
         self.no_guarantee, self.size = inner.no_guarantee, inner.size

@@ -14,9 +14,8 @@ from lexveil.accounting.record import Configuration, DetectionRecord, Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, Shares, parts_of
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.phrase_lists import load_phrases, load_pseudonyms
 from lexveil.artifacts.screened_words import screened_words
-from lexveil.artifacts.word_list import load_words
+from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
 from lexveil.config import Params, PolicyParams
 from lexveil.config.privacy import every_mechanism
 from lexveil.detectors.detection import Detection

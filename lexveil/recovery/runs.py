@@ -26,7 +26,7 @@ from lexveil.artifacts.language_models import load_language_model
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.artifacts.text_rows import FIELDS, texts_of
-from lexveil.artifacts.word_list import load_words
+from lexveil.artifacts.user_lists import load_words
 from lexveil.config import CLEAN, Params
 from lexveil.errors import RequestError
 from lexveil.evaluation.language_model import NgramModel

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
 
@@ -15,46 +16,18 @@ from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.calibrations import resolved
 from lexveil.config import CLEAN, Params
 from lexveil.levels import Level, stage_name
-from lexveil.report.evaluation_values import EvaluatedRun, Key, Values, relative_gains, require_same_back_ends, values
-from lexveil.report.records import (
-    SEGMENTATIONS,
-    Check,
-    MechanismDeniability,
-    PlanTotals,
-    RunRecovery,
-    RunResult,
-    budget_mean,
-    require_same_words,
-)
-from lexveil.report.samples import Sample, load_samples
+from lexveil.report.evaluation_values import EvaluatedRun, Values, require_same_back_ends, values
+from lexveil.report.records import SEGMENTATIONS, Key, ReportedRun, RunRecovery, require_same_words
+from lexveil.report.samples import SampleText, load_samples
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import read_json, require
 
-Rows = list[tuple[Any, ...]]
+Record = Mapping[str, Any]
 
 BIN_BITS = 0.5  # the unit stands in dvc.yaml too, in the axis label of pmi.csv
 QUANTILE = 0.9
 TOP = 12  # collocations per list
-
-
-@dataclass(frozen=True, slots=True)
-class CollocationRows:
-    """The collocations, as rows of the queries in sql/report/.
-
-    Attributes:
-        histogram: of pmi_histogram.sql.
-        top: of collocations.sql.
-        ranks: of word_ranks.sql.
-    """
-
-    histogram: Rows
-    top: Rows
-    ranks: Rows
-
-    @property
-    def n_collocations(self) -> dict[str, int]:
-        """How many bigrams and trigrams there are."""
-        return {ngrams: sum(n for name, _, n in self.histogram if name == ngrams) for ngrams in ("bigrams", "trigrams")}
+PER_DECADE = 20  # ranks of words
 
 
 @dataclass(frozen=True)
@@ -74,37 +47,35 @@ class ReportData:
         return [(mechanism, strategy, resolved(mechanism, strategy, at)) for mechanism, strategy, at in ordered.runs()]
 
     @cached_property
-    def plans(self) -> list[PlanTotals]:
-        """What every plan of a base epsilon grants and spends, per data set."""
-        totals = []
+    def plans(self) -> list[Record]:
+        """What every plan of a base epsilon grants and spends, per data set: rows of sql/report/plan.sql."""
+        totals = list[Record]()
         with duckdb_session.session(self.params.machine) as con:
             for strategy in self.params.grid.strategies:
                 for epsilon in self.params.grid.base_epsilons:  # at which all mechanisms have the same plan
                     plan = require(paths.plan(self.params.grid.mechanisms[0], strategy, epsilon), "plan_budgets")
                     duckdb_session.view(con, "plan", plan)
-                    rows = duckdb_session.run(con, "report/plan").fetchall()
-                    totals += [PlanTotals(strategy, epsilon, *row) for row in rows]
+                    rows = _rows(con, "plan")
+                    totals += [{"strategy": strategy, "epsilon": epsilon, **row} for row in rows]
         return totals
 
+    def budget_mean(self, key: Key) -> float | None:
+        """Mean budget over all texts, in 1 / distance of the mechanism; None of the baseline, and of a level.
+
+        At a level each text spends what its tokens get. Rounded, so that the order of additions does not show.
+        """
+        own = [plan for plan in self.plans if (plan["strategy"], plan["epsilon"]) == key[1:]]
+        n_texts = sum(plan["n_texts"] for plan in own)
+        return round(sum(plan["budget"] * plan["n_texts"] for plan in own) / n_texts, 9) if n_texts else None
+
     @cached_property
-    def runs(self) -> list[RunResult]:
+    def runs(self) -> list[ReportedRun]:
         """The runs of the grid, then the clean baseline."""
-
-        def read(key: Key, stage: str, budget: float | None) -> RunResult:
-            folder = paths.private(*key)
-            metrics, record = (read_json(folder / name, stage) for name in ("metrics.json", "record.json"))
-            return RunResult(*key, metrics, record, budget)
-
+        made_by = {key: stage_name("privatize", *key) for key in self.keys} | {CLEAN: "baseline"}
+        names = ("metrics.json", "record.json")
         return [
-            *(
-                read(
-                    key,
-                    stage_name("privatize", *key),
-                    None if isinstance(key[2], Level) else budget_mean(self.plans, *key[1:]),
-                )
-                for key in self.keys
-            ),
-            read(CLEAN, "baseline", None),
+            ReportedRun(key, *(read_json(paths.private(*key) / name, stage) for name in names))
+            for key, stage in made_by.items()
         ]
 
     @cached_property
@@ -113,50 +84,49 @@ class ReportData:
         return [RunRecovery(read_json(paths.recovery(*key), stage_name("evaluate", *key))) for key in self.keys]
 
     @cached_property
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[SampleText]:
         """The texts to show, and what every run made of them."""
         return load_samples(self.params, self.keys)
 
     @cached_property
-    def deniability(self) -> list[MechanismDeniability]:
+    def deniability(self) -> list[Record]:
         """The plausible deniability statistics of every mechanism, in the segmentations of the grid's strategies.
 
         Raises:
             CheckFailed: if they are of different words.
         """
         used = {SEGMENTATION_OF[strategy] for strategy in self.params.grid.strategies}
-        files = [
-            (paths.deniability(mechanism) / f"{segmentation}.json", "measure_deniability")
+        statistics = [
+            read_json(paths.deniability(mechanism) / f"{segmentation}.json", "measure_deniability")
             for segmentation in SEGMENTATIONS
             if segmentation in used
             for mechanism in self.params.grid.mechanisms
         ]
-        statistics = [MechanismDeniability(str(file), read_json(file, stage)) for file, stage in files]
         require_same_words(statistics)
         return statistics
 
     @cached_property
-    def checks(self) -> dict[str, Check]:
-        """The records of all expectations, by file name."""
+    def checks(self) -> dict[str, Record]:
+        """The records of all expectations, by the name of their file."""
         grid = self.params.grid
-        files = [
-            (paths.CHECKS / "corpus.json", "check_corpus"),
-            (paths.CHECKS / "collocations.json", "check_collocations"),
-            (paths.CHECKS / "coverage.json", "check_vocab"),
-            *(
-                (paths.plan_check(*key), "check_plans")
+        made_by = {
+            paths.CHECKS / "corpus.json": "check_corpus",
+            paths.CHECKS / "collocations.json": "check_collocations",
+            paths.CHECKS / "coverage.json": "check_vocab",
+            **{
+                paths.plan_check(*key): "check_plans"
                 for key in grid.runs()
                 if isinstance(key[2], Level) or key[0] == grid.mechanisms[0]  # all mechanisms have the same plan
-            ),
-            (paths.CHECKS / "outputs.json", "check_outputs"),
-            (paths.CHECKS / "evaluation.json", "check_evaluation"),
-        ]
-        return {str(file.relative_to(paths.CHECKS)): Check(str(file), read_json(file, stage)) for file, stage in files}
+            },
+            paths.CHECKS / "outputs.json": "check_outputs",
+            paths.CHECKS / "evaluation.json": "check_evaluation",
+        }
+        return {str(file): read_json(file, stage) for file, stage in made_by.items()}
 
     @property
-    def coverage(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    def coverage(self) -> Mapping[str, Mapping[str, Record]]:
         """How much of each data set each vocabulary knows: counts by data set and segmentation."""
-        coverage: Mapping[str, Mapping[str, Mapping[str, Any]]] = self.checks["coverage.json"].record["summary"][
+        coverage: Mapping[str, Mapping[str, Record]] = self.checks[str(paths.CHECKS / "coverage.json")]["summary"][
             "coverage"
         ]
         return coverage
@@ -179,14 +149,9 @@ class ReportData:
         return self.evaluated[0]
 
     @cached_property
-    def gains(self) -> dict[tuple[str, Key], float | None]:
-        """Relative gain against the adaptive attacker, by data set and run."""
-        return relative_gains(*self.evaluated)
-
-    @cached_property
     def values(self) -> dict[str, Values]:
         """Every mean of the evaluation, by data set."""
-        return {dataset: values(*self.evaluated, dataset, self.gains) for dataset in self.clean.datasets}
+        return {dataset: values(*self.evaluated, dataset) for dataset in self.clean.datasets}
 
     @cached_property
     def corpus(self) -> Mapping[str, int]:
@@ -195,14 +160,14 @@ class ReportData:
         return totals
 
     @cached_property
-    def segmented(self) -> dict[str, Mapping[str, Any]]:
+    def segmented(self) -> dict[str, Record]:
         """Metrics of the segmented corpus, by segmentation."""
         return {
             name: read_json(paths.METRICS / "segmented" / f"{name}.json", "segment_corpus") for name in SEGMENTATIONS
         }
 
     @cached_property
-    def spaces(self) -> dict[str, Mapping[str, Any]]:
+    def spaces(self) -> dict[str, Record]:
         """Metrics of the embeddings, by segmentation."""
         return {
             name: read_json(paths.METRICS / "embeddings" / f"{name}.json", f"train_embeddings@{name}")
@@ -210,7 +175,7 @@ class ReportData:
         }
 
     @cached_property
-    def base(self) -> Mapping[str, Any] | None:
+    def base(self) -> Record | None:
         """The model that training began with, as the embeddings' metrics name it; None if there was none."""
         named = [space.get("training", {}).get("base") for space in self.spaces.values()]
         return next(filter(None, named), None)
@@ -221,17 +186,27 @@ class ReportData:
         return {name: float(np.median(self.distances(name)[1][:, 0])) for name in SEGMENTATIONS}
 
     @cached_property
-    def collocations(self) -> CollocationRows:
-        """The PMI histogram, the collocations to show, and word frequencies by rank."""
+    def collocations(self) -> dict[str, list[Record]]:
+        """The PMI histogram, the collocations to show, and word frequencies by rank: rows by query of sql/report."""
         with duckdb_session.session(self.params.machine) as con:
             for name in ("bigrams", "trigrams"):
                 duckdb_session.view(con, name, require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations"))
             duckdb_session.view(con, "words", require(paths.NGRAMS / "words.parquet", "count_ngrams"))
-            return CollocationRows(
-                duckdb_session.run(con, "report/pmi_histogram", bin_bits=BIN_BITS).fetchall(),
-                duckdb_session.run(con, "report/collocations", quantile=QUANTILE, n=TOP).fetchall(),
-                duckdb_session.run(con, "report/word_ranks", per_decade=20).fetchall(),
-            )
+            queries: dict[str, dict[str, object]] = {
+                "pmi_histogram": {"bin_bits": BIN_BITS},
+                "collocations": {"quantile": QUANTILE, "n": TOP},
+                "word_ranks": {"per_decade": PER_DECADE},
+            }
+            return {name: _rows(con, name, **parameters) for name, parameters in queries.items()}
+
+    @property
+    def n_collocations(self) -> dict[str, int]:
+        """How many bigrams and trigrams there are."""
+        histogram = self.collocations["pmi_histogram"]
+        return {
+            ngrams: sum(row["n_collocations"] for row in histogram if row["ngrams"] == ngrams)
+            for ngrams in ("bigrams", "trigrams")
+        }
 
     @staticmethod
     def distances(segmentation: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
@@ -242,3 +217,10 @@ class ReportData:
             for name in ("neighbors.npy", "distances.npy")
         )
         return ids, distances
+
+
+def _rows(con: duckdb.DuckDBPyConnection, name: str, **parameters: object) -> list[Record]:
+    """The rows of sql/report/NAME.sql, by column."""
+    found = duckdb_session.run(con, f"report/{name}", **parameters)
+    columns = [column[0] for column in found.description]
+    return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]

@@ -8,13 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lexveil.levels import Level
-from lexveil.recovery.bands import BANDS_OF, CONTENT
-from lexveil.recovery.shares import Share
-from lexveil.report.evaluation_values import Key, Values
-from lexveil.report.formatting import Interval, MeanSd
-from lexveil.report.records import RunRecovery
-
-NORMAL = 1.96  # half of a 95% interval, in standard errors
+from lexveil.recovery.bands import CONTENT
+from lexveil.report.evaluation_values import Values
+from lexveil.report.formatting import NORMAL, Interval, MeanSd
+from lexveil.report.records import Key, RunRecovery
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,8 @@ class AtLevel:
         level: the share of replaced words that is recovered.
         epsilon: base epsilon; None if no two rungs lie around the level.
         scores: with 95% intervals, by score; empty if there is no epsilon.
+        by_word, recovered: of a run that was made at the level, the share that the reader by the word got back, of whom
+            the level is expected, and that of the best-informed reader; else None.
     """
 
     mechanism: str
@@ -46,40 +45,12 @@ class AtLevel:
     level: float
     epsilon: float | None
     scores: Mapping[str, Interval]
-
-
-@dataclass(frozen=True, slots=True)
-class MadeAt:
-    """A run at a level of recovery, on one data set.
-
-    Attributes:
-        at: the level, the epsilon that was found for it, and the scores of the run with their intervals.
-        recovered: share of the replaced words of the level's band that the best-informed reader got back.
-        by_word: the same of the reader by the word, of whom the level is expected.
-    """
-
-    at: AtLevel
-    recovered: Interval | None
-    by_word: Interval | None
-
-
-def recovered(run: RunRecovery, dataset: str, band: str = CONTENT, which: str = "recovered") -> Interval | None:
-    """The share of the replaced words of a band that the reader gets back; None where none was replaced.
-
-    Args:
-        band: content: all bands but that of the function words, which S1 keeps and the others replace.
-        which: the reader, as of ``RunRecovery.share``.
-    """
-    if band != CONTENT:
-        return run.share(band, which, dataset) if run.n_words(band, dataset) else None
-    shares = [(run.n_words(one, dataset), run.share(one, which, dataset)) for one in BANDS_OF[band]]
-    n = sum(words for words, found in shares if found is not None)
-    found = Share.of(round(sum(words * found.share for words, found in shares if found is not None)), n)
-    return Interval(found.share, found.low, found.high) if n else None
+    by_word: Interval | None = None
+    recovered: Interval | None = None
 
 
 def rungs(
-    of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str], band: str = CONTENT
+    of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str]
 ) -> dict[tuple[str, str], list[Rung]]:
     """The runs of each mechanism and strategy at base epsilons, by rising epsilon.
 
@@ -87,15 +58,12 @@ def rungs(
         of: means of this data set.
         names: scores to take.
     """
-    found: dict[tuple[str, str], list[Rung]] = {}
-    runs = [run for run in runs if not isinstance(run.key[2], Level)]
+    found: dict[tuple[str, str], list[Rung]] = {run.key[:2]: [] for run in runs}
     for run in sorted(runs, key=lambda run: run.key[2]):
-        share = recovered(run, dataset, band)
-        scores = {name: of[name, run.key] for name in names if (name, run.key) in of}
-        if share is not None and scores:
-            found.setdefault(run.key[:2], []).append(Rung(run.key, share, scores))
-    order = list(dict.fromkeys(run.key[:2] for run in runs))
-    return {which: found[which] for which in order if which in found}
+        share, scores = run.share(CONTENT, dataset=dataset), _scores(of, run.key, names)
+        if share is not None and scores and not isinstance(run.key[2], Level):
+            found[run.key[:2]].append(Rung(run.key, share, scores))
+    return {which: own for which, own in found.items() if own}
 
 
 def at_level(own: Sequence[Rung], level: float) -> AtLevel:
@@ -117,7 +85,7 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
             below, above = low.scores[name], high.scores[name]
             mean = (1 - part) * below.mean + part * above.mean
             slope = (above.mean - below.mean) / rise if rise else 0.0
-            width = (1 - part) * _width(low.recovered) + part * _width(high.recovered)
+            width = (1 - part) * low.recovered.error + part * high.recovered.error
             error = math.hypot((1 - part) * (below.error or 0.0) + part * (above.error or 0.0), slope * width)
             scores[name] = interval(MeanSd(mean, None, error))
         return AtLevel(mechanism, strategy, level, epsilon, scores)
@@ -126,7 +94,7 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
 
 def made_at_levels(
     of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str], band: str = CONTENT
-) -> list[MadeAt]:
+) -> list[AtLevel]:
     """The runs at levels of recovery that have one of some scores.
 
     Args:
@@ -137,11 +105,10 @@ def made_at_levels(
     found = []
     for run in runs:
         mechanism, strategy, level = run.key
-        scores = {name: interval(of[name, run.key]) for name in names if (name, run.key) in of}
+        scores = {name: interval(value) for name, value in _scores(of, run.key, names).items()}
         if isinstance(level, Level) and scores:
-            at = AtLevel(mechanism, strategy, level.share, level.epsilon, scores)
-            reads = (recovered(run, dataset, band, which) for which in ("recovered", "by_word"))
-            found.append(MadeAt(at, *reads))
+            by_word, recovered = (run.share(band, which, dataset) for which in ("by_word", "recovered"))
+            found.append(AtLevel(mechanism, strategy, level.share, level.epsilon, scores, by_word, recovered))
     return found
 
 
@@ -149,6 +116,10 @@ def interval(value: MeanSd) -> Interval:
     """A mean of what is at most 1 with its 95% interval."""
     half = NORMAL * (value.error or 0.0)
     return Interval(value.mean, max(-1.0, value.mean - half), min(1.0, value.mean + half))
+
+
+def _scores(of: Values, key: Key, names: Sequence[str]) -> dict[str, MeanSd]:
+    return {name: of[name, key] for name in names if (name, key) in of}
 
 
 def _around(own: Sequence[Rung], level: float) -> Iterator[tuple[Rung, Rung]]:
@@ -159,8 +130,3 @@ def _around(own: Sequence[Rung], level: float) -> Iterator[tuple[Rung, Rung]]:
     for low, high in itertools.pairwise(own):
         if min(low.recovered.share, high.recovered.share) < level < max(low.recovered.share, high.recovered.share):
             yield low, high
-
-
-def _width(share: Interval) -> float:
-    """The standard error of a share."""
-    return (share.high - share.low) / (2 * NORMAL)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lexveil.config import CLEAN
 from lexveil.errors import CheckFailed
 from lexveil.evaluation.metrics import BY_NAME, METRICS
 from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
@@ -14,13 +15,10 @@ from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.utility import LOSS, UTILITY, UTILITY_MICRO
 from lexveil.evaluation.scores import relative_gain
 from lexveil.levels import Level, epsilon_in
-from lexveil.report.formatting import MeanSd
+from lexveil.report.formatting import NORMAL, MeanSd
+from lexveil.report.records import Key
 
-METRIC = "macro_f1"
 DIGITS = 9  # of what is computed here: the last bits of a float are no result
-
-Key = tuple[str, str, float]
-CLEAN: Key = ("none", "none", 0.0)
 
 # Means of one data set, by score and run; the clean baseline is the run CLEAN, and MAJORITY looks at no text.
 Values = Mapping[tuple[str, Key], MeanSd]
@@ -87,48 +85,34 @@ def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) ->
             )
 
 
-def relative_gains(clean: EvaluatedRun, evaluated: Sequence[EvaluatedRun]) -> dict[tuple[str, Key], float | None]:
-    """Relative gain of macro F1 against the adaptive attacker, by data set and run, where both scores are known."""
-    gains = {}
-    for dataset in both_scored(clean):
-        scores = [(run, run.value(dataset, UTILITY), run.value(dataset, ADAPTIVE)) for run in (clean, *evaluated)]
-        (_, utility_clean, attack_clean), *rewritten = scores
-        for run, utility, attack in rewritten:
-            if utility and attack and utility_clean and attack_clean:
-                gains[dataset, run.key] = relative_gain(
-                    utility.mean, utility_clean.mean, attack.mean, attack_clean.mean
-                )
-    return gains
-
-
-def values(
-    clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str, gains: Mapping[tuple[str, Key], float | None]
-) -> Values:
-    """Everything known of one data set.
-
-    Args:
-        gains: relative gain by data set and run.
-    """
+def values(clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str) -> Values:
+    """Everything known of one data set; the relative gain is of macro F1 against the adaptive attacker."""
     means: dict[tuple[str, Key], MeanSd] = {}
     for score in SCORES:
         for run in (clean, *runs):
-            value = run.value(dataset, score)
-            if value is not None:
+            if (value := run.value(dataset, score)) is not None:
                 means[score.name, run.key] = value
         entry = clean.entry(dataset, score.metric)
         majority = None if entry is None else BY_NAME[score.metric].majority(entry, score)
         if majority is not None:
             means[score.name, MAJORITY] = MeanSd(majority, None)
     for run in runs:
-        gain = gains.get((dataset, run.key))
+        four = [means.get((score.name, key)) for score in (UTILITY, ADAPTIVE) for key in (run.key, CLEAN)]
+        known = [value.mean for value in four if value is not None]
+        gain = relative_gain(*known) if len(known) == len(four) else None
         if gain is not None:
             means[GAIN.name, run.key] = MeanSd(gain, None)
     return means
 
 
-def both_scored(clean: EvaluatedRun) -> list[str]:
-    """The data sets of which utility and attack are known."""
-    return [name for name in clean.datasets if clean.entry(name, "utility") is not None and clean.entry(name, "attack")]
+def of_score(values_of: Values, score: Score) -> dict[Key, MeanSd]:
+    """What is known of one score, by run."""
+    return {key: value for (name, key), value in values_of.items() if name == score.name}
+
+
+def is_learnt(clean: MeanSd, majority: MeanSd) -> bool:
+    """Whether clean texts are above the majority by half of a 95% interval."""
+    return clean.mean - NORMAL * (clean.error or 0.0) > majority.mean
 
 
 def averages(values_of: Mapping[str, Values], datasets: Iterable[str]) -> Values:

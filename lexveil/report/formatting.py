@@ -1,14 +1,15 @@
-"""How numbers are written for people. A value that does not exist is written as a dash, never as zero."""
+"""How numbers are written for people. A table writes a dash where there is no value, never zero."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lexveil.levels import Level
 
 MISSING = "–"
+NORMAL = 1.96  # half of a 95% interval, in standard errors
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -40,82 +41,67 @@ class Interval:
     def __str__(self) -> str:
         return str(self.share)
 
+    @property
+    def error(self) -> float:
+        """The standard error of a share whose interval this is."""
+        return (self.high - self.low) / (2 * NORMAL)
 
-def plain(value: Any) -> str:
-    """Text as it is."""
-    return MISSING if value is None else str(value)
+
+def decimals(places: int) -> Callable[[float], str]:
+    """A number with so many decimals: 1,342.08."""
+    return f"{{:,.{places}f}}".format
 
 
-def count(value: int | None) -> str:
+one, two, three = map(decimals, (1, 2, 3))
+
+
+def mean_sd(places: int) -> Callable[[MeanSd], str]:
+    """0.411 ± 0.020, both with so many decimals; without a deviation the mean alone."""
+    number = decimals(places)
+    return lambda value: number(value.mean) if value.sd is None else f"{number(value.mean)} ± {number(value.sd)}"
+
+
+def count(value: int) -> str:
     """12,345."""
-    return MISSING if value is None else f"{value:,}"
+    return f"{value:,}"
 
 
-def amount(value: float | None) -> str:
+def amount(value: float) -> str:
     """A whole number as 12,345, any other with two decimals."""
     return two(value) if isinstance(value, float) else count(value)
 
 
-def share(value: float | None) -> str:
+def share(value: float) -> str:
     """A part of 1 as 12.3%; what is more than nothing never reads as 0.0%, nor less than all as 100.0%."""
-    if value is None:
-        return MISSING
     if 0 < value < 0.0005:
         return "<0.1%"
-    if 0.9995 <= value < 1:
-        return ">99.9%"
-    return f"{value:.1%}"
+    return ">99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
 
 
-def interval(value: Interval | None) -> str:
+def percent(value: float) -> str:
+    """A tick of an axis of shares, as short as it can be: 5%, 0.5%."""
+    return f"{100 * value:g}%"
+
+
+def interval(value: Interval) -> str:
     """12.3% (11.8–12.9), the ends of the interval in percent too."""
-    if value is None:
-        return MISSING
     return f"{share(value.share)} ({100 * value.low:.1f}–{100 * value.high:.1f})"
 
 
-def bounded(value: Interval | None) -> str:
+def bounded(value: Interval) -> str:
     """0.61 (0.57–0.65): a score with its interval."""
-    return MISSING if value is None else f"{two(value.share)} ({two(value.low)}–{two(value.high)})"
+    return f"{two(value.share)} ({two(value.low)}–{two(value.high)})"
 
 
-def one(value: float | None) -> str:
-    """One decimal: 1,342.1."""
-    return MISSING if value is None else f"{value:,.1f}"
-
-
-def two(value: float | None) -> str:
-    """Two decimals: 1,342.08."""
-    return MISSING if value is None else f"{value:,.2f}"
-
-
-def three(value: float | None) -> str:
-    """Three decimals: 0.411."""
-    return MISSING if value is None else f"{value:,.3f}"
-
-
-def mean_sd(value: MeanSd | None) -> str:
-    """0.411 ± 0.020, both with three decimals; without a deviation the mean alone."""
-    if value is None:
-        return MISSING
-    return three(value.mean) if value.sd is None else f"{three(value.mean)} ± {three(value.sd)}"
-
-
-def mean_sd_one(value: MeanSd | None) -> str:
-    """1,342.1 ± 20.5, both with one decimal; without a deviation the mean alone."""
-    if value is None:
-        return MISSING
-    return one(value.mean) if value.sd is None else f"{one(value.mean)} ± {one(value.sd)}"
-
-
-def epsilon(value: float | None) -> str:
+def epsilon(value: float) -> str:
     """A base epsilon, as short as it can be: 0.5, 1, 50; none for the clean baseline.
 
     Of a run at a level of recovery both: 20%, ε 8.11.
     """
     if isinstance(value, Level):
-        return level(value) if value.epsilon is None else f"{level(value)}, ε {epsilon_found(value.epsilon)}"
-    return MISSING if not value else f"{value:g}"
+        level = percent(value.share)
+        return level if value.epsilon is None else f"{level}, ε {epsilon_found(value.epsilon)}"
+    return f"{value:g}" if value else MISSING
 
 
 def run_epsilon(value: float) -> str:
@@ -123,20 +109,13 @@ def run_epsilon(value: float) -> str:
     return epsilon(value) if isinstance(value, Level) else f"ε {epsilon(value)}"
 
 
-def level(value: float | None) -> str:
-    """A level of recovery, as short as it can be: 5%, 0.5%."""
-    return MISSING if value is None else f"{100 * float(value):g}%"
-
-
-def epsilon_found(value: float | None) -> str:
+def epsilon_found(value: float) -> str:
     """A base epsilon that was found and not chosen, with three digits."""
-    return MISSING if value is None else f"{value:.3g}"
+    return f"{value:.3g}"
 
 
-def factor(log_value: float | None) -> str:
+def factor(log_value: float) -> str:
     """Write exp(log_value) as ×2.4, or as ×10¹³ where the digits would say nothing."""
-    if log_value is None:
-        return MISSING
     power = log_value / math.log(10)
     if power < 3:
         return f"×{math.exp(log_value):.{2 if power < 1 else 0}f}"
@@ -144,13 +123,13 @@ def factor(log_value: float | None) -> str:
 
 
 def short(value: float) -> str:
-    """A tick of a logarithmic axis: 1, 100, 10k, 2M."""
+    """A tick of an axis: 0.2, 100, 10k, 2M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= limit:
             return f"{value / limit:g}{unit}"
     return f"{value:g}"
 
 
-def listed(names: list[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Join names as a sentence does: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"

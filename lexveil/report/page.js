@@ -37,29 +37,7 @@ document.querySelectorAll("table.sortable").forEach((table) => {
 });
 
 // A series of a figure can be switched off in its legend; without this script all are shown.
-document.querySelectorAll("svg").forEach((svg) => {
-  const keys = [...svg.querySelectorAll("[data-legend]")];
-  const names = new Set(keys.map((key) => key.dataset.legend));
-  if (names.size < 2) return;
-  names.forEach((name) => {
-    const entry = keys.filter((key) => key.dataset.legend === name);
-    const drawn = [...svg.querySelectorAll("[data-series]")].filter((part) => part.dataset.series === name);
-    if (!drawn.length) return;
-    const button = entry.find((key) => key.querySelector("text")) || entry[0];
-    button.setAttribute("role", "button");
-    button.setAttribute("tabindex", "0");
-    button.setAttribute("aria-pressed", "true");
-    const toggle = () => {
-      const shown = button.getAttribute("aria-pressed") !== "true";
-      button.setAttribute("aria-pressed", String(shown));
-      drawn.forEach((part) => part.toggleAttribute("hidden", !shown));
-      entry.forEach((key) => key.classList.toggle("off", !shown));
-    };
-    entry.forEach((key) => key.addEventListener("click", toggle));
-    button.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      toggle();
-    });
-  });
+document.querySelectorAll(".legend input").forEach((box) => {
+  const drawn = box.closest("figure").querySelector(`[data-series="${box.value}"]`);
+  box.addEventListener("change", () => drawn.toggleAttribute("hidden", !box.checked));
 });

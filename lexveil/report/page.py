@@ -2,72 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib import resources
+from collections.abc import Sequence
+from pathlib import Path
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from lexveil.report import formatting
+from lexveil.report import charts, formatting
 from lexveil.report.data import ReportData
-from lexveil.report.section import Section
+from lexveil.report.section import PageSection
 
-FRAME, MACROS = "page.html.j2", "macros.html.j2"
-USE_MACROS = "{% from '" + MACROS + "' import render_table, render_panel %}\n"
+FOLDER = Path(__file__).parent
+MACROS = {"render_table": "macros.html.j2", "render_chart": "chart.html.j2"}
+FILTERS = ("count", "share", "run_epsilon", "three", "listed")
 
 
-def render(report: ReportData, sections: Sequence[Section]) -> str:
+def render(report: ReportData, sections: Sequence[PageSection]) -> str:
     """The page with some sections, in their order.
 
     Raises:
-        jinja2.UndefinedError: if the prose of a section uses a name that its view does not have.
+        jinja2.UndefinedError: if the template of a section uses a name that its view does not have.
     """
-    environment = _environment({section.name: USE_MACROS + section.prose for section in sections})
+    templates = environment()
     bodies = [
-        {
-            "name": section.name,
-            "title": section.title,
-            "heading": section.heading,
-            "body": Markup(environment.get_template(section.name).render(section.view(report), params=report.params)),
-        }
+        Markup(templates.get_template(section.template).render(section.view(report), params=report.params))
         for section in sections
     ]
-    # Both files are ours and hold no closing tag of their own.
-    own = {"style": Markup(_text("page.css")), "script": Markup(_text("page.js"))}
-    view = {
-        "version": report.runs[0].record["lexveil"],
-        "n_runs": len(report.runs) - 1,
-        "n_texts": report.runs[-1].metrics["n_texts"],
-        "datasets": sorted(report.coverage),
-        "n_samples": len(report.samples),
-    }
-    return environment.get_template(FRAME).render(view, sections=bodies, **own).rstrip() + "\n"
+    page = templates.get_template("page.html.j2").render(
+        sections=list(zip(sections, bodies, strict=True)),
+        # Both files are ours and hold no closing tag of their own.
+        style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
+        script=Markup((FOLDER / "page.js").read_text(encoding="utf-8")),
+        version=report.runs[0].record["lexveil"],
+        n_runs=len(report.runs) - 1,
+        n_texts=report.runs[-1].metrics["n_texts"],
+        datasets=sorted(report.coverage),
+        n_samples=len(report.samples),
+    )
+    return page.rstrip() + "\n"
 
 
-def _environment(templates: Mapping[str, str]) -> Environment:
-    environment = Environment(
-        loader=DictLoader({FRAME: _text(FRAME), MACROS: _text(MACROS), **templates}),
+def environment() -> Environment:
+    """Templates with the macros and filters that sections use."""
+    templates = Environment(
+        loader=FileSystemLoader([FOLDER, FOLDER / "sections"]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
-        "count": formatting.count,
-        "share": formatting.share,
-        "epsilon": formatting.epsilon,
-        "run_epsilon": formatting.run_epsilon,
-        "three": formatting.three,
-        "breakable": _breakable,
-        "listed": formatting.listed,
-    }
-    return environment
-
-
-def _text(name: str) -> str:
-    """A file of this package."""
-    return (resources.files("lexveil.report") / name).read_text(encoding="utf-8")
+    templates.filters |= {name: getattr(formatting, name) for name in FILTERS} | {"breakable": _breakable}
+    templates.globals |= {"width": charts.WIDTH, "height": charts.HEIGHT}
+    for macro, file in MACROS.items():
+        templates.globals[macro] = getattr(templates.get_template(file).module, macro)
+    return templates
 
 
 def _breakable(token: str) -> Markup:

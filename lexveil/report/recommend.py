@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lexveil import paths
 from lexveil.errors import MissingArtifact, RequestError, option
@@ -25,39 +27,48 @@ from lexveil.evaluation.frontier import (
     standings,
 )
 from lexveil.evaluation.frontier import recommend as within_limits
-from lexveil.evaluation.metrics.prediction import SETTINGS
 from lexveil.levels import epsilon_in
-from lexveil.recovery.bands import BANDS_OF
-from lexveil.recovery.measured import LISTED
 from lexveil.report import formatting
-from lexveil.report.equal_recovery import recovered
-from lexveil.report.evaluation_values import METRIC
+from lexveil.report.formatting import NORMAL
 from lexveil.report.records import RunRecovery
 from lexveil.runtime.tables import read_json
 
+METRIC = "macro_f1"
 ATTACKER = "adaptive"
-NORMAL = 1.96  # half of a 95% interval, in standard errors
-BANDS = (*BANDS_OF, LISTED)
 READERS = ("by_word", "by_context")
 
 Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class MacroF1:
     """One score of one run.
 
     Attributes:
         each: of every training, in [0, 1].
         n_test: evaluated documents.
         majority: what is scored without looking at a text.
-        right: by how many trainings each document is right; None where an older evaluation does not say.
+        right: by how many trainings each document is right, for comparison with other runs; None where it is not known.
     """
 
     each: Sequence[float]
     n_test: int
     majority: float
-    right: Sequence[int] | None = None
+    right: Sequence[int] | None
+
+    @classmethod
+    def of(cls, record: Record, dataset: str, measured: str, setting: str) -> MacroF1 | None:
+        """From the record of a run; None where it was left out or not measured."""
+        entry = record["datasets"].get(dataset, {}).get(measured)
+        if entry is None or entry["left_out"] is not None or setting not in entry["scores"]:
+            return None
+        right = entry.get("right", {}).get(setting)
+        return cls(
+            entry["scores"][setting][METRIC]["each"],
+            entry["n_test"],
+            entry["majority"][METRIC],
+            None if right is None else [int(number) for number in right.split()],
+        )
 
     @property
     def estimate(self) -> Estimate:
@@ -66,7 +77,7 @@ class Score:
 
     @property
     def paired(self) -> Paired | None:
-        """For comparison with other runs, where it is known document by document."""
+        """For comparison with other runs."""
         if self.right is None:
             return None
         return Paired(np.array(self.each), np.array(self.right) / len(self.each))
@@ -81,6 +92,38 @@ class Score:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class WeighedRun:
+    """A run on a data set, or its clean texts, with both scores."""
+
+    record: Record
+    utility: MacroF1
+    attack: MacroF1
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was done to the texts."""
+        return bool(self.record["mechanism"] == "none")
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return f"{self.record['mechanism']} {self.record['strategy']} {formatting.run_epsilon(epsilon_in(self.record))}"
+
+    @property
+    def point(self) -> Point:
+        """To compare it by."""
+        utility, attack = self.utility, self.attack
+        return Point(self.name, utility.estimate, attack.estimate, utility.paired, attack.paired)
+
+    def recovered(self, dataset: str, band: str) -> float | None:
+        """The upper end of the 95% interval of what the better reader gets back; None where it was not measured."""
+        file = paths.recovery(self.record["mechanism"], self.record["strategy"], epsilon_in(self.record))
+        run = RunRecovery(read_json(file, "evaluate") if file.exists() else {"datasets": {}})
+        shares = [run.share(band, reader, dataset) for reader in READERS]
+        return max((share.high for share in shares if share is not None), default=None)
+
+
 def read_records() -> list[Record]:
     """What there is in artifacts/evaluation, ordered by mechanism, strategy and ε.
 
@@ -88,41 +131,10 @@ def read_records() -> list[Record]:
         MissingArtifact: if there is nothing.
     """
     folder = paths.ARTIFACTS / "evaluation"
-    found = [read_json(file, "evaluate") for file in folder.glob("*/*/*.json")]
-    if not found:
+    records = [read_json(file, "evaluate") for file in folder.glob("*/*/*.json")]
+    if not records:
         raise MissingArtifact(f"{folder} holds no scores yet; `lexveil run` makes them (stage evaluate)")
-    return sorted(found, key=lambda one: (one["mechanism"], one["strategy"], one["epsilon"]))
-
-
-def score(record: Record, dataset: str, measured: str, setting: str) -> Score | None:
-    """One score; None where it was left out or not measured."""
-    entry = record["datasets"].get(dataset, {}).get(measured)
-    if entry is None or entry["left_out"] is not None or setting not in entry["scores"]:
-        return None
-    right = entry.get("right", {}).get(setting)
-    return Score(
-        entry["scores"][setting][METRIC]["each"],
-        entry["n_test"],
-        entry["majority"][METRIC],
-        None if right is None else [int(number) for number in right.split()],
-    )
-
-
-def recovery(record: Record, dataset: str, band: str) -> float | None:
-    """The upper end of the 95% interval of what the better reader gets back; None where it was not measured."""
-    file = paths.recovery(record["mechanism"], record["strategy"], epsilon_in(record))
-    if not file.exists():
-        return None
-    run = RunRecovery(read_json(file, "evaluate"))
-    found = [share for reader in READERS if (share := recovered(run, dataset, band, reader)) is not None]
-    return max((share.high for share in found), default=None)
-
-
-def name(record: Record) -> str:
-    """What a run is called."""
-    if record["mechanism"] == "none":
-        return "clean texts"
-    return f"{record['mechanism']} {record['strategy']} {formatting.run_epsilon(epsilon_in(record))}"
+    return sorted(records, key=lambda record: (record["mechanism"], record["strategy"], record["epsilon"]))
 
 
 def recommend(
@@ -140,7 +152,7 @@ def recommend(
         min_utility: smallest macro F1 of the task that will do.
         max_attack: largest macro F1 of the adaptive attacker that will do.
         max_recovery: largest share of replaced words of ``band`` that a reader may get back, with its 95% interval.
-        band: one of ``BANDS``.
+        band: of which words.
         dataset: only this one; None takes all that have both scores.
         setting: of utility: on rewritten (private) or clean texts.
 
@@ -148,72 +160,44 @@ def recommend(
         The limits, and ``datasets``: see ``of_dataset``.
 
     Raises:
-        RequestError: if no limit is given or one is no share of 1, no data set has both scores, or recovery was not
-            measured and is limited.
+        RequestError: if no limit is given, no data set has both scores, or recovery was not measured and is limited.
         MissingArtifact: if there are no scores yet.
     """
-    for limited, limit in (
-        (option("min_utility"), min_utility),
-        (option("max_attack"), max_attack),
-        (option("max_recovery"), max_recovery),
-    ):
-        if limit is not None and not 0 <= limit <= 1:
-            raise RequestError(f"{limited} {limit:g}: must lie between 0 and 1")
     if min_utility is None and max_attack is None:
         raise RequestError(f"nothing to recommend by: give {option('min_utility')}, {option('max_attack')} or both")
-    if band not in BANDS:
-        raise RequestError(f"{option('band')} {band}: must be one of {', '.join(BANDS)}")
-    if setting not in SETTINGS["utility"]:
-        raise RequestError(f"{option('setting')} {setting}: must be one of {', '.join(SETTINGS['utility'])}")
+    limits = {"min_utility": min_utility, "max_attack": max_attack, "max_recovery": max_recovery, "band": band}
     records = read_records()
-    there = sorted({one for record in records for one in record["datasets"]})
-    if dataset is not None and dataset not in there:
-        raise RequestError(f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(there)}")
-    found: dict[str, object] = {}
-    missing: list[str] = []
-    for one in there if dataset is None else [dataset]:
-        scores = {
-            measured: [score(record, one, measured, which) for record in records]
-            for measured, which in (("utility", setting), ("attack", ATTACKER))
-        }
-        both = [
-            (record, utility, attack)
-            for record, utility, attack in zip(records, *scores.values(), strict=True)
+    evaluated = sorted({name for record in records for name in record["datasets"]})
+    if dataset is not None and dataset not in evaluated:
+        raise RequestError(f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(evaluated)}")
+    weighed: dict[str, object] = {}
+    left_out: list[str] = []
+    for name in evaluated if dataset is None else [dataset]:
+        scores = {"utility": setting, "attack": ATTACKER}
+        both = [[MacroF1.of(record, name, *score) for score in scores.items()] for record in records]
+        candidates = [
+            WeighedRun(record, utility, attack)
+            for record, (utility, attack) in zip(records, both, strict=True)
             if utility is not None and attack is not None
         ]
-        if any(record["mechanism"] != "none" for record, _, _ in both):
-            recovered = {name(record): recovery(record, one, band) for record, _, _ in both}
-            if max_recovery is not None and not any(value is not None for value in recovered.values()):
-                raise RequestError(
-                    f"{option('max_recovery')}: no run on {one} says what is recovered of its {band} words; `lexveil "
-                    f"run` "
-                    "measures it (stage evaluate)"
-                )
-            found[one] = of_dataset(both, min_utility, max_attack, recovered, max_recovery)
+        if all(candidate.is_clean for candidate in candidates):
+            absent = [score for score, values in zip(scores, zip(*both, strict=True), strict=True) if not any(values)]
+            left_out.append(f"{name} (no {' and no '.join(absent) or 'run with both'})")
         else:
-            absent = [measured for measured, values in scores.items() if not any(values)]
-            missing.append(f"{one} (no {' and no '.join(absent) or 'run with both'})")
-    if not found:
+            weighed[name] = of_dataset(name, candidates, limits)
+    if not weighed:
         raise RequestError(
-            f"no data set has both a utility and an attack to weigh: {', '.join(missing)}; documents need a label, an "
+            f"no data set has both a utility and an attack to weigh: {', '.join(left_out)}; documents need a label, an "
             "attribute and splits (docs/explanation/evaluation.md)"
         )
-    limits = {"min_utility": min_utility, "max_attack": max_attack, "max_recovery": max_recovery, "band": band}
-    return {"limits": limits, "setting": setting, "attacker": ATTACKER, "datasets": found, "left_out": missing}
+    return {"limits": limits, "setting": setting, "attacker": ATTACKER, "datasets": weighed, "left_out": left_out}
 
 
-def of_dataset(
-    scored: Sequence[tuple[Record, Score, Score]],
-    min_utility: float | None,
-    max_attack: float | None,
-    recovered: Mapping[str, float | None],
-    max_recovery: float | None,
-) -> dict[str, object]:
+def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Mapping[str, Any]) -> dict[str, object]:
     """What is said of one data set.
 
     Args:
-        scored: runs with their utility and attack, the clean baseline among them if it is there.
-        recovered: by run, where it was measured.
+        candidates: runs, at least one, and the clean baseline if it is there.
 
     Returns:
         ``clean``: of the clean texts, to compare with, None if not there; ``majority``: of the majority-class baseline;
@@ -225,49 +209,34 @@ def of_dataset(
         ``shortfall``: if none keeps the limits, what comes nearest, and by how much it misses them, None and 0 if all
         are ``like_clean`` or ``readable``; ``extremes``: the runs of the highest utility and of the lowest attack.
     """
-    runs = [run for run in scored if run[0]["mechanism"] != "none"]
-    clean = next((run for run in scored if run[0]["mechanism"] == "none"), None)
-    points = [point_of(run) for run in runs]
-    standing = dict(zip((point.label for point in points), standings(points), strict=True))
-    on_frontier = [point for point in points if standing[point.label] == "frontier"]
-    like_clean = [] if clean is None else [one.label for one in points if not is_harder(one, point_of(clean))]
-    readable = [
-        label
-        for label in standing
-        if max_recovery is not None and ((share := recovered[label]) is None or share > max_recovery)
-    ]
-    private = [point for point in points if point.label not in (*like_clean, *readable)]
-    # A run that only such runs beat is on the frontier of those that may be recommended.
-    stand = [point for point, how in zip(private, standings(private), strict=True) if how == "frontier"]
-    best = Recommendation((), (), None, 0.0)
-    keeping: Sequence[Point] = ()
-    if private:
-        best = within_limits(stand, min_utility=min_utility, max_attack=max_attack)
-        keeping = within_limits(private, min_utility=min_utility, max_attack=max_attack).fitting
-    same = indistinguishable(keeping)
-    alike = {
-        point.label: [other.label for other, is_same in zip(keeping, row, strict=True) if is_same and other != point]
-        for point, row in zip(keeping, same.tolist(), strict=True)
-    }
-    _, utility, attack = runs[0]
+    runs = [candidate for candidate in candidates if not candidate.is_clean]
+    clean = next((candidate for candidate in candidates if candidate.is_clean), None)
+    points = {run.name: run.point for run in runs}
+    standing = dict(zip(points, standings(list(points.values())), strict=True))
+    on_frontier = [point for name, point in points.items() if standing[name] == "frontier"]
+    like_clean = [] if clean is None else [name for name in points if not is_harder(points[name], clean.point)]
+    recovered = {run.name: run.recovered(dataset, limits["band"]) for run in runs}
+    readable = too_readable(dataset, recovered, limits)
+    private = [point for name, point in points.items() if name not in (*like_clean, *readable)]
+    best, alike = within(private, limits["min_utility"], limits["max_attack"])
     return {
-        "n_test": {"utility": utility.n_test, "attack": attack.n_test},
-        "majority": {"utility": utility.majority, "attack": attack.majority},
-        "clean": None if clean is None else {"utility": clean[1].summary(), "attack": clean[2].summary()},
+        "n_test": {"utility": runs[0].utility.n_test, "attack": runs[0].attack.n_test},
+        "majority": {"utility": runs[0].utility.majority, "attack": runs[0].attack.majority},
+        "clean": None if clean is None else {"utility": clean.utility.summary(), "attack": clean.attack.summary()},
         "runs": [
             {
-                "run": name(record),
-                **{key: record[key] for key in ("mechanism", "strategy", "epsilon", "level") if key in record},
-                "utility": utility.summary(),
-                "attack": attack.summary(),
-                "standing": standing[name(record)],
-                "recovered": recovered[name(record)],
+                "run": run.name,
+                **{key: run.record[key] for key in ("mechanism", "strategy", "epsilon", "level") if key in run.record},
+                "utility": run.utility.summary(),
+                "attack": run.attack.summary(),
+                "standing": standing[run.name],
+                "recovered": recovered[run.name],
             }
-            for record, utility, attack in runs
+            for run in runs
         ],
         "fitting": [point.label for point in best.fitting],
         "sure": [point.label for point in best.sure],
-        "alike": {point.label: alike[point.label] for point in best.fitting},
+        "alike": alike,
         "recommended": None if best.point is None else best.point.label,
         "like_clean": like_clean,
         "readable": readable,
@@ -280,10 +249,38 @@ def of_dataset(
     }
 
 
-def point_of(run: tuple[Record, Score, Score]) -> Point:
-    """A run as a point to compare."""
-    record, utility, attack = run
-    return Point(name(record), utility.estimate, attack.estimate, utility.paired, attack.paired)
+def too_readable(dataset: str, recovered: Mapping[str, float | None], limits: Mapping[str, Any]) -> list[str]:
+    """The runs of which more is recovered than the limit allows, or it was not measured.
+
+    Raises:
+        RequestError: if it was measured of none, and is limited.
+    """
+    limit = limits["max_recovery"]
+    if limit is None:
+        return []
+    if all(share is None for share in recovered.values()):
+        raise RequestError(
+            f"{option('max_recovery')}: no run on {dataset} says what is recovered of its {limits['band']} words; "
+            "`lexveil run` measures it (stage evaluate)"
+        )
+    return [name for name, share in recovered.items() if share is None or share > limit]
+
+
+def within(
+    private: Sequence[Point], min_utility: float | None, max_attack: float | None
+) -> tuple[Recommendation, dict[str, list[str]]]:
+    """The best of some runs within limits, and for each that fits the others that cannot be told apart from it."""
+    if not private:
+        return Recommendation((), (), None, 0.0), {}
+    # A run that only runs beat which are not recommended is on the frontier of those that may be.
+    frontier = [point for point, how in zip(private, standings(private), strict=True) if how == "frontier"]
+    best = within_limits(frontier, min_utility=min_utility, max_attack=max_attack)
+    keeping = within_limits(private, min_utility=min_utility, max_attack=max_attack).fitting
+    alike = {
+        point.label: [other.label for other, is_same in zip(keeping, row, strict=True) if is_same and other != point]
+        for point, row in zip(keeping, indistinguishable(keeping).tolist(), strict=True)
+    }
+    return best, {point.label: alike[point.label] for point in best.fitting}
 
 
 def is_harder(point: Point, clean: Point) -> bool:
@@ -297,84 +294,47 @@ def commands(run: Mapping[str, Any]) -> list[str]:
     """The commands that make a release of the settings of a run."""
     epsilon = f"--epsilon {run['epsilon']:g}"
     settings = f"--mechanism {run['mechanism']} --strategy {run['strategy']}"
-    if run.get("level") is not None:  # each token got the epsilon, and no token of a release is to get more
-        epsilon += f" --max-token-epsilon {run['epsilon']:g}"
     audit = paths.AUDITS / f"{run['mechanism']}-{run['strategy']}-{run['epsilon']:g}.json"
+    # At a level each token got the epsilon, and no token of a release is to get more.
+    most = "" if run.get("level") is None else f" --max-token-epsilon {run['epsilon']:g}"
     return [
-        f"mkdir -p {paths.AUDITS} && lexveil audit {settings} --epsilon {run['epsilon']:g} --out {audit}",
-        f"lexveil inspect FILE {settings} {epsilon}",
-        f"lexveil privatize FILE -o OUT {settings} {epsilon}",
+        f"mkdir -p {paths.AUDITS} && lexveil audit {settings} {epsilon} --out {audit}",
+        f"lexveil inspect FILE {settings} {epsilon}{most}",
+        f"lexveil privatize FILE -o OUT {settings} {epsilon}{most}",
     ]
 
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
     """The lines that are printed for a result of ``recommend``."""
-    limits = result["limits"]
-    wanted = " and ".join(
-        f"{what} {sign} {limits[key]:g}"
-        for what, sign, key in (("utility", "≥", "min_utility"), ("attack", "≤", "max_attack"))
-        if limits[key] is not None
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
     )
-    if limits["max_recovery"] is not None:
-        wanted += f" and recovery of {limits['band']} words ≤ {limits['max_recovery']:g}"
-    lines = []
-    for dataset, found in result["datasets"].items():
-        lines += [f"{dataset}: {wanted}", *_of_dataset(found, wanted), ""]
-    lines += [f"not weighed: {one}" for one in result["left_out"]]
-    return [
-        *lines,
-        f"Macro F1: utility on {'rewritten' if result['setting'] == 'private' else 'clean'} texts, attack by the "
-        f"{result['attacker']} attacker. ± is the standard deviation over trainings; in brackets half of the 95% "
-        "interval that the number of documents asked about allows. Runs are compared by their paired differences, "
-        "document by document, where the evaluation has them. Noise was drawn once per run.",
-    ]
+    environment.filters["listed"] = formatting.listed
+    limits, recovery = result["limits"], f"recovery of {result['limits']['band']} words ≤"
+    signs = {"min_utility": "utility ≥", "max_attack": "attack ≤", "max_recovery": recovery}
+    wanted = " and ".join(f"{sign} {limits[key]:g}" for key, sign in signs.items() if limits[key] is not None)
+    template = environment.get_template("recommend.txt.j2")
+    return template.render(result, wanted=wanted, table=_table, commands=commands).splitlines()
 
 
-def _of_dataset(found: Mapping[str, Any], wanted: str) -> list[str]:
-    rows = {row["run"]: row for row in found["runs"]}
-    nearest = [found["nearest"]] if found["nearest"] else []
-    listed = found["fitting"] or list(dict.fromkeys([*nearest, *found["extremes"].values()]))
+def _table(weighed: Mapping[str, Any]) -> list[str]:
+    """The runs that fit, or that miss by least, with their scores; then what they are compared with."""
+    kept = {run: "surely" if run in weighed["sure"] else "by its mean" for run in weighed["fitting"]}
+    nearest = [weighed["nearest"]] if weighed["nearest"] else []
+    kept = kept or dict.fromkeys([*nearest, *weighed["extremes"].values()], "no")
+    rows = {row["run"]: row for row in weighed["runs"]} | {"clean texts": weighed["clean"]}
     cells = [["run", "utility", "attack", "keeps the limits"]]
-    for run in listed:
-        kept = "no" if not found["fitting"] else "surely" if run in found["sure"] else "by its mean"
-        cells.append([run, *(_score(rows[run][what]) for what in ("utility", "attack")), kept])
-    if found["clean"] is not None:
-        cells.append(["clean texts", *(_score(found["clean"][what]) for what in ("utility", "attack")), ""])
-    cells.append(["majority", *(f"{found['majority'][what]:.3f}" for what in ("utility", "attack")), ""])
+    for name in [*kept, *(["clean texts"] if weighed["clean"] else [])]:
+        cells.append([name, *(_written(rows[name][score]) for score in ("utility", "attack")), kept.get(name, "")])
+    cells.append(["majority", *(f"{weighed['majority'][score]:.3f}" for score in ("utility", "attack")), ""])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
-    ]
-    if not found["fitting"]:
-        highest, lowest = found["extremes"]["utility"], found["extremes"]["attack"]
-        misses = f"; {nearest[0]} comes nearest and misses by {found['shortfall']:.3f}" if nearest else ""
-        return [
-            f"  no run keeps {wanted}{misses}; {highest} has the highest utility and {lowest} the lowest attack",
-            *lines,
-            *_not_named(found),
-        ]
-    lines += _not_named(found)
-    best = found["recommended"]
-    how_sure = "" if best in found["sure"] else ", by its mean alone: its margin of error does not keep the limits"
-    lines.append(f"  recommended: {best}{how_sure}")
-    for run in listed:
-        others = found["alike"][run]
-        lines.append(
-            f"  {run} cannot be told apart from {formatting.listed(others)}"
-            if others
-            else f"  {run} differs from every other run that keeps the limits"
-        )
-    return [*lines, "  to release by it:", *(f"    {command}" for command in commands(rows[best]))]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
 
 
-def _not_named(found: Mapping[str, Any]) -> list[str]:
-    said = (
-        ("like_clean", "not private: the attack cannot be told from that on clean texts"),
-        ("readable", "more is recovered than the limit allows, or it was not measured"),
-    )
-    return [f"  {why}: {formatting.listed(found[key])}" for key, why in said if found[key]]
-
-
-def _score(value: Mapping[str, Any]) -> str:
-    sd = "" if value["sd"] is None else f" ± {value['sd']:.3f}"
-    return f"{value['mean']:.3f}{sd} [{value['half_width']:.2f}]"
+def _written(score: Mapping[str, Any]) -> str:
+    sd = "" if score["sd"] is None else f" ± {score['sd']:.3f}"
+    return f"{score['mean']:.3f}{sd} [{score['half_width']:.2f}]"

@@ -1,93 +1,35 @@
-"""What other stages wrote, as the report reads it: plans, runs, plausible deniability statistics and checks."""
+"""What other stages wrote of each run, as the report reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lexveil import paths
 from lexveil.errors import CheckFailed
 from lexveil.levels import Level, epsilon_in
+from lexveil.recovery.bands import BANDS_OF, CONTENT
+from lexveil.recovery.shares import Share
 from lexveil.report.formatting import Interval
 
 SEGMENTATIONS = ("word", "gst", "mst")
 
-
-@dataclass(frozen=True, slots=True)
-class PlanTotals:
-    """One plan, one data set.
-
-    Attributes:
-        epsilon: base epsilon, in 1 / distance of the mechanism.
-        n_texts: of its documents; a pair has two.
-        n_words: words of all its texts, punctuation not counted.
-        n_tokens: what the strategy cuts them into.
-        n_perturbed: tokens that get noise.
-        budget: of each of its texts.
-        epsilon_planned: what all its texts together spend.
-    """
-
-    strategy: str
-    epsilon: float
-    dataset: str
-    n_documents: int
-    n_texts: int
-    n_words: int
-    n_tokens: int
-    n_perturbed: int
-    budget: float
-    epsilon_planned: float
-
-    @property
-    def words_per_text(self) -> float:
-        """Average number of words."""
-        return self.n_words / self.n_texts
-
-    @property
-    def per_token(self) -> float | None:
-        """Mean epsilon of a token that gets noise."""
-        return self.epsilon_planned / self.n_perturbed if self.n_perturbed else None
-
-    @property
-    def spent(self) -> float:
-        """Mean epsilon spent per text."""
-        return self.epsilon_planned / self.n_texts
-
-
-def budget_mean(totals: Sequence[PlanTotals], strategy: str, epsilon: float) -> float:
-    """Mean budget over all texts, rounded so that the order of additions does not show."""
-    own = [plan for plan in totals if (plan.strategy, plan.epsilon) == (strategy, epsilon)]
-    n_texts = sum(plan.n_texts for plan in own)
-    return round(sum(plan.budget * plan.n_texts for plan in own) / n_texts, 9) if n_texts else 0.0
+Key = tuple[str, str, float]  # mechanism, strategy and base epsilon, or level
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
-    """One output of the grid, or the clean baseline (mechanism and strategy "none", epsilon 0).
+class ReportedRun:
+    """One output of the grid, or the clean baseline: its metrics.json and record.json."""
 
-    Attributes:
-        metrics: its metrics.json.
-        record: its record.json.
-        budget_mean: mean document budget over its texts, in 1 / distance of the mechanism; None for
-            the baseline, and at a level, where each text spends what its tokens get.
-    """
-
-    mechanism: str
-    strategy: str
-    epsilon: float
+    key: Key
     metrics: Mapping[str, Any]
     record: Mapping[str, Any]
-    budget_mean: float | None
-
-    @property
-    def key(self) -> tuple[str, str, float]:
-        """What names it."""
-        return self.mechanism, self.strategy, self.epsilon
 
     @property
     def is_baseline(self) -> bool:
         """Whether nothing was done to the text."""
-        return self.mechanism == "none"
+        return self.key[0] == "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +44,7 @@ class RunRecovery:
     record: Mapping[str, Any]
 
     @property
-    def key(self) -> tuple[str, str, float]:
+    def key(self) -> Key:
         """What names the run."""
         return str(self.record["mechanism"]), str(self.record["strategy"]), epsilon_in(self.record)
 
@@ -119,14 +61,22 @@ class RunRecovery:
         """A share of all data sets or one; None where there is no word or it was not measured.
 
         Args:
+            band: one of the record, or content: all bands but that of the function words, which S1 keeps.
             which: unchanged, by_word, by_context, without_output; or recovered: by context, without a language model
                 by the word.
         """
+        if band == CONTENT:
+            parts = [(self.n_words(one, dataset), self.share(one, which, dataset)) for one in BANDS_OF[band]]
+            known = [(n, part.share) for n, part in parts if part is not None]
+            whole = Share.of(round(sum(n * part for n, part in known)), sum(n for n, _ in known))
+            return Interval(whole.share, whole.low, whole.high) if whole.n else None
         entry = self._entry(band, dataset)
         if which == "recovered":
             which = "by_context" if entry.get("by_context") else "by_word"
         found = entry.get(which)
-        return None if not found or found["share"] is None else Interval(found["share"], found["low"], found["high"])
+        if not found or not entry["n"] or found["share"] is None:
+            return None
+        return Interval(found["share"], found["low"], found["high"])
 
     def _entry(self, band: str, dataset: str | None) -> Mapping[str, Any]:
         entries = self.record["all"] if dataset is None else self.record["datasets"].get(dataset, {})
@@ -134,75 +84,34 @@ class RunRecovery:
         return entry
 
 
-@dataclass(frozen=True, slots=True)
-class MechanismDeniability:
-    """The statistics of one mechanism in one segmentation.
-
-    Attributes:
-        file: where they lie, as messages call it.
-        record: mechanism, segmentation, n_vocabulary, n_shared, word_rows, statistics (one row per epsilon).
-    """
-
-    file: str
-    record: Mapping[str, Any]
-
-    @property
-    def mechanism(self) -> str:
-        """Which mechanism."""
-        return str(self.record["mechanism"])
-
-    @property
-    def segmentation(self) -> str:
-        """Which segmentation."""
-        return str(self.record["segmentation"])
-
-    @property
-    def rows(self) -> Sequence[Mapping[str, Any]]:
-        """One row per epsilon, ascending."""
-        return list(self.record["statistics"])
+def key_columns(keys: Iterable[Key]) -> list[str]:
+    """Names of the columns of a CSV file that name its runs."""
+    return ["mechanism", "strategy", "epsilon", *(["level"] if _has_levels(keys) else [])]
 
 
-def has_levels(runs: Sequence[RunResult | RunRecovery]) -> bool:
-    """Whether some are made at levels of recovery."""
-    return any(isinstance(run.key[2], Level) for run in runs)
-
-
-def key_columns(*, with_levels: bool) -> list[str]:
-    """Names of the columns of a CSV file that name a run."""
-    return ["mechanism", "strategy", "epsilon", *(["level"] if with_levels else [])]
-
-
-def key_cells(key: tuple[str, str, float], *, with_levels: bool) -> tuple[str | float | None, ...]:
+def key_cells(key: Key, keys: Iterable[Key]) -> list[str | float | None]:
     """What stands in ``key_columns``; the epsilon of a run at a level is that which was found for it."""
     mechanism, strategy, at = key
     epsilon, level = (at.epsilon, at.share) if isinstance(at, Level) else (at, None)
-    return (mechanism, strategy, epsilon, *((level,) if with_levels else ()))
+    return [mechanism, strategy, epsilon, *([level] if _has_levels(keys) else [])]
 
 
-def require_same_words(measured: Sequence[MechanismDeniability]) -> None:
-    """See that within a segmentation all statistics are of the same words.
+def _has_levels(keys: Iterable[Key]) -> bool:
+    return any(isinstance(key[2], Level) for key in keys)
+
+
+def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
+    """See that within a segmentation all plausible deniability statistics are of the same words.
 
     Raises:
         CheckFailed: if they are not, and so cannot be compared.
     """
-    first: dict[str, MechanismDeniability] = {}
+    first: dict[str, Mapping[str, Any]] = {}
     for record in measured:
-        known = first.setdefault(record.segmentation, record)
-        if known.record["word_rows"] != record.record["word_rows"]:
+        known = first.setdefault(record["segmentation"], record)
+        if known["word_rows"] != record["word_rows"]:
+            files = [paths.deniability(one["mechanism"]) / f"{one['segmentation']}.json" for one in (known, record)]
             raise CheckFailed(
-                f"{known.file} and {record.file} are of different words, so they cannot be compared. Run "
+                f"{files[0]} and {files[1]} are of different words, so they cannot be compared. ReportedRun "
                 "`dvc repro --force measure_deniability`"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The record of one suite.
-
-    Attributes:
-        file: where it lies, as messages call it.
-        record: suite, success, expectations with checked and unexpected.
-    """
-
-    file: str
-    record: Mapping[str, Any]

@@ -20,7 +20,7 @@ from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.config import CLEAN, Params
 from lexveil.errors import CheckFailed
 from lexveil.levels import stage_name
-from lexveil.report.evaluation_values import Key
+from lexveil.report.records import Key
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import require
 from lexveil.text.encode import Encoded, Lexicon, encode
@@ -37,7 +37,7 @@ NUMBERS = {label: number for number, label in enumerate(Action.labels())}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sample:
+class SampleText:
     """A text and what became of it.
 
     Attributes:
@@ -60,7 +60,7 @@ class Logged(NamedTuple):
     word_ids: list[int] | None
 
 
-def load_samples(params: Params, keys: Sequence[Key]) -> list[Sample]:
+def load_samples(params: Params, keys: Sequence[Key]) -> list[SampleText]:
     """The texts that ``params`` asks for, the same for all runs.
 
     Args:
@@ -94,7 +94,7 @@ def load_samples(params: Params, keys: Sequence[Key]) -> list[Sample]:
     cut = {name: (encode(texts, lexicon), lexicon) for name, lexicon in lexicons.items()}
     changes = {key: _changes(key, texts, *cut[SEGMENTATION_OF[key[1]]], log) for key, log in logs.items()}
     return [
-        Sample(dataset, source, dataset in embedded, {key: of_texts[number] for key, of_texts in changes.items()})
+        SampleText(dataset, source, dataset in embedded, {key: of_texts[number] for key, of_texts in changes.items()})
         for number, (dataset, source) in enumerate(chosen)
     ]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lexveil.report.data import ReportData
-
-CsvFile = tuple[Sequence[str], Sequence[Sequence[Any]]]  # header and rows
+from lexveil.report.table import CsvFile
 
 
 def nothing(_: ReportData) -> Mapping[str, Any]:
@@ -16,25 +15,28 @@ def nothing(_: ReportData) -> Mapping[str, Any]:
     return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+@dataclass(frozen=True, slots=True)
+class PageSection:
     """One section of the page.
 
     Attributes:
-        name: id of the section, unique on the page.
+        template: the file with its HTML; it has the macros ``render_table`` and ``render_chart``, the names of
+            ``view``, and ``params``.
         title: its entry in the navigation.
         heading: above it.
-        prose: Jinja source of its HTML, with the macros ``render_table`` and ``render_panel``, the names of ``view``
-            and ``params``.
-        view: tables, figures and plain values, by the names that ``prose`` uses.
+        view: tables, charts and plain values, by the names that the template uses.
         metrics: entries of metrics.json, by key.
         files: CSV files beside the page, by file name.
     """
 
-    name: str
+    template: str
     title: str
     heading: str
-    prose: str
-    view: Callable[[ReportData], Mapping[str, Any]] = nothing
+    view: Callable[[ReportData], Mapping[str, Any]]
     metrics: Callable[[ReportData], Mapping[str, Any]] = nothing
     files: Callable[[ReportData], Mapping[str, CsvFile]] = nothing
+
+    @property
+    def name(self) -> str:
+        """Its id, unique on the page."""
+        return self.template.partition(".")[0].replace("_", "-")

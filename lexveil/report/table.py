@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
+from lexveil.levels import Level
 from lexveil.report import formatting
-from lexveil.report.formatting import MeanSd
+from lexveil.report.formatting import MISSING, MeanSd
+
+Row = Mapping[str, Any]  # raw values by the key of their column
+CsvFile = tuple[Sequence[str], Iterable[Sequence[Any]]]  # header and rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +24,21 @@ class Column:
     """One column.
 
     Attributes:
-        key: its name in CSV.
+        key: of its values in the rows, and its name in CSV.
         head: what the page calls it, with the unit if it has one.
-        show: how a value is written on the page; plain text unless told, and then aligned to the left.
+        show: how a value is written on the page; as it is unless told, and then aligned to the left.
         group: a heading over neighbouring columns of the same group.
     """
 
     key: str
     head: str
-    show: Callable[[Any], str] = formatting.plain
+    show: Callable[[Any], str] = str
     group: str = ""
 
     @property
     def numeric(self) -> bool:
         """Whether its values are numbers."""
-        return self.show is not formatting.plain
+        return self.show is not str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,70 +50,48 @@ class Cell:
     numeric: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
-    """One table; the first column names the row.
+    """One table; the first column names the row. A column of which no row has a value is left out.
 
     Attributes:
         name: a word for ids and file names, unique on the page.
-        caption: what it shows, in one sentence.
-        rows: raw values, one per column; None where there is none.
-        note: how to read it, below the table.
-        quiet: places of the rows that are drawn aside from the others, as figures of somebody else.
+        every: all columns that it may have.
+        rows: None, or no value at all, stands for what is not known.
+        n_quiet: how many of the last rows are drawn aside from the others, as what they are compared with.
     """
 
     name: str
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Any]] = field(default_factory=list)
-    note: str = ""
-    quiet: frozenset[int] = frozenset()
+    every: Sequence[Column]
+    rows: Sequence[Row]
+    n_quiet: int = 0
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Those of which a row has a value; all of a table without rows."""
+        return [one for one in self.every if not self.rows or any(row.get(one.key) is not None for row in self.rows)]
 
     @property
     def groups(self) -> list[tuple[str, int]]:
         """Headings over columns and how many columns each spans; empty if no column has one."""
-        if not any(column.group for column in self.columns):
-            return []
-        return [(name, len(list(members))) for name, members in groupby(column.group for column in self.columns)]
-
-    @property
-    def starts(self) -> set[int]:
-        """Columns at which a group starts."""
-        names = [column.group for column in self.columns]
-        return {i for i in range(1, len(names)) if names[i] and names[i] != names[i - 1]}
+        groups = [(name, len(list(members))) for name, members in groupby(column.group for column in self.columns)]
+        return groups if any(name for name, _ in groups) else []
 
     @property
     def cells(self) -> list[list[Cell]]:
         """Rows as the page shows them."""
-        return [
-            [
-                Cell(column.show(value), "" if value is None else str(value), column.numeric)
-                for column, value in zip(self.columns, row, strict=True)
-            ]
-            for row in self.rows
-        ]
+        return [[_cell(column, row.get(column.key)) for column in self.columns] for row in self.rows]
 
     @property
     def csv(self) -> str:
         """Raw values as CSV below one header, a mean and its deviation in two columns; empty where there is none."""
-        with_sd = [
-            any(isinstance(row[place], MeanSd) and row[place].sd is not None for row in self.rows)
-            for place in range(len(self.columns))
-        ]
-        header = [
-            key
-            for column, both in zip(self.columns, with_sd, strict=True)
-            for key in ([column.key, f"{column.key}_sd"] if both else [column.key])
-        ]
-        rows = [
-            [
-                part
-                for value, both in zip(row, with_sd, strict=True)
-                for part in ([value, value.sd if isinstance(value, MeanSd) else None] if both else [value])
-            ]
-            for row in self.rows
-        ]
-        return to_csv(header, rows)
+        fields: dict[str, list[Any]] = {}
+        for column in self.columns:
+            values = fields[column.key] = [row.get(column.key) for row in self.rows]
+            deviations = [value.sd if isinstance(value, MeanSd) else None for value in values]
+            if any(sd is not None for sd in deviations):
+                fields[f"{column.key}_sd"] = deviations
+        return to_csv(list(fields), zip(*fields.values(), strict=True))
 
     @property
     def csv_uri(self) -> str:
@@ -116,7 +99,42 @@ class Table:
         return "data:text/csv;charset=utf-8," + quote(self.csv)
 
 
-def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def _cell(column: Column, value: Any) -> Cell:
+    if value is None:
+        return Cell(MISSING, "", column.numeric)
+    return Cell(column.show(value), str(value), column.numeric)
+
+
+RUN = (
+    Column("mechanism", "Mechanism"),
+    Column("strategy", "Strategy"),
+    Column("epsilon", "Base ε", formatting.epsilon),
+)
+
+
+def of_run(key: tuple[str, str, float]) -> dict[str, Any]:
+    """What the columns ``RUN`` show of a run."""
+    return dict(zip(("mechanism", "strategy", "epsilon"), key, strict=True))
+
+
+def epsilon_columns(
+    epsilons: Iterable[float], show: Callable[[Any], str], group: str = "Base ε", prefix: str = "epsilon"
+) -> list[Column]:
+    """A column for each base epsilon, and for each level of recovery; see ``epsilon_key``."""
+    return [
+        Column(epsilon_key(epsilon), formatting.percent(epsilon.share), show, "Level of recovery")
+        if isinstance(epsilon, Level)
+        else Column(epsilon_key(epsilon, prefix), formatting.epsilon(epsilon), show, group)
+        for epsilon in epsilons
+    ]
+
+
+def epsilon_key(epsilon: float, prefix: str = "epsilon") -> str:
+    """What a row calls a value at a base epsilon, or at a level."""
+    return f"{'level' if isinstance(epsilon, Level) else prefix}_{epsilon:g}"
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Write CSV with line feeds; None becomes an empty field."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

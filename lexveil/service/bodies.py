@@ -2,49 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic_core import PydanticCustomError
 
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.errors import RequestError
 from lexveil.formats.values import plain_value, text_value
+from lexveil.parameters import refused, requirement
 from lexveil.privatization.looking.inspect import TextsInspection
 from lexveil.request import MechanismName, OnExhausted, Request, StrategyName, partly
 
 FIELDS = 10  # that an answer names at most
-UNKNOWN = "(unknown)"  # a field by a name that the client made up, which may be a text
 # What a request might ask for that no service gives.
 NEVER = {"seed": "a service draws its noise from the operating system", "mode": "a service only makes releases"}
-# By pydantic's name of the error; of any other one, that it is not valid.
-WORDS = {
-    "missing": "is required",
-    "string_type": "must be a string",
-    "string_unicode": "must be valid Unicode",
-    "list_type": "must be a list",
-    "bool_type": "must be true or false",
-    "float_type": "must be a number",
-    "finite_number": "must be finite",
-    "greater_than": "is too small",
-    "greater_than_equal": "is too small",
-    "less_than": "is too large",
-    "less_than_equal": "is too large",
-    "too_short": "is too short",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-    "json_invalid": "must be JSON",
-    "extra_forbidden": "there is no such field",
-}
 
 
 def _text(text: str) -> str:
     try:
         text_value(text, "texts", "")
     except RequestError:
-        raise PydanticCustomError("text", "holds a NUL character or an unpaired surrogate") from None
+        raise refused("holds a NUL character or an unpaired surrogate") from None
     return text
 
 
@@ -52,9 +32,9 @@ def _subject(name: str) -> str:
     try:
         is_blank = not subject_key(plain_value(name, "subjects", "") or "")
     except RequestError:
-        raise PydanticCustomError("subject", "must be one line without NUL characters") from None
+        raise refused("must be one line without NUL characters") from None
     if is_blank:
-        raise PydanticCustomError("blank", "must say whom the text is about")
+        raise refused("must say whom the text is about")
     return name
 
 
@@ -160,22 +140,20 @@ _KNOWN = {name for model in (PrivatizeBody, SettingsBody) for name in model.mode
 
 
 def problems(errors: Sequence[Any]) -> dict[str, str]:
-    """What to say of pydantic's errors: known fields and positions, and fixed words; never a value."""
-    found: dict[str, str] = {}
+    """What to say of pydantic's errors: known fields and positions, and words that hold no value."""
+    said: dict[str, str] = {}
     for error in errors[:FIELDS]:
         steps = [str(part) for part in error["loc"] if isinstance(part, int) or part in _KNOWN]
         if error["type"] == "json_invalid":
             steps = []
-        found.setdefault(".".join(steps[1:]) or "body", _words_of(error))
-    return found
+        said.setdefault(".".join(steps[1:]) or "body", _words_of(error))
+    return said
 
 
-def _words_of(error: Mapping[str, Any]) -> str:
+def _words_of(error: Any) -> str:
     kind, last = error["type"], error["loc"][-1] if error["loc"] else ""
     if kind == "extra_forbidden":
-        return f"{last}: {NEVER[last]}" if last in NEVER else WORDS[kind]
-    if kind == "literal_error":
-        return f"must be {error['ctx']['expected']}"
-    if kind in ("choice", "text", "subject", "blank"):  # ours, made of our own words
-        return str(error["msg"])
-    return WORDS.get(kind, "is not valid")
+        return f"{last}: {NEVER[last]}" if last in NEVER else "there is no such field"
+    if kind in ("missing", "json_invalid"):
+        return "is required" if kind == "missing" else "must be JSON"
+    return requirement(error)

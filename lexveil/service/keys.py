@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
-import re
 import secrets
 import stat
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lexveil.errors import RequestError
 from lexveil.runtime.tables import atomic_file
 
 Role = Literal["privatize", "metrics"]
-ROLES = ("privatize", "metrics")
 PREFIX = "lxv_"  # by which a scanner for leaked secrets knows one
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ApiKey:
+class ApiKey(BaseModel):
     """A key as the file has it.
 
     Attributes:
@@ -37,10 +32,17 @@ class ApiKey:
         created: UTC.
     """
 
-    name: str
-    sha256: str
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     role: Role
     created: str
+
+
+class _KeyFile(BaseModel):
+    version: Literal[1] = 1
+    keys: list[ApiKey]
 
 
 def read_keys(path: Path) -> list[ApiKey]:
@@ -52,21 +54,15 @@ def read_keys(path: Path) -> list[ApiKey]:
     try:
         if path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise RequestError(f"{path}: others than its owner can write to it and let themselves in; chmod go-w it")
-        values = json.loads(path.read_text(encoding="utf-8"))
-        keys = [ApiKey(**one) for one in values["keys"]]
-        if values["version"] != VERSION or not all(
-            NAME.fullmatch(key.name) and key.role in ROLES and re.fullmatch("[0-9a-f]{64}", key.sha256) for key in keys
-        ):
-            raise ValueError
-        return keys
+        return _KeyFile.model_validate_json(path.read_bytes()).keys
     except FileNotFoundError:
         raise RequestError(
             f"{path}: there is no such file; `lexveil service key add NAME --keys {path}` makes it"
         ) from None
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError, KeyError, TypeError):
-        raise RequestError(f"{path}: is no file of API keys; make one by `lexveil service key add`") from None
+    except ValidationError:
+        raise RequestError(f"{path}: is not an API-key file; make one by `lexveil service key add`") from None
 
 
 def add_key(path: Path, name: str, role: Role = "privatize") -> str:
@@ -75,15 +71,20 @@ def add_key(path: Path, name: str, role: Role = "privatize") -> str:
     Raises:
         RequestError: if the name is taken, or cannot be one; or as ``read_keys``.
     """
-    if not NAME.fullmatch(name):
-        raise RequestError(f"{name!r}: a key's name has up to 64 letters, digits, dots, dashes and underscores")
     keys = read_keys(path) if path.exists() else []
     if any(key.name == name for key in keys):
         raise RequestError(f"{path}: has a key of the name {name}; remove that one first, or choose another name")
-    key = PREFIX + secrets.token_urlsafe(32)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    _write(path, [*keys, ApiKey(name, _digest(key), role, now)])
-    return key
+    secret = PREFIX + secrets.token_urlsafe(32)
+    try:
+        key = ApiKey(
+            name=name, sha256=_digest(secret), role=role, created=datetime.now(UTC).isoformat(timespec="seconds")
+        )
+    except ValidationError:
+        raise RequestError(
+            f"{name!r}: a key's name has up to 64 letters, digits, dots, dashes and underscores"
+        ) from None
+    _write(path, [*keys, key])
+    return secret
 
 
 def remove_key(path: Path, name: str) -> None:
@@ -103,8 +104,7 @@ def _write(path: Path, keys: list[ApiKey]) -> None:
     try:
         with atomic_file(path) as partial:
             partial.touch(mode=0o600)
-            content = {"version": VERSION, "keys": [asdict(key) for key in keys]}
-            partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            partial.write_text(_KeyFile(keys=keys).model_dump_json(indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise RequestError(f"{path}: cannot be written ({error.strerror})") from None
 
@@ -127,14 +127,11 @@ class Keys:
         Raises:
             RequestError: if the file cannot be read any more.
         """
-        self._refresh()
-        digest, found = _digest(key), None
-        for one in self._keys:
-            if hmac.compare_digest(one.sha256, digest):
-                found = one
-        return found
+        digest = _digest(key)
+        matching = [known for known in self._current() if hmac.compare_digest(known.sha256, digest)]
+        return matching[0] if matching else None
 
-    def _refresh(self) -> None:
+    def _current(self) -> list[ApiKey]:
         try:
             status = self.path.stat()
         except OSError as error:
@@ -143,3 +140,4 @@ class Keys:
         if seen != self._seen:
             self._keys = read_keys(self.path)
             self._seen = seen
+        return self._keys

@@ -6,44 +6,43 @@ from collections.abc import Sequence
 
 from starlette.responses import JSONResponse
 
-MESSAGES = {
-    "invalid_host": "the Host header is none of this service's names",
-    "unauthorized": "give a valid API key: Authorization: Bearer KEY",
-    "no_token": "no valid token: open the address that `lexveil explore` printed, all of it",
-    "forbidden": "this API key is not for this address",
-    "too_many_requests": "this API key has asked too often; ask again later",
-    "too_large": "the request's body is larger than this service takes",
-    "too_many_texts": "the request has more texts than this service takes at once",
-    "slow": "the request's body did not arrive in time",
-    "invalid": "the request is not valid; fields names what to change",
-    "malformed": "the request cannot be read",
-    "not_found": "there is nothing at this address",
-    "not_allowed": "the address does not take this method",
-    "fixed": "the operator has fixed this setting; leave it out",
-    "incomplete": "name mechanism, strategy, and one of protection, epsilon, document_budget and recovery",
-    "refused": "these settings cannot be used here; the operator finds the reason in the service's log",
-    "exhausted": "the cap leaves nothing for at least one of the subjects; nothing was charged",
-    "busy": "too many requests wait; ask again later",
-    "unavailable": "the texts could not be rewritten; nothing was charged",
-    "charged": "the texts were charged and could not be handed out: the epsilon stays spent",
-    "failed": "the service failed",
-}  # fmt: skip
+# By code: the status of HTTP, and a message.
+REFUSALS = {
+    "invalid_host": (400, "the Host header is none of this service's names"),
+    "malformed": (400, "the request cannot be read"),
+    "unauthorized": (401, "give a valid API key: Authorization: Bearer KEY"),
+    "no_token": (401, "no valid token: open the address that `lexveil explore` printed, all of it"),
+    "forbidden": (403, "this API key is not for this address"),
+    "not_found": (404, "there is nothing at this address"),
+    "not_allowed": (405, "the address does not take this method"),
+    "slow": (408, "the request's body did not arrive in time"),
+    "exhausted": (409, "the cap leaves nothing for at least one of the subjects; nothing was charged"),
+    "too_large": (413, "the request's body is larger than this service takes"),
+    "too_many_texts": (413, "the request has more texts than this service takes at once"),
+    "invalid": (422, "the request is not valid; fields names what to change"),
+    "fixed": (422, "the operator has fixed this setting; leave it out"),
+    "incomplete": (422, "name mechanism, strategy, and one of protection, epsilon, document_budget and recovery"),
+    "refused": (422, "these settings cannot be used here; the operator finds the reason in the service's log"),
+    "too_many_requests": (429, "this API key has asked too often; ask again later"),
+    "failed": (500, "the service failed"),
+    "charged": (500, "the texts were charged and could not be handed out: the epsilon stays spent"),
+    "busy": (503, "too many requests wait; ask again later"),
+    "unavailable": (503, "the texts could not be rewritten; nothing was charged"),
+}
 
 
 class Refusal(Exception):
     """An answer without texts.
 
     Attributes:
-        status: of HTTP.
-        code: a key of ``MESSAGES``.
+        code: a key of ``REFUSALS``.
         charge: the ledger's transaction, if the texts were charged all the same.
         fields: what to change, as names of known fields and fixed words.
-        retry_after: whole seconds.
+        retry_after: seconds.
     """
 
     def __init__(
         self,
-        status: int,
         code: str,
         *,
         charge: str | None = None,
@@ -51,21 +50,17 @@ class Refusal(Exception):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(code)
-        self.status, self.code, self.charge, self.fields = status, code, charge, tuple(fields)
-        self.retry_after = retry_after
+        self.code, self.charge, self.fields, self.retry_after = code, charge, fields, retry_after
 
     def response(self) -> JSONResponse:
         """The answer."""
-        error: dict[str, object] = {
-            "code": self.code, "message": MESSAGES[self.code], "charged": self.charge is not None
-        }  # fmt: skip
+        status, message = REFUSALS[self.code]
+        error: dict[str, object] = {"code": self.code, "message": message, "charged": self.charge is not None}
         if self.charge is not None:
             error["charge"] = self.charge
         if self.fields:
             error["fields"] = [{"field": field, "message": message} for field, message in self.fields]
-        headers = {}
+        headers = {"WWW-Authenticate": "Bearer"} if self.code == "unauthorized" else {}
         if self.retry_after is not None:
             headers["Retry-After"] = f"{max(1, self.retry_after):.0f}"
-        if self.code == "unauthorized":
-            headers["WWW-Authenticate"] = "Bearer"
-        return JSONResponse({"error": error}, self.status, headers)
+        return JSONResponse({"error": error}, status, headers)

@@ -6,14 +6,12 @@ import contextlib
 import io
 import logging
 import re
-import sys
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
-from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError, option
@@ -21,7 +19,7 @@ from lexveil.ledger.caps import own_cap
 from lexveil.ledger.database import Database
 from lexveil.ledger.ledger import DATABASE, Ledger
 from lexveil.ledger.reservation import Exhausted
-from lexveil.privatization.adapters.memory import Texts, privatize_texts
+from lexveil.privatization.adapters.memory import Privatized, Texts, privatize_texts
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts
 from lexveil.privatization.release import preconditions
@@ -31,6 +29,7 @@ from lexveil.privatization.settings import Settings, resolve_settings
 from lexveil.request import BUDGETS, Request
 from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
+from lexveil.service.keys import read_keys
 from lexveil.service.refusals import Refusal
 from lexveil.service.terms import Terms
 
@@ -38,17 +37,8 @@ LOG = logging.getLogger("lexveil.service")
 HEALTH_SECONDS = 5.0  # to wait for a ledger that others hold
 WARM_UP = "The first text of a worker takes longer, because much is loaded for it."
 DEFAULTS = {name: field.default for name, field in Request.model_fields.items()}
+FIXED = f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
 REMEMBERED = 64  # settings that were found to be usable, and lines that were said
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What came of a request: texts, None where there was none or its budget is exhausted, and numbers for metrics."""
-
-    texts: list[str | None]
-    record: PrivacyRecord
-    withheld: int
-    epsilon: float
 
 
 @dataclass(slots=True)
@@ -62,8 +52,8 @@ class Rewriter:
 
     terms: Terms
     model: Model
-    _usable: OrderedDict[Settings, None] = field(default_factory=OrderedDict, repr=False)
-    _said: OrderedDict[str, None] = field(default_factory=OrderedDict, repr=False)
+    _usable: deque[Settings] = field(default_factory=lambda: deque(maxlen=REMEMBERED), repr=False)
+    _said: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED), repr=False)
 
     @property
     def _answering(self) -> Model:
@@ -89,7 +79,7 @@ class Rewriter:
         asked: Mapping[str, Any],
         on_exhausted: Literal["withhold", "refuse"] | None,
         client: str | None,
-    ) -> Answered:
+    ) -> Privatized:
         """Charge texts to the ledger, durably, then rewrite them.
 
         Args:
@@ -120,7 +110,7 @@ class Rewriter:
             costs = done.operator.ledger
             if not charged or costs is None or done.record.release is None or done.record.release.id != charged[0]:
                 raise LexveilError("texts were rewritten without a charge; they were not handed out")
-            return Answered(done.values, done.record, costs.documents_withheld, costs.epsilon_charged)
+            return done
 
     def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> TextsInspection:
         """Say what rewriting would do; nothing is charged.
@@ -150,11 +140,10 @@ class Rewriter:
             if settings not in self._usable:
                 # No text has been read by now: what is refused here follows from the settings alone.
                 preconditions.check(settings, self._answering)
-                self._usable[settings] = None
-                _forget(self._usable)
+                self._usable.append(settings)
         except RequestError as error:
             LOG.warning("settings refused: %s", error)
-            raise Refusal(422, "refused") from None
+            raise Refusal("refused") from None
         return settings
 
     def _allowed(self, asked: Mapping[str, Any]) -> dict[str, object]:
@@ -170,40 +159,41 @@ class Rewriter:
             names |= set(asked) & {*BUDGETS, "band", "average_words"}
         taken = {name for name in names if asked[name] != fixed.get(name, DEFAULTS.get(name))}
         if taken:
-            raise Refusal(
-                422, "fixed", fields=[(f"settings.{name}", "is fixed by the operator") for name in sorted(taken)]
-            )
+            raise Refusal("fixed", fields=[(f"settings.{name}", "is fixed by the operator") for name in sorted(taken)])
         both = {**asked, **fixed}
         if not {"mechanism", "strategy"} <= set(both) or sum(name in both for name in BUDGETS) != 1:
-            raise Refusal(422, "incomplete")
+            raise Refusal("incomplete")
         return both
 
     @contextlib.contextmanager
     def _refusing(self, charged: Sequence[str]) -> Iterator[None]:
         """Turn whatever goes wrong into a refusal; only errors of ours are logged with their message."""
+        said = io.StringIO()
         try:
-            with _captured(self._say):
+            with contextlib.redirect_stderr(said):
                 yield
         except Refusal:
             raise
         except Exception as error:
             if isinstance(error, Exhausted) and not charged:
-                raise Refusal(409, "exhausted") from None
+                raise Refusal("exhausted") from None
             if isinstance(error, NoSpaces) and not charged:
                 LOG.warning("a text in a script without spaces between words was refused")
                 wrong = f"is in {error.script} script without spaces between words"
-                raise Refusal(422, "invalid", fields=[(f"texts.{error.row - 1}", wrong)]) from None
+                raise Refusal("invalid", fields=[(f"texts.{error.row - 1}", wrong)]) from None
             LOG.error("%s", error if isinstance(error, LexveilError) else crash_report(error))
             if charged:
-                raise Refusal(500, "charged", charge=charged[0]) from None
-            raise Refusal(503, "unavailable", retry_after=1) from None
+                raise Refusal("charged", charge=charged[0]) from None
+            raise Refusal("unavailable", retry_after=1) from None
+        finally:
+            for line in filter(None, said.getvalue().splitlines()):
+                self._say(line)
 
     def _say(self, line: str) -> None:
         """What the engine tells people on standard error, once and without numbers, which may be of a request."""
         line = re.sub(r"\d[\d,.]*", "#", line)
         if line not in self._said:
-            self._said[line] = None
-            _forget(self._said)
+            self._said.append(line)
             LOG.info("%s", line)
 
 
@@ -213,6 +203,8 @@ def check_start(terms: Terms, model: Model) -> None:
     Raises:
         LexveilError: if not.
     """
+    if terms.keys is not None and not read_keys(Path(terms.keys)):
+        raise RequestError(f"{terms.keys}: has no key, so nobody could ask; `lexveil service key add` makes one")
     params = ledger_of(model.project)
     if params.keys == "plain" and not terms.require_subjects:
         raise RequestError(
@@ -224,8 +216,7 @@ def check_start(terms: Terms, model: Model) -> None:
     if not (terms.is_complete or "max_token_epsilon" in terms.fixed):
         raise RequestError(
             f"requests may choose any epsilon, so a text could come out as it is; add {option('max_token_epsilon')} "
-            f"N, or fix "
-            f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
+            f"N, or fix {FIXED}"
         )
     if terms.is_complete:
         engine = Engine(resolve_settings(Request.of(terms.fixed), model), model)
@@ -242,35 +233,5 @@ def check_start(terms: Terms, model: Model) -> None:
     if not (has_cap or terms.is_complete):
         raise RequestError(
             f"{params.folder}: the ledger has no cap yet, and would take ten times the budget that the first request "
-            "asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: ledger.cap, or fix "
-            f"{option('mechanism')}, {option('strategy')} and {option('epsilon')}"
+            f"asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: ledger.cap, or fix {FIXED}"
         )
-
-
-def _forget(remembered: OrderedDict[Any, None]) -> None:
-    while len(remembered) > REMEMBERED:
-        remembered.popitem(last=False)
-
-
-@contextlib.contextmanager
-def _captured(say: Callable[[str], None]) -> Iterator[None]:
-    """Give lines of this block's thread on standard error to ``say``; those of other threads are among them."""
-    stream = _Lines(say, sys.stderr)
-    with contextlib.redirect_stderr(stream):
-        yield
-
-
-class _Lines(io.TextIOBase):
-    """A stream that gives whole lines away."""
-
-    def __init__(self, say: Callable[[str], None], behind: TextIO) -> None:
-        self._say, self._behind, self._rest = say, behind, ""
-
-    def write(self, text: str) -> int:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in filter(None, lines):
-            self._say(line)
-        return len(text)
-
-    def fileno(self) -> int:
-        return self._behind.fileno()

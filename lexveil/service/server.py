@@ -11,6 +11,7 @@ import tempfile
 import threading
 from pathlib import Path
 from socket import socket as Socket
+from typing import Any
 
 from fastapi import FastAPI
 from uvicorn import Config
@@ -19,58 +20,69 @@ from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
 
 from lexveil.errors import LexveilError, RequestError
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.settings import resolve_settings
+from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
-from lexveil.service import figures, metrics
 from lexveil.service.app import create_app
-from lexveil.service.logs import log_config
-from lexveil.service.rates import Rates
+from lexveil.service.gate import METRICS_FOLDER
 from lexveil.service.rewriting import Rewriter
-from lexveil.service.terms import VARIABLE, Listening, Terms
+from lexveil.service.terms import VARIABLE, Terms
 from lexveil.service.warm_model import WarmModel
 
 LOG = logging.getLogger("lexveil.service")
 CONNECTIONS = 512  # of a worker; more are refused
 REPLACES = "LEXVEIL_SERVICE_REPLACES"  # in the environment of a worker that takes the place of another
+OCTAVES = 5  # below the largest epsilon of a token: of texts up to about 2^4 times the average length
+STEPS = 4  # of an octave: points of the curve
+IDLE = 19  # of nice: whatever else runs goes first
 START = 120  # seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
 
 
-def serve(terms: Terms, listening: Listening) -> int:
+def serve(terms: Terms) -> int:
     """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers one by one.
 
     Returns:
         The exit code: 1 if workers could not start.
     """
+    if terms.is_open:
+        print(
+            f"--host {terms.host}: other machines can reach this service. It speaks HTTP without TLS: whoever is on "
+            "the way reads texts and API keys. Put a reverse proxy with TLS before it, or keep it in a closed network",
+            file=sys.stderr,
+        )
     with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
-        rates = Path(folder, "rates")
-        Rates.make(rates)
         Path(folder, "metrics").mkdir()
-        os.environ[metrics.FOLDER] = str(Path(folder, "metrics"))  # before workers import the client library
-        os.environ[VARIABLE] = terms.model_copy(update={"rates": str(rates)}).model_dump_json()
+        os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))  # before workers import the client library
+        os.environ[VARIABLE] = terms.model_copy(update={"rates": str(Path(folder, "rates"))}).model_dump_json()
         config = Config(
             "lexveil.service.server:worker",
             factory=True,
-            host=listening.host,
-            port=listening.port,
-            workers=listening.workers,
+            host=terms.host,
+            port=terms.port,
+            workers=terms.workers,
             log_config=log_config(),
             access_log=False,  # its lines have whole addresses
             server_header=False,
             proxy_headers=False,
             limit_concurrency=CONNECTIONS,
-            timeout_graceful_shutdown=listening.stop_seconds,
+            timeout_graceful_shutdown=terms.stop_seconds,
             timeout_worker_healthcheck=START,
             ws="none",
             lifespan="off",
         )
-        socket = bound(config, f"--host {listening.host} --port {listening.port}")
-        computing = figures.start(terms)
+        socket = bound(config, f"--host {terms.host} --port {terms.port}")
+        # What epsilons mean is worked out beside the service: an answer has no time for it.
+        computing = multiprocessing.get_context("spawn").Process(target=compute_meanings, args=(terms,), daemon=True)
+        if terms.is_complete:
+            computing.start()
         parent = Supervisor(config, [socket])
         try:
             parent.run()
         finally:
             socket.close()
             os.environ.pop(REPLACES, None)
-            if computing is not None:
+            if terms.is_complete:
                 computing.kill()
         return 1 if any(process.exitcode == STARTUP_FAILURE for process in parent.processes) else 0
 
@@ -85,6 +97,23 @@ def bound(config: Config, asked: str) -> Socket:
         return config.bind_socket()
     except SystemExit:  # it has said why
         raise RequestError(f"{asked}: cannot be listened at; choose another port") from None
+
+
+def compute_meanings(terms: Terms) -> None:
+    """Work out what epsilons mean, once for a machine, from the largest of a token down: short texts come first."""
+    hide_messages()
+    os.nice(IDLE)
+    try:
+        model = WarmModel.find(terms.model)
+        engine = Engine(resolve_settings(Request.of(terms.fixed), model), model)
+        budget = engine.budget()
+        most = min(budget.cap, budget.total)
+        for step in range(OCTAVES * STEPS + 1):
+            engine.meaning(most * 2.0 ** (-step / STEPS), most)
+            if engine.settings.protection is not None:  # every token gets the largest
+                return
+    except LexveilError as error:
+        print(f"what epsilon means is not worked out: {error}", file=sys.stderr)
 
 
 class Supervisor(Multiprocess):
@@ -159,3 +188,26 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+class Quiet(logging.Formatter):
+    """Shows what happened and where, never the message of an exception, which may quote a text."""
+
+    def formatException(self, ei: Any) -> str:
+        """The traceback without messages."""
+        return crash_report(ei[1])
+
+
+def log_config(level: str = "INFO") -> dict[str, Any]:
+    """For ``logging.config``: all on standard error, with the time in UTC."""
+    logger = {"handlers": ["stderr"], "level": level, "propagate": False}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "quiet": {"()": Quiet, "format": "%(asctime)s %(process)d %(levelname)s %(message)s", "datefmt": "%FT%T%z"}
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "quiet", "stream": "ext://sys.stderr"}},
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {"uvicorn": logger, "lexveil.service": logger},
+    }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from lexveil.errors import option
 from lexveil.parameters import validated
@@ -30,48 +31,75 @@ Limit = Annotated[Count, Field(ge=1, lt=2**31), Shown(metavar="N")]
 Seconds = Annotated[Positive, Shown(metavar="S")]
 
 
-class Listening(Options):
-    """Where a service listens, and by how many processes."""
-
-    host: Annotated[str, Shown(metavar="ADDRESS")] = Field(
-        "127.0.0.1",
-        description="address to listen at; any but this machine's own takes --keys and --allowed-host",
-    )
-    port: Annotated[Count, Field(ge=0, le=65535), Shown(metavar="N")] = Field(8750, description="to listen at")
-    workers: Annotated[Count, Field(ge=1, le=256), Shown(metavar="N")] = Field(1, description="processes that answer")
-    stop_seconds: Limit = Field(60, description="to wait for running requests when it is stopped")
-
-
 class Terms(Options):
     """What an operator lets a service do."""
 
-    model: str | None = Field(None, description="its name; None as of ``Model.load``")
-    fixed: dict[str, object] = Field({}, description="fields of ``Request`` that requests cannot change")
-    keys: str | None = Field(None, description="file of API keys; None asks for none")
-    hosts: tuple[str, ...] = Field(LOCAL, description="names that a request's Host header may have")
-    rates: str | None = Field(
-        None, description="file in which workers count requests together; None counts in each by itself"
-    )
-    subjects: Literal["shared", "by-key"] = Field(
-        "shared",
-        description="shared: a subject's name is one person, whoever asks; by-key: each API key has subjects of its "
-        "own, and a person known to two can spend the cap twice",
-    )
-    require_subjects: bool = Field(False, description="refuse requests that do not say whom texts are about")
-    max_texts: Limit = Field(1000, description="texts of a request")
-    max_bytes: Limit = Field(2**20, description="bytes of a request's body")
-    per_minute: Annotated[Limit | None, Shown(metavar="N")] = Field(
-        None, description="requests of an API key in a minute (default: no limit)"
-    )
-    queue: Limit = Field(64, description="requests that wait in one worker; more are refused")
-    queue_seconds: Seconds = Field(30.0, description="to wait for a turn")
-    ledger_seconds: Seconds = Field(20.0, description="to wait for other processes that use the ledger")
-    wait_ready: bool = Field(
-        False, description="answer nothing, GET /v1/health either, before the first worker is ready"
-    )
-    body_seconds: Seconds = Field(30.0, description="to wait for a request's body")
+    model: str | None = None
+    """its name; None as of ``Model.load``"""
+    fixed: dict[str, object] = Field({})
+    """fields of ``Request`` that requests cannot change"""
+    rates: str | None = None
+    """file in which workers count requests together; None counts in each by itself"""
+    host: Annotated[str, Shown(metavar="ADDRESS")] = "127.0.0.1"
+    """address to listen at; any but this machine's own takes --keys and --allowed-host"""
+    port: Annotated[Count, Field(ge=0, le=65535), Shown(metavar="N")] = 8750
+    """to listen at"""
+    workers: Annotated[Count, Field(ge=1, le=256), Shown(metavar="N")] = 1
+    """processes that answer"""
+    stop_seconds: Limit = 60
+    """to wait for running requests when it is stopped"""
+    keys: Annotated[str | None, Shown(metavar="FILE")] = None
+    """file of the API keys that may ask (default: whoever reaches the port)"""
+    allowed_host: Annotated[tuple[str, ...], Shown(metavar="NAME")] = ()
+    """a name that requests call this service by, beside localhost; * is any; can be given several times"""
+    subjects: Literal["shared", "by-key"] = "shared"
+    """shared: a subject's name is one person, whoever asks; by-key: each API key has subjects of its own, and a person
+    known to two can spend the cap twice"""
+    require_subjects: bool = False
+    """refuse requests that do not say whom texts are about"""
+    max_texts: Limit = 1000
+    """texts of a request"""
+    max_bytes: Limit = 2**20
+    """bytes of a request's body"""
+    per_minute: Annotated[Limit | None, Shown(metavar="N")] = None
+    """requests of an API key in a minute (default: no limit)"""
+    queue: Limit = 64
+    """requests that wait in one worker; more are refused"""
+    queue_seconds: Seconds = 30.0
+    """to wait for a turn"""
+    ledger_seconds: Seconds = 20.0
+    """to wait for other processes that use the ledger"""
+    wait_ready: bool = False
+    """answer nothing, GET /v1/health either, before the first worker is ready"""
+    body_seconds: Seconds = 30.0
+    """to wait for a request's body"""
 
     @property
     def is_complete(self) -> bool:
         """Whether requests need no settings of their own."""
         return {"mechanism", "strategy"} <= set(self.fixed) and any(name in self.fixed for name in BUDGETS)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether other machines can reach it."""
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host != "localhost"
+
+    @model_validator(mode="after")
+    def _asks_who(self) -> Self:
+        if self.is_open and self.keys is None:
+            raise ValueError(
+                f"{option('host')} {self.host}: other machines could reach the service, and whoever does could spend "
+                f"the ledger's budgets; give {option('keys')} FILE (`lexveil service key add NAME --keys FILE` makes "
+                "it)"
+            )
+        if self.is_open and not self.allowed_host:
+            raise ValueError(
+                f"{option('host')} {self.host}: name what requests call this service by: {option('allowed_host')} "
+                "NAME, or * for any name"
+            )
+        if self.subjects == "by-key" and self.keys is None:
+            raise ValueError(f"{option('subjects')} by-key: without {option('keys')} nobody is known by a key")
+        return self

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.guarantee import StructureFigures
@@ -12,6 +13,7 @@ from lexveil.accounting.record import ModelReference
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 
+T = TypeVar("T")
 MECHANISMS = 4  # kept at a time: each holds the vectors of its words
 
 
@@ -26,11 +28,7 @@ class WarmModel(Model):
     _mechanisms: OrderedDict[tuple[str, str, Policy], Prepared] = field(
         default_factory=OrderedDict, repr=False, compare=False
     )
-    _hashes: dict[str, dict[str, str]] = field(default_factory=dict, repr=False, compare=False)
-    _references: dict[str, ModelReference] = field(default_factory=dict, repr=False, compare=False)
-    _structures: dict[tuple[str, Policy], StructureFigures | None] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _kept: dict[tuple[object, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def find(cls, name: str | None) -> WarmModel:
@@ -49,21 +47,17 @@ class WarmModel(Model):
 
     def hashes(self, strategy: str) -> dict[str, str]:
         """The hashes of files, computed once."""
-        segmentation = SEGMENTATION_OF[strategy]
-        if segmentation not in self._hashes:
-            self._hashes[segmentation] = Model.hashes(self, strategy)
-        return dict(self._hashes[segmentation])
+        return dict(self._once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy)))
 
     def reference(self, strategy: str) -> ModelReference:
         """What a record says of it, computed once."""
-        segmentation = SEGMENTATION_OF[strategy]
-        if segmentation not in self._references:
-            self._references[segmentation] = Model.reference(self, strategy)
-        return self._references[segmentation]
+        return self._once(("reference", SEGMENTATION_OF[strategy]), lambda: Model.reference(self, strategy))
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
         """What was measured of public texts, read once."""
-        key = (strategy, policy)
-        if key not in self._structures:
-            self._structures[key] = Model.structure(self, strategy, policy)
-        return self._structures[key]
+        return self._once(("structure", strategy, policy), lambda: Model.structure(self, strategy, policy))
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast(T, self._kept[key])

@@ -1,20 +1,19 @@
 -- Subjects that a release brought above the cap that was in force when it was reserved.
 --
--- reads    spends (release, subject, nano), releases (number, id, cap, reserved_seq)
--- key      (id, subject)
+-- reads    spends (release, subject, nano), releases (number, cap, reserved_seq)
+-- key      (subject, nano)
 -- ordered  by key
 --
 -- What was aborted since then is gone from the sum, which can only be smaller for it: no row is a false alarm.
 with running as (
     select
-        releases.id,
         releases.cap,
         spends.subject,
         sum(spends.nano) over (partition by spends.subject order by releases.reserved_seq) as nano
     from spends
     inner join releases on releases.number = spends.release
 )
-select id, cap, subject, nano
+select subject, nano, cap
 from running
 where nano > cap
-order by id, subject
+order by subject, nano

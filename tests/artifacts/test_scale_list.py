@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.artifacts.scale_list import load_factors
+from lexveil.artifacts.user_lists import load_factors
 from lexveil.errors import ParameterError
 from lexveil.runtime.hashes import sha256
 
@@ -34,7 +34,7 @@ def test_words_by_their_normal_forms(tmp_path: Path) -> None:
         ("word,factor\nanne,0,1\n", "line 2: must be"),
         ("word,factor\n ,0\n", "line 2: must be"),
         ("word,factor\nanne,0\nAnne,1\n", "line 3: this word stands there before"),
-        (b"word,factor\nann\xe9,0\n", "no CSV in UTF-8"),
+        (b"word,factor\nann\xe9,0\n", "no text file in UTF-8"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, content: str | bytes, says: str) -> None:

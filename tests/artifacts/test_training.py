@@ -1,4 +1,4 @@
-"""Checkpoints: found again, of the same training only, never half-written; and how far a file has been read."""
+"""Checkpoints: found again, of the same training only, never half-written; and how far a training is."""
 
 import dataclasses
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.artifacts.training_checkpoints import Checkpoints, TrainingWatch, read_share, some_sentences
+from lexveil.artifacts.training_checkpoints import Checkpoints, TrainingProgress, some_sentences
 from lexveil.embeddings.training import TrainingState
 
 
@@ -77,39 +77,14 @@ def test_sentences_come_from_all_over_the_file(corpus: Path, tmp_path: Path) -> 
     assert some_sentences(tmp_path / "empty.txt", 5) == []
 
 
-def test_how_far_a_file_is_read(corpus: Path) -> None:
-    size = corpus.stat().st_size
-    assert read_share(corpus, size, 1) is None
-    with corpus.open("rb", buffering=0) as one, corpus.open("rb", buffering=0) as other:
-        one.seek(size // 4)
-        other.seek(3 * size // 4)
-        found = read_share(corpus, size, 2)
-        if found is None:
-            pytest.skip("this system does not tell where a file is read")
-        assert found == pytest.approx(0.5, abs=0.01)
-    with corpus.open("rb", buffering=0) as one:
-        one.seek(size // 4)
-        assert read_share(corpus, size, 1) == pytest.approx(0.25, abs=0.01)
-        assert read_share(corpus, size, 2) == pytest.approx(0.75, abs=0.01)  # the other reader has ended
-        one.seek(size)
-        assert read_share(corpus, size, 1) == pytest.approx(1, abs=0.01)
-
-
-def test_progress_inside_an_epoch(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    size = corpus.stat().st_size
-    with corpus.open("rb", buffering=0) as reader:
-        if read_share(corpus, size, 1) is None:
-            pytest.skip("this system does not tell where a file is read")
-        with TrainingWatch("train gst", corpus, epochs=4, workers=1, every=0.01) as watch:
-            reader.seek(size // 2)
-            watch.over.wait(0.5)
-            watch.begin(3000, 1)
-            watch.over.wait(0.5)
-            watch.epoch_ends(2, [3.5, 3.25])
-            watch.over.wait(0.5)
-            watch.epoch_ends(4, [3.5, 3.25, 3.0, 2.75])
-    said = capsys.readouterr().out
-    assert "train gst: counting tokens, 50%" in said
-    assert "train gst: 1 of 4 epochs and 50% of the next, " in said
-    assert "train gst: 2 of 4 epochs and 50% of the next, " in said and "loss 3.250" in said and "s left" in said
-    assert said.splitlines()[-1].startswith("train gst: 4 of 4 epochs, ")
+def test_progress_at_the_ends_of_epochs(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = TrainingProgress("train gst", epochs=4, every=3600.0)
+    progress.begin(3000, 1)
+    progress.epoch_ends(2, [3.5, 3.25])
+    assert capsys.readouterr().out == ""
+    progress.every = 0.0
+    progress.epoch_ends(3, [3.5, 3.25, 3.0])
+    progress.epoch_ends(4, [None] * 4)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("train gst: 3 of 4 epochs, ") and ", loss 3.000, about " in said[0]
+    assert said[1].startswith("train gst: 4 of 4 epochs, ") and "loss" not in said[1] and "left" not in said[1]

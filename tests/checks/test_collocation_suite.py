@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lexveil.checks.collocation_suite import collocation_suite
 from lexveil.config import CollocationParams, parse_params
 from lexveil.errors import CheckFailed
 from lexveil.runtime.tables import write_json
 from tasks import check_collocations
+from tests.checks.conftest import rules_of
 
 N = 1000
 WORDS = {
@@ -90,15 +92,12 @@ def test_sound_tables_pass(check, out):
     assert "zanzibar" not in out.read_text(encoding="utf-8")
 
 
-def test_no_trigram_is_no_defect(check):
-    assert check(trigrams={}) == {"n_bigrams": 2, "n_trigrams": 0}
-
-
-def test_pmi_may_differ_by_rounding(check):
+def test_pmi_may_differ_by_rounding_and_there_need_be_no_trigram(check):
     def nudge(bigrams, trigrams):
         trigrams["pmi_bits"] += 1e-10
 
-    assert check(spoil=nudge)["n_trigrams"] == 1
+    assert check(spoil=nudge) == {"n_bigrams": 2, "n_trigrams": 1}
+    assert check(trigrams={}) == {"n_bigrams": 2, "n_trigrams": 0}
 
 
 def put(column: str, value: object):
@@ -127,47 +126,37 @@ def more(bigrams, trigrams):
     bigrams.at[1, "pmi_bits"] = pmi(("york", "zanzibar"), 9)
 
 
-DEFECTS = {
-    "no bigram": (
-        {"bigrams": {}, "trigrams": {}},
-        r"0 bigrams were kept \(min_count 2, min_pmi 2 bits\), at least 1 is needed\. Lower .*min_pmi .*add text",
-    ),
-    "too rare": ({"bigrams": BIGRAMS | {("zanzibar", "york"): 1}}, "1 of 3 bigrams are rarer than .*min_count, 2"),
-    "not surprising": ({"min_pmi": 5.0}, r"1 of 2 bigrams have a PMI below .*smallest 4\.2\d* bits, limit 5"),
-    "unknown word": (
-        {"bigrams": BIGRAMS | {("york", "minster"): 3}},
-        "1 of 3 bigrams contain a word that .*words.parquet",
-    ),
-    "connector": (
-        {"bigrams": BIGRAMS | {("the", "york"): 9}},
-        "1 of 3 bigrams contain a connector word or punctuation, limit 0",
-    ),
-    "punctuation": (
-        {"trigrams": TRIGRAMS | {("new", ",", "york"): 5}},
-        "1 of 2 trigrams contain a connector word or punct",
-    ),
-    "twice": ({"spoil": repeat}, "2 of 2 trigrams are there more than once, limit 0"),
-    "more than its words": (
-        {"bigrams": BIGRAMS | {("new", "zanzibar"): 11}},
-        "1 of 3 bigrams are more frequent than one of",
-    ),
-    "miscounted": ({"spoil": more}, "1 of 2 bigrams have another count than in artifacts/ngrams, limit 0"),
-    "wrong PMI": ({"spoil": off(1e-6)}, r"the PMI of trigrams differs .*up to 1e-06 in 1 rows, limit 1e-09"),
-    "infinite PMI": ({"spoil": off(inf)}, r"the PMI of trigrams differs .*up to inf in 1 rows, limit 1e-09"),
-    "PMI is no number": ({"spoil": off(nan)}, r"the PMI of trigrams differs .*up to inf in 1 rows, limit 1e-09"),
-    "no PMI": ({"spoil": put("pmi_bits", None)}, r"1 of 2 bigrams have a PMI below"),
-    "no count": ({"spoil": put("count", None)}, r"1 of 2 bigrams are rarer than"),
-    "no word": (
-        {"spoil": put("second_word", None)},
-        "1 of 2 bigrams contain a word that artifacts/ngrams/words.parquet",
-    ),
-}
+DEFECTS = [
+    ({"bigrams": {}, "trigrams": {}}, ("n_wanting", 1, 1)),
+    ({"bigrams": BIGRAMS | {("zanzibar", "york"): 1}}, ("n_below_count", 1, 1)),
+    ({"min_pmi": 5.0}, ("n_below_pmi", 1, 1)),
+    ({"bigrams": BIGRAMS | {("york", "minster"): 3}}, ("n_unknown", 1, 1)),
+    ({"bigrams": BIGRAMS | {("the", "york"): 9}}, ("n_barred", 1, 1)),
+    ({"trigrams": TRIGRAMS | {("new", ",", "york"): 5}}, ("n_barred", 1, 1)),
+    ({"spoil": repeat}, ("n_repeated", 1, 2)),
+    ({"bigrams": BIGRAMS | {("new", "zanzibar"): 11}}, ("n_overcounted", 1, 1)),
+    ({"spoil": more}, ("n_miscounted", 1, 1)),
+    ({"spoil": off(inf)}, ("pmi_difference_bits", 1, inf)),
+    ({"spoil": off(nan)}, ("pmi_difference_bits", 1, inf)),
+    ({"spoil": put("pmi_bits", None)}, ("n_below_pmi", 1, 1)),
+    ({"spoil": put("count", None)}, ("n_below_count", 1, 1)),
+    ({"spoil": put("second_word", None)}, ("n_unknown", 1, 1)),
+]
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
-def test_each_defect_stops(check, stops, defect):
-    changes, saying = DEFECTS[defect]
-    stops(lambda: check(**changes), "^collocations: .*" + saying)
+@pytest.mark.parametrize(("changes", "first"), DEFECTS)
+def test_each_defect_stops(check, fault, changes, first):
+    assert fault(lambda: check(**changes)) == first
+
+
+def test_wrong_pmi_stops(check, fault):
+    assert fault(lambda: check(spoil=off(1e-6))) == ("pmi_difference_bits", 1, pytest.approx(1e-6))
+
+
+def test_the_message_says_how_many_of_which(check):
+    says = r"^collocations: of 3 bigrams some are rarer than collocations.min_count 2 \(n_below_count up to 1, limit 0"
+    with pytest.raises(CheckFailed, match=says):
+        check(bigrams=BIGRAMS | {("zanzibar", "york"): 1})
 
 
 def of_base(*rows: tuple[str, str, int, float]) -> dict[str, pa.Table]:
@@ -193,6 +182,10 @@ def test_a_base_adds_what_the_corpus_lacks(check):
 @pytest.mark.parametrize(
     "added", [of_base(), of_base(KNOWN, NEW), of_base(("red", "tape", 81, 6.5)), of_base(NEW, NEW)]
 )
-def test_what_a_base_adds_is_what_it_has(check, added):
-    with pytest.raises(CheckFailed, match="bigrams of the base are missing, too many or other than"):
-        check(base=of_base(KNOWN, NEW), added=added)
+def test_what_a_base_adds_is_what_it_has(check, fault, added):
+    assert fault(lambda: check(base=of_base(KNOWN, NEW), added=added))[0] == "n_strays"
+
+
+def test_each_rule_was_seen_to_fail():
+    seen = {first for _, (first, _, _) in DEFECTS} | {"n_strays"}  # there are always two lengths
+    assert rules_of(collocation_suite(2, 2.0)) - {"ngrams"} == seen

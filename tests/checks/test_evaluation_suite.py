@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from lexveil.checks.evaluation_cells import cells
+from lexveil.checks.evaluation_suite import evaluation_suite
 from lexveil.config import EvaluationParams, GridParams
 from lexveil.errors import CheckFailed, MissingArtifact
 from lexveil.paths import evaluation
 from lexveil.runtime.tables import write_json
 from tasks import check_evaluation
+from tests.checks.conftest import rules_of
 
 RUNS = ("none/none/0.0", "madlib/S1/1.0")
 DATASETS = ("letters", "notes")
@@ -89,32 +91,21 @@ def run_of(made) -> Any:
     return made["madlib/S1/1.0"]["datasets"]
 
 
-def no_dataset(made) -> None:
-    del run_of(made)["notes"]
+def edit(path: str, value: Any = None):
+    """Change one thing of the run, or take it away."""
 
+    def change(made) -> None:
+        *keys, last = path.split("/")
+        place = made["madlib/S1/1.0"]
+        for key in keys:
+            place = place[key]
+        place.pop(last) if value is None else place.__setitem__(last, value)
 
-def no_attack(made) -> None:
-    del run_of(made)["letters"]["attack"]
-
-
-def no_setting(made) -> None:
-    del run_of(made)["letters"]["attack"]["scores"]["static"]
-
-
-def left_out(made) -> None:
-    run_of(made)["letters"]["attack"] = {"left_out": "why"}
+    return change
 
 
 def scored_although_left_out(made) -> None:
     run_of(made)["notes"]["attack"] = deepcopy(run_of(made)["letters"]["attack"])
-
-
-def other_documents(made) -> None:
-    run_of(made)["letters"]["utility"]["n_test"] = 5
-
-
-def other_majority(made) -> None:
-    run_of(made)["letters"]["utility"]["majority"] = {"macro_f1": 0.25}
 
 
 def put(value: float):
@@ -126,43 +117,6 @@ def put(value: float):
     return change
 
 
-def one_training_less(made) -> None:
-    one = run_of(made)["letters"]["utility"]["scores"]["clean"]["accuracy"]
-    one["each"].pop()
-
-
-def no_training(made) -> None:
-    run_of(made)["letters"]["utility"]["scores"]["clean"]["accuracy"]["each"] = []
-
-
-def other_mean(made) -> None:
-    run_of(made)["letters"]["utility"]["scores"]["private"]["micro_f1"]["mean"] += 1e-6
-
-
-@pytest.mark.parametrize(
-    ("defect", "saying"),
-    [
-        (no_dataset, r"7 of 28 cells .* have no entry; run madlib/S1/1\.0, data set notes"),
-        (no_attack, r"2 of 28 cells .* have no entry; run madlib/S1/1\.0, data set letters, attack"),
-        (no_setting, r"1 of 28 cells .* have no entry; run madlib/S1/1\.0, data set letters, attack/static"),
-        (left_out, r"2 of 28 cells .* scored where the clean baseline is left out"),
-        (scored_although_left_out, r"2 of 28 cells .* scored where the clean baseline is left out"),
-        (other_documents, r"2 of 28 cells .* or on other documents; run madlib/S1/1\.0, data set letters, utility"),
-        (other_majority, r"2 of 28 cells .* or on other documents"),
-        (put(1.0001), r"1 of 28 cells .* in their range \(up to 1\); run madlib/S1/1\.0"),
-        (put(-0.001), r"1 of 28 cells .* in their range"),
-        (put(nan), r"1 of 28 cells .* in their range \(up to 2\)"),
-        (one_training_less, r"1 of 28 cells .* evaluation\.shuffles says \(off by up to 1\)"),
-        (no_training, r"1 of 28 cells .* evaluation\.shuffles says \(off by up to 3\)"),
-        (other_mean, r"1 of 28 cells .* not that of their trainings .*1e-06 away"),
-    ],
-)
-def test_a_defect_stops(check, stops, defect, saying) -> None:
-    made = records()
-    defect(made)
-    stops(lambda: check(made), saying)
-
-
 def put_in(measured: str, **values: Any):
     def change(made) -> None:
         run_of(made)["letters"][measured] |= values
@@ -170,42 +124,51 @@ def put_in(measured: str, **values: Any):
     return change
 
 
-def other_auc(made) -> None:
-    run_of(made)["letters"]["membership"]["auc"]["mean"] = 0.6
+ONE_LESS = edit("datasets/letters/utility/scores/clean/accuracy/each", [0.3, 0.3])
+OTHER_MEAN = edit("datasets/letters/utility/scores/private/micro_f1/mean", 1.1 / 3 + 1e-6)
+DEFECTS = [
+    (edit("datasets/notes"), ("is_missing", 7, 1)),
+    (edit("datasets/letters/attack"), ("is_missing", 2, 1)),
+    (edit("datasets/letters/attack/scores/static"), ("is_missing", 1, 1)),
+    (edit("datasets/notes/similarity"), ("is_missing", 1, 1)),
+    (edit("datasets/letters/attack", {"left_out": "why"}), ("is_at_odds", 2, 1)),
+    (scored_although_left_out, ("is_at_odds", 2, 1)),
+    (edit("datasets/letters/utility/n_test", 5), ("is_at_odds", 2, 1)),
+    (edit("datasets/letters/utility/majority", {"macro_f1": 0.25}), ("is_at_odds", 2, 1)),
+    (put_in("similarity", n_texts=4), ("is_at_odds", 1, 1)),
+    (put_in("similarity", n_original_unknown=0), ("is_at_odds", 1, 1)),
+    (put_in("perplexity", n_texts=2), ("is_at_odds", 1, 1)),
+    (put_in("membership", n_in=8), ("is_at_odds", 1, 1)),
+    (put_in("membership", left_out="why"), ("is_at_odds", 1, 1)),
+    (put(1.0001), ("n_outside", 1, 1)),
+    (put(-0.001), ("n_outside", 1, 1)),
+    (put(nan), ("n_outside", 1, 2)),
+    (put_in("similarity", mean=1.0001), ("n_outside", 1, 1)),
+    (put_in("similarity", mean=-1.0001), ("n_outside", 1, 1)),
+    (put_in("similarity", mean=None), ("n_outside", 1, 1)),
+    (put_in("perplexity", mean=0.999), ("n_outside", 1, 1)),
+    (put_in("perplexity", corpus=nan), ("n_outside", 1, 1)),
+    (put_in("perplexity", mean=inf, corpus=inf), ("n_outside", 1, 2)),
+    (put_in("membership", auc=scores(0.5, 0.5, 1.01)["macro_f1"]), ("n_outside", 1, 1)),
+    (ONE_LESS, ("n_shuffles_off", 1, 1)),
+    (edit("datasets/letters/utility/scores/clean/accuracy/each", []), ("n_shuffles_off", 1, 3)),
+    (put_in("membership", auc=scores(0.5, 0.5)["macro_f1"]), ("n_shuffles_off", 1, 1)),
+    (
+        edit("datasets/letters/utility/scores/private/micro_f1/mean", 1.1 / 3 + 1e-6),
+        ("mean_gap", 1, pytest.approx(1e-6, rel=1e-3)),
+    ),
+    (put_in("membership", auc={"each": [0.5] * 3, "mean": 0.6}), ("mean_gap", 1, pytest.approx(0.1))),
+    (edit("classifier", "another"), ("is_of_another", 8, 1)),
+    (edit("encoder", "another"), ("is_of_another", 2, 1)),
+    (edit("language_model", "another"), ("is_of_another", 2, 1)),
+]
 
 
-def fewer_attacks(made) -> None:
-    run_of(made)["letters"]["membership"]["auc"] = scores(0.5, 0.5)["macro_f1"]
-
-
-def no_similarity(made) -> None:
-    del run_of(made)["notes"]["similarity"]
-
-
-@pytest.mark.parametrize(
-    ("defect", "saying"),
-    [
-        (no_similarity, "1 of 28 cells .* have no entry; .* data set notes, similarity"),
-        (put_in("similarity", mean=1.0001), "1 of 28 cells .* in their range"),
-        (put_in("similarity", mean=-1.0001), "1 of 28 cells .* in their range"),
-        (put_in("similarity", mean=None), "1 of 28 cells .* in their range"),
-        (put_in("similarity", n_texts=4), "1 of 28 cells .* on other documents"),
-        (put_in("similarity", n_original_unknown=0), "1 of 28 cells .* on other documents"),
-        (put_in("perplexity", mean=0.999), "1 of 28 cells .* in their range"),
-        (put_in("perplexity", corpus=nan), "1 of 28 cells .* in their range"),
-        (put_in("perplexity", mean=inf, corpus=inf), r"1 of 28 cells .* in their range \(up to 2\)"),
-        (put_in("perplexity", n_texts=2), "1 of 28 cells .* on other documents"),
-        (put_in("membership", n_in=8), "1 of 28 cells .* on other documents"),
-        (put_in("membership", left_out="why"), "1 of 28 cells .* scored where the clean baseline is left out"),
-        (put_in("membership", auc=scores(0.5, 0.5, 1.01)["macro_f1"]), "1 of 28 cells .* in their range"),
-        (other_auc, "1 of 28 cells .* not that of their trainings"),
-        (fewer_attacks, r"1 of 28 cells .*off by up to 1"),
-    ],
-)
-def test_a_defect_of_another_measure_stops(check, stops, defect, saying) -> None:
+@pytest.mark.parametrize(("defect", "first"), DEFECTS)
+def test_each_defect_stops(check, fault, defect, first) -> None:
     made = records()
     defect(made)
-    stops(lambda: check(made), saying)
+    assert fault(lambda: check(made)) == first
 
 
 def test_a_rewriting_without_a_known_word_is_no_defect(check) -> None:
@@ -215,47 +178,37 @@ def test_a_rewriting_without_a_known_word_is_no_defect(check) -> None:
     assert check(made)["n_scored"] == 16
 
 
-@pytest.mark.parametrize(("back_end", "n"), [("classifier", 8), ("encoder", 2), ("language_model", 2)])
-def test_another_back_end_stops(check, stops, back_end, n) -> None:
-    made = records()
-    made["madlib/S1/1.0"][back_end] = "another"
-    stops(lambda: check(made), f"{n} of 28 cells .* measured by another back end .* run madlib/S1/1")
-
-
-def test_a_baseline_far_below_the_majority_stops(check, stops) -> None:
+def test_a_baseline_far_below_the_majority_stops(check, fault) -> None:
     """400 documents tell a share to 0.049: a mean of 0.452 is as good as the majority's 0.5, one of 0.4 is not."""
     made = records()
     for record in made.values():
         record["datasets"]["letters"]["utility"] |= {"n_test": 400, "scores": {"private": scores(*[0.452] * 3)}}
         record["datasets"]["letters"]["utility"]["scores"]["clean"] = scores(*[0.552] * 3)
     assert check(made)["not_above_majority"] == []
-    made["none/none/0.0"]["datasets"]["letters"]["utility"]["scores"]["private"] = scores(*[0.4] * 3)
-    stops(lambda: check(made), r"1 of 28 cells .* worse in clear .*data set letters, utility/private: macro F1 0\.051")
     # Of a rewriting that is what may well come out.
-    made = records()
-    run_of(made)["letters"]["utility"]["scores"]["private"] = scores(0.0, 0.0, 0.0)
-    check(made)
+    rewritten = records()
+    run_of(rewritten)["letters"]["utility"]["scores"]["private"] = scores(0.0, 0.0, 0.0)
+    check(rewritten)
+    made["none/none/0.0"]["datasets"]["letters"]["utility"]["scores"]["private"] = scores(*[0.4] * 3)
+    assert fault(lambda: check(made)) == ("below_majority", 1, pytest.approx(0.051))
 
 
-def test_other_shuffles_than_asked_stop(check, stops) -> None:
-    stops(
-        lambda: check(records(), settings=SETTINGS.model_copy(update={"shuffles": 5})),
-        r"10 of 28 cells .*off by up to 2",
-    )
+def test_what_is_asked_for_and_missing_stops(check, fault) -> None:
+    asked = SETTINGS.model_copy(update={"shuffles": 5})
+    assert fault(lambda: check(records(), settings=asked)) == ("n_shuffles_off", 10, 2)
+    assert fault(lambda: check(records(), (*DATASETS, "poems"))) == ("is_missing", 14, 1)
+    assert fault(lambda: check(records(), ())) == ("rows", 1, 0)
 
 
-def test_a_data_set_that_not_even_the_baseline_has_stops(check, stops) -> None:
-    stops(lambda: check(records(), (*DATASETS, "poems")), r"14 of 42 cells .* have no entry; run none/none/0\.0")
-
-
-def test_no_data_set_stops(check, stops) -> None:
-    stops(lambda: check(records(), ()), "there are no cells")
+def test_each_rule_was_seen_to_fail() -> None:
+    seen = {first for _, (first, _, _) in DEFECTS} | {"rows", "below_majority"}  # cells are made one by one
+    assert rules_of(evaluation_suite()) - {"run,dataset,setting"} == seen
 
 
 def test_columns_by_hand() -> None:
     made = records()
-    one_training_less(made)
-    other_documents(made)
+    ONE_LESS(made)
+    edit("datasets/letters/utility/n_test", 5)(made)
     frame = cells(made, ["letters"], SETTINGS).set_index(["run", "setting"])
     assert frame.loc[("none/none/0.0", "utility/clean")].tolist() == ["letters", 0, 0, 0, 1, 0, 0, 0.0, 0.0]
     assert frame.loc[("madlib/S1/1.0", "utility/clean")].tolist() == ["letters", 0, 1, 0, 1, 0, 1, 0.0, 0.0]
@@ -279,10 +232,11 @@ def test_every_run_of_the_grid_is_read_and_no_other(tmp_path, monkeypatch) -> No
         check_evaluation.read_scores(grid)
 
 
-def test_a_failure_removes_an_older_record(check, out) -> None:
+def test_a_failure_names_the_cell_and_removes_an_older_record(check, out) -> None:
     check(records())
     made = records()
-    left_out(made)
-    with pytest.raises(CheckFailed):
+    edit("datasets/letters/attack", {"left_out": "why"})(made)
+    says = r"2 of 28 cells .* on other documents; run madlib/S1/1\.0, data set letters, attack"
+    with pytest.raises(CheckFailed, match=says):
         check(made)
     assert not out.exists()

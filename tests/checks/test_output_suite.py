@@ -9,41 +9,26 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from lexveil.checks.output_suite import output_suite
 from lexveil.config import load_params
-from lexveil.errors import MissingArtifact
+from lexveil.errors import CheckFailed, MissingArtifact
 from tasks import check_outputs
-from tests.checks.conftest import SECRET
-
-pytestmark = pytest.mark.slow
+from tests.checks.conftest import SECRET, rules_of
 
 STRING, INT = pa.string(), pa.int64()
 INPUTS = pa.schema([(name, STRING) for name in ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")])
+SPENT, KEPT = ("epsilon_spent", pa.float64()), ("n_unprotected", INT)
 DOCUMENTS = pa.schema(
-    [
-        *INPUTS,
-        ("n_tokens_in", INT),
-        ("n_tokens_out", INT),
-        ("n_words_out", INT),
-        ("epsilon_spent", pa.float64()),
-        ("n_unprotected", INT),
-    ]
+    [*INPUTS, *((f"n_{name}", INT) for name in ("tokens_in", "tokens_out", "words_out")), SPENT, KEPT]
 )
+KEY = [(name, STRING) for name in ("dataset", "doc_id", "field")]
 LEDGER = pa.schema(
-    [
-        ("dataset", STRING),
-        ("doc_id", STRING),
-        ("field", STRING),
-        ("position", pa.int32()),
-        ("class", STRING),
-        ("epsilon", pa.float64()),
-        ("action", STRING),
-        ("n_words", pa.int8()),
-        ("word_id", pa.int32()),
-    ]
-)
+    [*KEY, ("position", pa.int32()), ("class", STRING), ("epsilon", pa.float64()), ("action", STRING),
+     ("n_words", pa.int8()), ("word_id", pa.int32())]
+)  # fmt: skip
 PLAN = pa.schema(
     [
-        *((name, STRING) for name in ("dataset", "doc_id", "field")),
+        *KEY,
         *((name, INT) for name in ("n_words", "n_tokens", "n_perturbed")),
         *((name, pa.float64()) for name in ("budget", "epsilon_per_token")),
     ]
@@ -122,27 +107,18 @@ def check(write, tmp_path, docs, out, machine):
     return _check
 
 
-def test_a_sound_run_passes(check, out):
-    totals = {
-        "n_documents": 4,
-        "n_tokens_in": 8,
-        "n_tokens_out": 7,
-        "n_words_out": 8,
-        "n_dropped": 1,
-        "n_unprotected": 2,
-    }
-    assert check(documents(), ledger(), plan()) == {"madlib/S1/1.0": totals}
-    record = json.loads(out.read_text(encoding="utf-8"))
-    assert record["summary"] == {"runs": {"madlib/S1/1.0": totals}}
-    assert SECRET not in out.read_text(encoding="utf-8")
-
-
-def test_a_sound_baseline_passes(check):
+def test_a_sound_run_and_a_sound_baseline_pass(check, out):
+    totals = {"n_tokens_in": 8, "n_tokens_out": 7, "n_words_out": 8, "n_dropped": 1, "n_unprotected": 2}
+    assert check(documents(), ledger(), plan()) == {"madlib/S1/1.0": {"n_documents": 4} | totals}
+    record = out.read_text(encoding="utf-8")
+    assert json.loads(record)["summary"] == {"runs": {"madlib/S1/1.0": {"n_documents": 4} | totals}}
+    assert SECRET not in record
     assert check(clean_documents(), clean_ledger())["none/none/0.0"]["n_tokens_out"] == 8
 
 
-def put(frame: pd.DataFrame, column: str, value: object, at: int = 0) -> pd.DataFrame:
-    frame.at[at, column] = value
+def put(frame: pd.DataFrame, column: str, value: object, row: int = 0) -> pd.DataFrame:
+    frame = frame.copy()
+    frame.at[row, column] = value
     return frame
 
 
@@ -152,209 +128,76 @@ def add(frame: pd.DataFrame, *values: object) -> pd.DataFrame:
 
 NOBODY = ("singles", "z", "all", "text", None, None, None, 0, 0, 0, 0.0, 0)
 EXTRA = ("singles", "z", "text", 0, "word", 0.0, "kept", 1, -1)
+D, L = documents(), ledger()
 
-DEFECTS = {
-    "document lost": (documents().drop(3), ledger(), "1 of 4 documents of the input are not in the output"),
-    "document twice": (add(documents(), *documents().loc[1]), ledger(), "2 of 5 documents are there more than once"),
-    "document from nowhere": (add(documents(), *NOBODY), ledger(), "1 of 5 documents are not in the input"),
-    "ledger from nowhere": (documents(), add(ledger(), *EXTRA), "1 of 5 documents of the input are not in the output"),
-    "no id": (put(documents(), "doc_id", None, 3), ledger(), r"1 of 5 documents of the input are not in the output"),
-    "no text": (
-        put(documents(), "text", None),
-        ledger(),
-        r"1 of 4 documents have no id or no text \(up to 1 of these, limit 0",
-    ),
-    "no second text": (put(documents(), "text_b", None), ledger(), "1 of 4 documents have no id or no text"),
-    "other label": (
-        put(documents(), "label", "2", 2),
-        ledger(),
-        "1 of 4 documents have another split, label or attribute",
-    ),
-    "other split": (
-        put(documents(), "split", "test"),
-        ledger(),
-        "1 of 4 documents have another split, label or attribute",
-    ),
-    "other attribute": (put(documents(), "attribute", None), ledger(), "1 of 4 documents have another split, label or"),
-    "position twice": (
-        documents(),
-        put(ledger(), "position", 0, 1),
-        r"1 of 4 .*repeated or missing positions .*up to 1 texts",
-    ),
-    "position left out": (
-        documents(),
-        put(ledger(), "position", 3, 2),
-        "1 of 4 documents have repeated or missing position",
-    ),
-    "no position": (
-        documents(),
-        put(ledger(), "position", None, 7),
-        "1 of 4 documents have repeated or missing positions",
-    ),
-    "unknown action": (
-        documents(),
-        put(ledger(), "action", "guessed", 2),
-        r"1 of 4 .*class, action or number .*up to 1 tokens",
-    ),
-    "no action": (documents(), put(ledger(), "action", None, 2), "1 of 4 documents have tokens whose class, action or"),
-    "unknown class": (
-        documents(),
-        put(ledger(), "class", "noun", 2),
-        "1 of 4 documents have tokens whose class, action or",
-    ),
-    "four words": (
-        documents(),
-        put(ledger(), "n_words", 4),
-        "1 of 4 documents have tokens whose class, action or number",
-    ),
-    "no words": (
-        documents(),
-        put(ledger(), "n_words", None),
-        "1 of 4 documents have tokens whose class, action or number",
-    ),
-    "token in lost": (
-        put(documents(), "n_tokens_in", 6),
-        ledger(),
-        r"1 of 4 .*took in another number .*by up to 1, limit 0",
-    ),
-    "token out lost": (
-        put(documents(), "n_tokens_out", 3),
-        ledger(),
-        r"1 of 4 .*put out another number of tokens .*up to 1",
-    ),
-    "dropped and counted": (
-        put(documents(), "n_tokens_out", 5),
-        ledger(),
-        r"1 of 4 .*put out another number of tokens",
-    ),
-    "word lost": (
-        put(documents(), "n_words_out", 4),
-        ledger(),
-        r"1 of 4 .*put out another number of words .*up to 1, limit 0",
-    ),
-    "fewer words than tokens": (
-        put(documents(), "n_words_out", 1, 2),
-        put(ledger(), "n_words", 0, 7),
-        r"1 of 4 .*fewer words than tokens, or more than 3 per token \(by up to 1 words, limit 0\).* 1 more of this",
-    ),
-    "more words than three per token": (
-        put(documents(), "n_words_out", 8, 2),
-        put(ledger(), "n_words", 7, 7),
-        r"1 of 4 .*fewer words than tokens, or more than 3 per token \(by up to 2 words, limit 0\)",
-    ),
-    "out of the vocabulary": (
-        documents(),
-        put(ledger(), "word_id", V),
-        r"1 of 4 .*neither in the vocabulary nor kept \(up to 1",
-    ),
-    "perturbed and nowhere": (
-        documents(),
-        put(ledger(), "word_id", -1),
-        "1 of 4 documents have output tokens that are neither",
-    ),
-    "kept and somewhere": (
-        documents(),
-        put(ledger(), "word_id", 5, 2),
-        "1 of 4 documents have output tokens that are neither",
-    ),
-    "no word id": (
-        documents(),
-        put(ledger(), "word_id", None, 7),
-        "1 of 4 documents have output tokens that are neither",
-    ),
-    "unprotected denied": (
-        put(documents(), "n_unprotected", 0),
-        ledger(),
-        "1 of 4 documents count another number of unprot",
-    ),
-    "perturbed for nothing": (
-        put(documents(), "epsilon_spent", 6.5),
-        put(ledger(), "epsilon", 0.0),
-        r"1 of 4 documents have perturbed tokens without a finite epsilon, .*\(up to 1 tokens, limit 0\)",
-    ),
-    "kept at a price": (
-        put(documents(), "epsilon_spent", 0.1, 1),
-        put(ledger(), "epsilon", 0.1, 5),
-        r"1 of 4 documents have .*an epsilon on tokens that were not perturbed \(up to 1 tokens, limit 0\)",
-    ),
-    "negative epsilon": (
-        documents(),
-        put(ledger(), "epsilon", -0.5, 6),
-        "1 of 4 documents have perturbed tokens without",
-    ),
-    "infinite epsilon": (
-        documents(),
-        put(ledger(), "epsilon", inf, 6),
-        "1 of 4 documents have perturbed tokens without a fin",
-    ),
-    "epsilon is no number": (
-        documents(),
-        put(ledger(), "epsilon", nan, 6),
-        "1 of 4 documents have perturbed tokens without",
-    ),
-    "no epsilon": (
-        documents(),
-        put(ledger(), "epsilon", None, 6),
-        "1 of 4 documents have perturbed tokens without a finite",
-    ),
-    "overrun": (
-        put(documents(), "epsilon_spent", 0.75, 2),
-        put(ledger(), "epsilon", 0.75, 6),
-        r"1 of 4 documents spend more than their plan grants \(epsilon_overrun up to 0\.25, limit 1e-09\)\. "
-        r"Do not pass this output on\. `dvc repro --force privatize@madlib-S1-1\.0`",
-    ),
-    "overrun in one of two texts": (
-        documents(),
-        put(put(ledger(), "epsilon", 3.5), "epsilon", 3.0, 4),
-        r"1 of 4 documents spend more than their plan grants \(epsilon_overrun up to 0\.2, limit 1e-09\)",
-    ),
-    "other sum": (
-        put(documents(), "epsilon_spent", 9.9),
-        ledger(),
-        r"1 of 4 .*another epsilon_spent .*up to 0\.0909, limit",
-    ),
-    "no sum": (put(documents(), "epsilon_spent", None), ledger(), r"1 of 4 .*another epsilon_spent .*up to inf, limit"),
-}
+DEFECTS = [
+    (D.drop(3), L, ("is_lost", 1, 1)),
+    (add(D, *D.loc[1]), L, ("dataset,doc_id", 2, 2)),
+    (add(D, *NOBODY), L, ("is_stray", 1, 1)),
+    (D, add(L, *EXTRA), ("is_lost", 1, 1)),
+    (put(D, "doc_id", None, 3), L, ("is_lost", 1, 1)),
+    (put(D, "text", None), L, ("n_nulls", 1, 1)),
+    (put(D, "text_b", None), L, ("n_nulls", 1, 1)),
+    (put(D, "label", "2", 2), L, ("n_miscarried", 1, 1)),
+    (put(D, "split", "test"), L, ("n_miscarried", 1, 1)),
+    (put(D, "attribute", None), L, ("n_miscarried", 1, 1)),
+    (D, put(L, "position", 0, 1), ("n_misplaced", 1, 1)),  # twice
+    (D, put(L, "position", 3, 2), ("n_misplaced", 1, 1)),  # left out
+    (D, put(L, "position", None, 7), ("n_misplaced", 1, 1)),
+    (D, put(L, "action", "guessed", 2), ("n_unclear", 1, 1)),
+    (D, put(L, "action", None, 2), ("n_unclear", 1, 1)),
+    (D, put(L, "class", "noun", 2), ("n_unclear", 1, 1)),
+    (D, put(L, "n_words", 4), ("n_unclear", 1, 1)),
+    (D, put(L, "n_words", None), ("n_unclear", 1, 1)),
+    (put(D, "n_tokens_in", 6), L, ("tokens_in_gap", 1, 1)),
+    (put(D, "n_tokens_out", 3), L, ("tokens_out_gap", 1, 1)),
+    (put(D, "n_tokens_out", 5), L, ("tokens_out_gap", 1, 1)),  # dropped, and counted
+    (put(D, "n_words_out", 4), L, ("words_out_gap", 1, 1)),
+    (put(D, "n_words_out", 1, 2), put(L, "n_words", 0, 7), ("n_words_beyond", 1, 1)),
+    (put(D, "n_words_out", 8, 2), put(L, "n_words", 7, 7), ("n_words_beyond", 1, 2)),
+    (D, put(L, "word_id", V), ("n_foreign", 1, 1)),
+    (D, put(L, "word_id", -1), ("n_foreign", 1, 1)),  # perturbed, and nowhere
+    (D, put(L, "word_id", 5, 2), ("n_foreign", 1, 1)),  # kept, and somewhere
+    (D, put(L, "word_id", None, 7), ("n_foreign", 1, 1)),
+    (put(D, "n_unprotected", 0), L, ("unprotected_gap", 1, 1)),
+    (put(D, "epsilon_spent", 6.5), put(L, "epsilon", 0.0), ("n_mispriced", 1, 1)),  # perturbed for nothing
+    (put(D, "epsilon_spent", 0.1, 1), put(L, "epsilon", 0.1, 5), ("n_mispriced", 1, 1)),  # kept at a price
+    *((D, put(L, "epsilon", value, 6), ("n_mispriced", 1, 1)) for value in (-0.5, inf, nan, None)),
+    (put(D, "epsilon_spent", 0.75, 2), put(L, "epsilon", 0.75, 6), ("epsilon_overrun", 1, 0.25)),
+    (D, put(put(L, "epsilon", 3.5), "epsilon", 3.0, 4), ("epsilon_overrun", 1, pytest.approx(0.2))),  # one of two texts
+    (put(D, "epsilon_spent", 9.9), L, ("epsilon_difference", 1, pytest.approx(0.9 / 9.9))),
+    (put(D, "epsilon_spent", None), L, ("epsilon_difference", 1, inf)),
+]
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
-def test_each_defect_stops(check, stops, defect):
-    written, spent, saying = DEFECTS[defect]
-    stops(lambda: check(written, spent, plan()), r"^outputs/madlib/S1/1\.0: .*" + saying)
+@pytest.mark.parametrize(("written", "spent", "first"), DEFECTS)
+def test_each_defect_stops(check, fault, written, spent, first):
+    assert fault(lambda: check(written, spent, plan())) == first
 
 
-def test_what_is_not_planned_must_not_be_spent(check, stops):
-    stops(
-        lambda: check(documents(), ledger(), plan().drop(3)),
-        r"1 of 4 documents spend more than their plan grants \(epsilon_overrun up to 0\.5, limit 1e-09\)",
+def test_what_is_not_planned_and_nothing_at_all_stop(check, fault):
+    assert fault(lambda: check(D, L, plan().drop(3))) == ("epsilon_overrun", 1, 0.5)
+    assert fault(lambda: check(D.head(0), L.head(0), plan(), inputs().head(0))) == ("rows", 1, 0)
+
+
+def test_defects_of_the_baseline_stop(check, fault):
+    changed = put(clean_documents(), "text", "else", 2)
+    assert fault(lambda: check(changed, clean_ledger())) == ("n_changed", 1, 1)
+    spent = put(put(clean_ledger(), "epsilon", 0.5, 6), "action", "perturbed", 6)
+    assert fault(lambda: check(put(clean_documents(), "epsilon_spent", 0.5, 2), spent)) == ("n_foreign", 1, 1)
+
+
+def test_each_rule_was_seen_to_fail():
+    assert rules_of(output_suite("x", True)) == {first for *_, (first, _, _) in DEFECTS} | {"rows", "n_changed"}
+
+
+def test_a_failure_names_the_run_and_its_stage(check, out):
+    says = (
+        r"^outputs/madlib/S1/1\.0: 1 of 4 documents .* \(n_nulls up to 1, limit 0\).*--force privatize@madlib-S1-1\.0`"
     )
-
-
-def test_no_document_at_all_stops(check, stops):
-    stops(
-        lambda: check(documents().head(0), ledger().head(0), plan(), inputs().head(0)),
-        r"^outputs/madlib/S1/1\.0: the output has no document, at least 1 is needed",
-    )
-
-
-CLEAN_DEFECTS = {
-    "text changed": (
-        put(clean_documents(), "text", "else", 2),
-        clean_ledger(),
-        "1 of 4 documents of the clean baseline differ",
-    ),
-    "something spent": (
-        put(clean_documents(), "epsilon_spent", 0.5, 2),
-        put(put(clean_ledger(), "epsilon", 0.5, 6), "action", "perturbed", 6),
-        "1 of 4 documents have output tokens that are neither in the vocabulary nor kept",
-    ),
-}
-
-
-@pytest.mark.parametrize("defect", CLEAN_DEFECTS)
-def test_each_defect_of_the_baseline_stops(check, stops, defect):
-    written, spent, saying = CLEAN_DEFECTS[defect]
-    stops(lambda: check(written, spent), r"^outputs/none/none/0\.0: .*" + saying + ".*`dvc repro --force baseline`")
+    with pytest.raises(CheckFailed, match=says) as caught:
+        check(put(D, "text", None), L, plan())
+    assert SECRET not in str(caught.value) and not out.exists()
 
 
 def test_the_runs_are_those_of_the_grid(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 
 from lexveil.artifacts import coverage
 from lexveil.config import parse_params
+from lexveil.errors import CheckFailed
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
 from tasks import check_vocab
@@ -77,25 +78,18 @@ def test_batches_change_nothing(monkeypatch):
     assert whole.num_rows == 3 * 5
 
 
-def test_too_many_unknown_words_stop(check, stops):
-    stops(
-        lambda: check(min_coverage=0.7),
+def test_too_many_unknown_words_stop(check):
+    says = (
         "^vocab: 4 of 6 pairs of data set and segmentation have too many unknown words: artifacts/embeddings/(gst|word)"
-        r" knows (4 of 6 words \(66\.7%\) of data set pairs|2 of 3 words \(66\.7%\) of data set singles), "
-        r"the limit is 70\.0% \(params\.yaml: checks\.min_coverage\)\. .*lower the limit",
+        r" knows (4 of 6 words \(66\.7%\) of data set pairs|2 of 3 words \(66\.7%\) of data set singles) "
+        r"\(coverage down to 0\.666667, limit 0\.7\)\. .*lower the limit, params\.yaml: checks\.min_coverage"
     )
+    with pytest.raises(CheckFailed, match=says):
+        check(min_coverage=0.7)
 
 
-def test_the_limit_itself_is_enough(check):
-    assert check(min_coverage=4 / 6)["pairs"]["word"]["n_words"] == 6
-
-
-def test_a_data_set_without_words_stops(check, stops):
-    stops(
-        lambda: check(rows=(("marks", "a", "?!", None),), min_coverage=0.0),
-        r"^vocab: data set marks has 0 words, at least 1 is needed\. Bring documents",
-    )
-
-
-def test_no_data_set_stops(check, stops):
-    stops(lambda: check(rows=()), "^vocab: there is no data set, at least 1 is needed")
+def test_what_stops_and_what_does_not(check, fault):
+    assert fault(lambda: check(min_coverage=4 / 6)) is None  # the limit itself is enough
+    assert fault(lambda: check(min_coverage=0.7)) == ("coverage", 4, pytest.approx(2 / 3))
+    assert fault(lambda: check(rows=(("marks", "a", "?!", None),), min_coverage=0.0)) == ("n_words", 3, 0)
+    assert fault(lambda: check(rows=())) == ("rows", 1, 0)

@@ -50,11 +50,8 @@ def test_the_committed_file_is_valid() -> None:
         ("sede", 1, r"unknown key sede; did you mean seed\?"),
         ("seed", None, "seed is missing"),
         ("embeddings.epochs", "5", r"embeddings\.epochs is '5'; it must be a whole number"),
-        ("embeddings.epochs", True, r"embeddings\.epochs is True; it must be a whole number"),
         ("embeddings.epochs", 0, "must lie between 1 and 1000"),
-        ("embeddings.skip_gram", 1, "must be true or false"),
         ("embeddings.scale", "length", r"embeddings\.scale is 'length'; it must be one of none, unit, frequency"),
-        ("embeddings.normalize", "unit", r"embeddings\.normalize is called embeddings\.scale now; rename it"),
         ("embeddings.scale_list", "names.csv", r"embeddings\.scale_list is 'names\.csv'.*FILE@HASH"),
         (
             "embeddings.purposes",
@@ -65,62 +62,26 @@ def test_the_committed_file_is_valid() -> None:
         ("collocations", [1], "collocations must be a mapping"),
         ("collocations.measures", ["pmi", "nmpi"], r"collocations\.measures\[1\] is 'nmpi'.*nearest: npmi"),
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
-        ("collocations.min_npmi", 1.5, r"collocations\.min_npmi is 1\.5; it must lie between -1 and 1"),
-        ("collocations.min_llr", "high", r"collocations\.min_llr is 'high'; it must be a number"),
         ("ledger.cap", 0.0, r"ledger\.cap is 0\.0; it must lie between 1e-09 and 1e\+09"),
-        ("ledger.cap", "5", r"ledger\.cap is '5'; it must be a number"),
-        ("ledger.keys", "clear", r"ledger\.keys is 'clear'; it must be one of hashed, plain"),
-        ("ledger.on_exhausted", "stop", r"ledger\.on_exhausted is 'stop'; it must be one of withhold, refuse"),
-        ("operation.timeout_minutes", 0, r"operation\.timeout_minutes is 0; it must lie between 1 and"),
         ("operation.webhook", "chat.example.org", r"operation\.webhook must be null or an address"),
-        ("operation.webhook", "https://", r"operation\.webhook must be null or an address"),
-        ("machine.temp_directory", 3, r"machine\.temp_directory is 3; it must be text"),
-        ("evaluation.classifier", "lineal", r"evaluation\.classifier is 'lineal'; it must be one of linear"),
-        (
-            "evaluation.classifier",
-            "transformer",
-            r"is transformer, but evaluation\.transformer_model names no",
-        ),
-        ("evaluation.encoder", "minilmm", r"evaluation\.encoder is 'minilmm'.*nearest: minilm"),
-        ("evaluation.language_model", "gpt2", r"language_model is gpt2, but evaluation\.gpt2_model names no folder"),
-        ("evaluation.gpt2_model", 2, r"evaluation\.gpt2_model is 2; it must be text"),
-        ("evaluation.shuffles", 0, r"evaluation\.shuffles is 0; it must lie between 1 and 1000"),
-        ("evaluation.train_share", 1.1, r"evaluation\.train_share is 1\.1; it must lie between 0\.01 and 1"),
-        ("evaluation.max_classes", 1, r"evaluation\.max_classes is 1; it must lie between 2 and 100000"),
-        ("policy.oov", "perturb", r"policy\.oov is 'perturb'; it must be one of keep, drop, sample"),
         ("policy.stopwords", "papr", "nearest: paper"),
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
         ("grid.strategies", [], "at least one entry"),
-        ("grid.strategies", ["S1", "S1"], r"grid\.strategies\[1\] repeats S1"),
-        ("grid.mechanisms", ["none"], "must be one of diffractor_geometric, .*madlib"),
+        ("grid.strategies", ["S1", "S1"], r"grid\.strategies is .*; it repeats S1"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
         ("mechanisms.mahalanobis.lamda", 0.2, r"did you mean mechanisms\.mahalanobis\.lambda\?"),
-        ("mechanisms.vickrey.t", 1.5, r"mechanisms\.vickrey\.t is 1\.5"),
         ("mechanisms.vickrey.t", ["a"], r"mechanisms\.vickrey\.t\[0\] is 'a'"),
-        ("mechanisms.vickrey.k", 1, "must lie between 2 and 7"),
-        ("mechanisms.vickrey.exclude_input", "no", "must be true or false"),
-        ("mechanisms.tem.beta", 0.0, r"mechanisms\.tem\.beta"),
         ("mechanisms.truncated_gumbel.calibration", "papr", "nearest: paper"),
-        ("mechanisms.diffractor_tem.lists", "L3", "must be one of L0, L1, L2"),
-        ("mechanisms.rank_remap.ranks", 0, "must lie between 1 and 1000"),
         ("grid.epsilons", [1], "write 1.0 and not 1"),
-        ("grid.epsilons", [0.0], "finite and greater than 0"),
         ("grid.epsilons", [float("nan")], "finite and greater than 0"),
-        ("grid.epsilons", [float("inf")], "finite and greater than 0"),
         ("grid.epsilons", [], "grid.epsilons must be a list with at least one entry"),
         (
             "grid.epsilons",
             [1.0, "r1.0"],
             r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10\.0",
         ),
-        ("grid.epsilons", ["r0.2", "r.2"], r"grid\.epsilons\[1\] repeats r0\.2"),
-        (
-            "grid.recovery",
-            [0.2],
-            r"no grid\.recovery any more: write its levels into grid\.epsilons, 0\.2 as r0\.2",
-        ),
-        ("grid.recovery_band", "contents", "nearest: content"),
+        ("grid.epsilons", ["r0.2", "r.2"], r"grid\.epsilons is .*; it repeats r0\.2"),
         ("count.min_count", 3, "raise the first or lower the second"),
     ],
 )
@@ -135,12 +96,6 @@ def test_vickrey_takes_a_number_or_a_list() -> None:
     assert parse_params(changed("mechanisms.vickrey", three)).mechanisms.vickrey.t == [0.5, 0.5, 2.0]
     with pytest.raises(ParameterError, match=r"vickrey\.t is .* a list of 4 numbers"):
         parse_params(changed("mechanisms.vickrey", three | {"k": 4}))
-
-
-@pytest.mark.parametrize(("old", "new"), [("lists", "word_orders"), ("release.publish", "inbox.archive")])
-def test_a_key_of_an_earlier_version_is_told_its_new_name(old: str, new: str) -> None:
-    with pytest.raises(ParameterError, match=rf"{old} is called {new} now; rename it"):
-        parse_params(changed(old, GOOD.get(new, "releases")))
 
 
 def test_the_committed_file_has_the_defaults() -> None:
@@ -180,24 +135,13 @@ def test_a_model_of_the_evaluation_needs_its_folder(key: str, chosen: str, folde
     assert getattr(parsed.evaluation, folder) == "models/one"
 
 
-def test_back_ends_of_the_evaluation_may_be_left_out() -> None:
-    for key in ("encoder", "language_model", "transformer_model", "gpt2_model"):
-        assert parse_params(changed(f"evaluation.{key}", None)) == parse_params(GOOD)
-
-
-def test_a_whole_number_may_stand_for_a_decimal() -> None:
-    assert parse_params(changed("collocations.min_pmi", 3)).collocations.min_pmi == 3.0
-
-
-@pytest.mark.parametrize(("content", "message"), [(b"a: [", "line"), (b"\xff", "UTF-8"), (b"", "mapping")])
-def test_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "params.yaml").write_bytes(content)
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"a: [", "line"), (b"\xff", "UTF-8"), (b"", "mapping"), (None, "no such")]
+)
+def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "params.yaml").write_bytes(content)
     with pytest.raises(ParameterError, match=message):
-        load_params(tmp_path / "params.yaml")
-
-
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="no such file"):
         load_params(tmp_path / "params.yaml")
 
 

@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 
-from lexveil.ledger import anchor, database, ledger, output_files, spool, transaction
+from lexveil.ledger import anchor, database, ledger, output_files, transaction
 from lexveil.ledger.ledger import Ledger
 
 CAP = 3  # documents of one subject, each of which costs 1
@@ -89,12 +89,6 @@ def together(folder: Path, say: Say) -> None:
     release(folder, say, "2", ["ana", "cyn"], meanwhile=third)
 
 
-def spilled(folder: Path, say: Say) -> None:
-    """A second one, with what is asked for kept on disk."""
-    with mock.patch.object(spool, "CHUNK", 1):
-        second(folder, say)
-
-
 def interrupted(folder: Path, say: Say, to: str) -> None:
     """Interrupted before noise is drawn, or when all is written."""
     with suppress(KeyboardInterrupt):
@@ -134,7 +128,6 @@ SCENARIOS: dict[str, tuple[Callable[[Path, Say], None], Callable[[Path, Say], No
     "first": (lambda folder, say: None, first),
     "second": (first, second),
     "together": (first, together),
-    "spilled": (first, spilled),
     "stream": (first, partial(release, name="2", subjects=["ana", "cyn", "ana"], to="stream")),
     "given back": (first, partial(interrupted, to="reserved")),
     "aborted": (first, partial(interrupted, to="aborted")),

@@ -53,34 +53,29 @@ class Far(AbstractFileSystem):
         entries = [self.info(f"{path}/{name}") for name in sorted(below)]
         return entries if detail else [entry["name"] for entry in entries]
 
-    def _open(self, path: str, mode: str = "rb", **_: Any) -> io.RawIOBase:
+    def _open(self, path: str, mode: str = "rb", **_: Any) -> io.BytesIO:
         return FarFile(self._strip_protocol(path))
 
 
-class FarFile(io.RawIOBase):
+class FarFile(io.BytesIO):
     def __init__(self, path: str) -> None:
-        self.path, self.plain = path, io.BytesIO(Far.files[path])
+        super().__init__(Far.files[path])
+        self.path = path
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self.plain.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self.plain.tell()
-
-    def read(self, n: int = -1) -> bytes:
-        at = self.plain.tell()
-        planned = Far.breaks.get(self.path, [])
+    def read(self, n: int | None = -1) -> bytes:
+        assert n is not None
+        start, planned = self.tell(), Far.breaks.get(self.path, [])
         for position, error in planned:
-            if at <= position < at + n:
-                if at < position:  # what came before it broke
-                    n = position - at
-                    break
+            if start < position < start + n:  # what comes before it breaks
+                n = position - start
+                break
+            if start == position:
                 planned.remove((position, error))
                 if error is None:
                     return b""
                 raise error
-        content = self.plain.read(n)
-        Far.reads.append((self.path, at, len(content)))
+        content = super().read(n)
+        Far.reads.append((self.path, start, len(content)))
         return content
 
 

@@ -256,7 +256,7 @@ def test_what_leaves_in_clear_is_found_as_the_rewriter_writes_it(inbox: Inbox, l
     with pytest.raises(CheckFailed) as caught:
         inbox.run()
     assert leftover not in str(caught.value)
-    found = [one["expectation"]["description"] for one in results() if not one["success"]]
+    found = [one["says"] for one in results() if not one["success"]]
     assert f"No output holds what looks like {says}: " in " ".join(found), found
     assert inbox.releases() == [] and inbox.spent() > 0.0
 

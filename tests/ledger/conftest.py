@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lexveil.ledger import database
+from lexveil.ledger import ledger as making
 from lexveil.ledger.ledger import Ledger
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting for the disk: what a power cut leaves is what tests/crash_states is about."""
+
+    def quick(con: sqlite3.Connection) -> None:
+        con.execute("pragma synchronous = off")
+
+    monkeypatch.setattr(database, "durable", quick)
+    monkeypatch.setattr(making, "durable", quick)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 
@@ -36,6 +37,14 @@ def balance(ledger: Ledger, key: str) -> int:
 
 def states(ledger: Ledger) -> list[str]:
     return [state for (state,) in ledger.database.rows("select state from releases order by number")]
+
+
+def write(release: Transaction, folder: Path, *names: str, final: str = "{}") -> None:
+    """Spend, write files of their names' content where they were announced (.NAME), and say so."""
+    release.spend()
+    for name in names:
+        (folder / f".{name}").write_text(name)
+    release.written([(folder / f".{name}", folder / final.format(name), sha(name)) for name in names])
 
 
 def sha(content: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,9 @@ def test_the_anchor_follows_the_chain(used: Path, anchor: Path) -> None:
     with Ledger.open(used, anchor=anchor) as ledger:
         assert ledger.refusal is None
         spend(ledger, "ana")
-    assert json.loads(anchor.read_text())["entries"] == said["entries"] + 4
+        assert json.loads(anchor.read_text())["entries"] == said["entries"] + 4
+        anchor.write_text(json.dumps(said))  # one that is behind has met a crash
+        spend(ledger, "ana")
 
 
 def test_an_anchor_behind_a_link_is_written_where_the_link_leads(folder: Path, anchor: Path, tmp_path: Path) -> None:
@@ -99,46 +102,42 @@ def test_a_folder_that_was_removed_is_not_made_again(used: Path, anchor: Path) -
     assert verify(used).holds
 
 
-def test_an_older_copy_is_refused(used: Path, anchor: Path, tmp_path: Path) -> None:
-    shutil.copytree(used, tmp_path / "copy")
+def older_copy(used: Path, anchor: Path) -> None:
+    shutil.copytree(used, used.with_name("copy"))
     with Ledger.open(used, anchor=anchor) as ledger:
         spend(ledger, "ana")
     shutil.rmtree(used)
-    (tmp_path / "copy").rename(used)
-    assert "is an older copy" in refused(used, anchor)
-    accepted(used, anchor)
-    assert verify(used).holds
+    used.with_name("copy").rename(used)
 
 
-def test_another_ledger_is_refused(used: Path, anchor: Path, tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "other") as ledger:
+def another_ledger(used: Path, anchor: Path) -> None:
+    shutil.rmtree(used)
+    with Ledger.open(used) as ledger:
         for _ in range(3):
             spend(ledger, "ana")
-    assert "anchor of another ledger" in refused(tmp_path / "other", anchor)
 
 
 @pytest.mark.parametrize(
-    ("statement", "says"),
+    ("spoil", "says"),
     [
-        ("delete from entries where seq > 7", "was cut"),
-        ("delete from entries", "was changed"),
-        ("update entries set payload = '[]' where seq = 9", "was changed"),
-        ("update entries set hash = '00' where seq = 9", "was changed"),
-        ("update entries set hash = '00' where seq = 8", "was changed"),
+        (older_copy, "is an older copy"),
+        (another_ledger, "anchor of another ledger"),
+        (lambda used, anchor: anchor.unlink(), "is missing"),
+        (lambda used, anchor: edit(used, "delete from entries where seq > 7"), "was cut"),
+        (lambda used, anchor: edit(used, "delete from entries"), "was changed"),
+        (lambda used, anchor: edit(used, "update entries set payload = '[]' where seq = 9"), "was changed"),
+        (lambda used, anchor: edit(used, "update entries set hash = '00' where seq = 9"), "was changed"),
+        (lambda used, anchor: edit(used, "update entries set hash = '00' where seq = 8"), "was changed"),
     ],
 )
-def test_a_cut_or_changed_end_is_refused(used: Path, anchor: Path, statement: str, says: str) -> None:
-    edit(used, statement)
+def test_a_ledger_that_is_not_the_one_of_its_anchor_is_refused_until_it_is_accepted(
+    used: Path, anchor: Path, spoil: Callable[[Path, Path], None], says: str
+) -> None:
+    spoil(used, anchor)
     assert says in refused(used, anchor)
-
-
-def test_a_missing_anchor_is_refused(used: Path, anchor: Path) -> None:
-    anchor.unlink()
-    assert "is missing" in refused(used, anchor)
     accepted(used, anchor)
-    anchor.write_text("{}")
     with Ledger.open(used, anchor=anchor) as ledger:
-        assert ledger.refusal is not None and "is not the anchor" in ledger.refusal
+        assert ledger.refusal is None
 
 
 def test_an_anchor_that_disappears_on_the_way_stops_the_release(used: Path, anchor: Path) -> None:
@@ -151,14 +150,6 @@ def test_an_anchor_that_disappears_on_the_way_stops_the_release(used: Path, anch
         assert states(ledger)[-1] == "reserved"
         ledger.accept("lost a disk")
         assert states(ledger)[-1] == "aborted" and balance(ledger, "ana") == 2 * NANO
-
-
-def test_a_ledger_ahead_of_its_anchor_has_met_a_crash(used: Path, anchor: Path) -> None:
-    before = anchor.read_text()
-    with Ledger.open(used, anchor=anchor) as ledger:
-        spend(ledger, "ana")
-        anchor.write_text(before)
-        spend(ledger, "ana")
 
 
 def test_an_anchor_that_cannot_be_written_stops_what_comes_next(used: Path, tmp_path: Path) -> None:

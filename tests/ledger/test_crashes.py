@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from few_words import asked, balance, sha, spend, states
 
@@ -26,12 +25,11 @@ DIES = """
 import os, signal, sys, hashlib
 from pathlib import Path
 import numpy as np
-from lexveil.ledger import chain, spool
+from lexveil.ledger import chain
 from lexveil.ledger.ledger import Ledger
 
 folder, dies = Path(sys.argv[1]), sys.argv[2]
 out = folder.parent
-spool.CHUNK = 1
 
 def reached(point):
     if point == dies:
@@ -104,7 +102,6 @@ def test_killed_at(forks: Forks, folder: Path, tmp_path: Path, dies: str, was: s
         assert spend(ledger, "ana", cap=1.0).n_withheld == paid
     assert not (tmp_path / ".p").exists() and not (tmp_path / ".q").exists()
     assert [path.name for path in (folder / "locks").iterdir()] == ["making"]
-    assert list((folder / "work").iterdir()) == []
     assert not list(folder.glob(".*.partial"))
     assert verify(folder).problems == []
 
@@ -229,6 +226,20 @@ print(out)
 """
 
 
+MAKES = """
+import sys
+from lexveil.ledger.ledger import Ledger
+sys.stdin.read()
+with Ledger.open(sys.argv[1]) as ledger:
+    print(ledger.hasher.one("ana").hex())
+"""
+
+
+def test_processes_that_make_a_ledger_at_once_make_one(forks: Forks, folder: Path) -> None:
+    assert len({*together(forks, MAKES, *[[folder]] * 4)}) == 1
+    assert verify(folder).entries == 1
+
+
 def test_processes_cannot_overspend_together(forks: Forks, folder: Path) -> None:
     """4 processes want 64 documents of ana and 32 of ben; each may have 10. They start at the same moment."""
     with Ledger.open(folder) as ledger:
@@ -259,13 +270,3 @@ def test_a_release_whose_ledger_was_replaced_publishes_nothing(folder: Path, tmp
         release.spend()
         release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
     assert not (tmp_path / "f").exists()
-
-
-def test_memory_is_bounded(folder: Path) -> None:
-    """What waits in memory is one chunk, however many documents there are."""
-    with Ledger.open(folder) as ledger, ledger.begin({}) as release:
-        for _ in range(3):
-            release.request([f"s{n}" for n in range(100_000)], np.ones(100_000))
-            assert release._spool._n_waiting < 1 << 18
-        assert release._spool.n_documents == 300_000
-        assert release.reserve(1.0, 2.0).n_withheld == 100_000

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from few_words import asked, balance, spend, states
 
 from lexveil.errors import RequestError
-from lexveil.ledger import database, spool
+from lexveil.ledger import database
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
@@ -27,65 +24,53 @@ def used(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("content", [b"not a database, and long enough to have a header " * 100, b"x" * 10])
-def test_no_database(used: Path, content: bytes) -> None:
-    (used / "ledger.sqlite").write_bytes(content)
-    for look in (Ledger.open, verify):
-        with pytest.raises(RequestError, match="is not a ledger"):
-            look(used)
+def content(name: str, new: bytes) -> Callable[[Path], object]:
+    return lambda used: (used / name).write_bytes(new)
 
 
-def test_another_programs_database(used: Path) -> None:
-    (used / "ledger.sqlite").unlink()
-    con = sqlite3.connect(used / "ledger.sqlite")
-    con.execute("create table entries (seq)")
-    con.close()
-    for look in (Ledger.open, verify):
-        with pytest.raises(RequestError, match="no ledger of Lexveil"):
-            look(used)
+def missing(name: str) -> Callable[[Path], object]:
+    return lambda used: (used / name).unlink()
 
 
-def test_an_empty_file(used: Path) -> None:
-    (used / "ledger.sqlite").write_bytes(b"")
-    with pytest.raises(RequestError, match="no ledger of Lexveil"):
-        Ledger.open(used)
+def cut(used: Path) -> None:
+    file = used / "ledger.sqlite"
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
-def test_a_later_form(used: Path) -> None:
-    con = sqlite3.connect(used / "ledger.sqlite")
-    con.execute("pragma user_version = 3")
-    con.close()
-    with pytest.raises(RequestError, match="written by a later Lexveil"):
-        Ledger.open(used)
+def sql(statement: str, anew: bool = False) -> Callable[[Path], None]:
+    def change(used: Path) -> None:
+        if anew:
+            (used / "ledger.sqlite").unlink()
+        con = sqlite3.connect(used / "ledger.sqlite")
+        con.execute(statement)
+        con.commit()
+        con.close()
+
+    return change
 
 
-def test_a_cut_database(used: Path) -> None:
-    content = (used / "ledger.sqlite").read_bytes()
-    (used / "ledger.sqlite").write_bytes(content[: len(content) // 2])
-    with pytest.raises(RequestError, match="is damaged"), Ledger.open(used) as ledger:
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (content("ledger.sqlite", b"not a database, and long enough to have a header " * 100), "is not a ledger"),
+        (content("ledger.sqlite", b"x" * 10), "is not a ledger"),
+        (content("ledger.sqlite", b""), "no ledger of Lexveil"),
+        (sql("create table entries (seq)", anew=True), "no ledger of Lexveil"),
+        (sql("pragma user_version = 1"), "written by another Lexveil"),
+        (cut, "is damaged"),
+        (missing("salt"), "salt is missing or not whole: bring it back from your copy"),
+        (content("salt", b"short"), "salt is missing or not whole"),
+        (content("salt", bytes(32)), "is not the salt of"),
+        (missing("ledger.sqlite"), "is gone, but its salt is there"),
+        (sql("update meta set value = '2' where name = 'keys_rule'"), "knows subjects by another rule"),
+    ],
+)
+def test_what_is_damaged_or_missing_is_refused_and_never_made_anew(used: Path, change, says: str) -> None:
+    change(used)
+    before = {path.name: path.read_bytes() for path in used.iterdir() if path.is_file()}
+    with pytest.raises(RequestError, match=says), Ledger.open(used) as ledger:
         spend(ledger, "ana")
-
-
-@pytest.mark.parametrize("content", [None, b"short"])
-def test_a_missing_salt_is_never_made_anew(used: Path, content: bytes | None) -> None:
-    (used / "salt").unlink()
-    if content:
-        (used / "salt").write_bytes(content)
-    with pytest.raises(RequestError, match=r"salt is missing or not whole: bring it back from your copy"):
-        Ledger.open(used)
-
-
-def test_another_salt(used: Path) -> None:
-    (used / "salt").write_bytes(bytes(32))
-    with pytest.raises(RequestError, match="is not the salt of"):
-        Ledger.open(used)
-
-
-def test_a_missing_database_is_never_made_anew(used: Path) -> None:
-    (used / "ledger.sqlite").unlink()
-    with pytest.raises(RequestError, match="is gone, but its salt is there"):
-        Ledger.open(used)
-    assert not (used / "ledger.sqlite").exists()
+    assert {path.name: path.read_bytes() for path in used.iterdir() if path.is_file()} == before
 
 
 def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
@@ -115,70 +100,48 @@ def test_a_read_only_folder(nobody: Path) -> None:
     folder = nobody / "ledger"
     with Ledger.open(folder) as ledger:
         spend(ledger, "ana")
-    for path in (folder / "locks", folder / "work", folder):
+    for path in (folder / "locks", folder):
         path.chmod(0o500)
     try:
-        with pytest.raises(RequestError, match="must be writable"), Ledger.open(folder) as ledger:
-            spend(ledger, "ana")
-        (folder / "locks").chmod(0o700)
-        with pytest.raises(RequestError, match="must be writable"), Ledger.open(folder) as ledger:
-            spend(ledger, "ana")
+        for _ in range(2):
+            with pytest.raises(RequestError, match="must be writable"), Ledger.open(folder) as ledger:
+                spend(ledger, "ana")
+            (folder / "locks").chmod(0o700)
         assert verify(folder).holds
         with pytest.raises(RequestError, match="cannot be made"):
             Ledger.open(folder / "inner")
     finally:
-        for path in (folder, folder / "work"):
-            path.chmod(0o700)
+        folder.chmod(0o700)
 
 
-def test_a_full_disk_while_reserving(used: Path) -> None:
+@pytest.mark.parametrize("limit", ["main", "temp"])
+def test_a_full_disk(used: Path, limit: str) -> None:
+    """Of the ledger while it reserves, and of temporary files before."""
     with Ledger.open(used) as ledger:
-        (pages,) = ledger.database.rows("pragma page_count")[0]
+        ((pages,),) = ledger.database.rows("pragma page_count")
         with pytest.raises(RequestError, match="the disk is full; nothing was changed"), ledger.begin({}) as release:
-            ledger.database.rows(f"pragma max_page_count = {pages}")
+            ledger.database.rows(f"pragma {limit}.max_page_count = {pages if limit == 'main' else 2}")
             asked(release, *(f"s{n}" for n in range(5000)))
-        ledger.database.rows("pragma max_page_count = 1000000")
+        ledger.database.rows("pragma main.max_page_count = 1000000")
     with Ledger.open(used) as ledger:
         assert states(ledger) == ["committed", "aborted"]
         assert balance(ledger, "ana") == 10**9 and balance(ledger, "s1") == 0
     assert verify(used).holds
 
 
-def test_a_full_disk_while_asking(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = Path.open
-
-    def full(path: Path, *arguments: Any, **more: Any) -> Any:
-        if path.suffix == ".asked":
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return opened(path, *arguments, **more)
-
-    monkeypatch.setattr(spool, "CHUNK", 1)
-    monkeypatch.setattr(Path, "open", full)
-    said = pytest.raises(RequestError, match=r"No space left.*32 bytes there")
-    with Ledger.open(used) as ledger, said, ledger.begin({}) as release:
-        release.request(["ana"], np.ones(1))
-    assert verify(used).releases == {"committed": 1, "aborted": 1}
-
-
 def test_another_process_that_does_not_let_go(
     used: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """One that writes; one that only reads makes writers wait."""
     other = sqlite3.connect(used / "ledger.sqlite", isolation_level=None)
     other.execute("begin exclusive")
     monkeypatch.setattr(database, "TRY", 0.05)
-    try:
-        with pytest.raises(RequestError, match=r"held the ledger for more than 0\.1 s"):
-            Ledger.open(used, patience=0.1)
-        assert capsys.readouterr().err.count("waiting for another process") == 1
-        with pytest.raises(RequestError, match="held the ledger"):
-            verify(used, patience=0.1)
-    finally:
-        other.close()
-    Ledger.open(used, patience=0.1).close()
-
-
-def test_who_only_reads_makes_writers_wait_and_not_fail(used: Path) -> None:
-    other = sqlite3.connect(used / "ledger.sqlite", isolation_level=None)
+    with pytest.raises(RequestError, match=r"held the ledger for more than 0\.1 s"):
+        Ledger.open(used, patience=0.1)
+    assert capsys.readouterr().err.count("waiting for another process") == 1
+    with pytest.raises(RequestError, match="held the ledger"):
+        verify(used, patience=0.1)
+    other.execute("rollback")
     with Ledger.open(used, patience=0.1) as ledger:
         other.execute("begin")
         other.execute("select * from entries").fetchone()
@@ -188,15 +151,28 @@ def test_who_only_reads_makes_writers_wait_and_not_fail(used: Path) -> None:
         assert spend(ledger, "ben").n_withheld == 0
 
 
+def test_opening_waits_for_who_holds_the_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where SQLite says so when the connection is set up."""
+    Ledger.open(folder).close()
+    real, said = database.durable, [sqlite3.OperationalError("database is locked")]
+    said[0].sqlite_errorcode = sqlite3.SQLITE_BUSY
+
+    def durable(con: sqlite3.Connection) -> None:
+        if said:
+            raise said.pop()
+        real(con)
+
+    monkeypatch.setattr(database, "durable", durable)
+    Ledger.open(folder).close()
+    assert said == []
+
+
 def test_an_entry_of_a_damaged_disk(used: Path, tmp_path: Path) -> None:
     """An index that outlives its rows gives entries of nothing: the chain was changed, and that is said."""
     with Ledger.open(used, anchor=tmp_path / "anchor") as ledger:
         con = ledger.database.con
         con.execute("pragma writable_schema = on")
         con.execute("update sqlite_master set sql = replace(sql, ' not null', '') where name = 'entries'")
-    con = sqlite3.connect(used / "ledger.sqlite")
-    con.execute("update entries set previous = null where seq = (select max(seq) from entries)")
-    con.commit()
-    con.close()
+    sql("update entries set previous = null where seq = (select max(seq) from entries)")(used)
     with Ledger.open(used, anchor=tmp_path / "anchor") as ledger:
         assert ledger.refusal is not None and "was changed" in ledger.refusal

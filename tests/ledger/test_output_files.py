@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from pathlib import Path
 
 import pytest
 from few_words import asked, sha
 
-from lexveil.ledger import database, output_files
+from lexveil.ledger import output_files
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.output_files import make_folder, roll_forward, stored
 
@@ -45,19 +44,3 @@ def test_a_new_folder_is_synced_into_those_above_it(tmp_path: Path, monkeypatch:
     assert (tmp_path / "one" / "two").stat().st_mode & 0o777 == 0o700
     with Ledger.open(tmp_path / "kept" / "ledger"):
         assert {tmp_path, tmp_path / "kept"} <= set(synced)
-
-
-def test_opening_waits_for_who_holds_the_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where SQLite says so when the connection is set up."""
-    Ledger.open(folder).close()
-    real, said = database.durable, [sqlite3.OperationalError("database is locked")]
-    said[0].sqlite_errorcode = sqlite3.SQLITE_BUSY
-
-    def durable(con: sqlite3.Connection) -> None:
-        if said:
-            raise said.pop()
-        real(con)
-
-    monkeypatch.setattr(database, "durable", durable)
-    Ledger.open(folder).close()
-    assert said == []

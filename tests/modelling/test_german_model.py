@@ -12,7 +12,7 @@ import pytest
 
 from lexveil.artifacts.base_model import require_language
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.cli import main, run
+from lexveil.cli import main, project
 from lexveil.errors import ParameterError
 from tests.conftest import run_stage
 from tests.german_texts import german_texts
@@ -42,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(run, "bring_up_to_date", in_this_process)
+    monkeypatch.setattr(project, "bring_up_to_date", in_this_process)
     monkeypatch.chdir(folder)
     return folder
 

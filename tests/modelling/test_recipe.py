@@ -63,7 +63,5 @@ def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path: Path) -> None:
 
 def test_a_missing_list_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(
-        RequestError, match=r"better-profanity is not installed; pip install 'lexveil\[model\]'"
-    ):
+    with pytest.raises(RequestError, match=r"better-profanity is not installed; pip install 'lexveil\[model\]'"):
         screening.listed_slurs()

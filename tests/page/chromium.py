@@ -1,6 +1,5 @@
 """Chromium by its DevTools protocol: opens a page, presses keys, asks for values, keeps the log of the network."""
 
-import base64
 import itertools
 import json
 import shutil
@@ -9,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import httpx
 from websockets.sync.client import connect
@@ -20,7 +19,7 @@ FLAGS = (
     "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-port=0"
 ).split()
 PATIENCE = 120  # seconds until a test gives up waiting; nothing is measured by it
-KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39, "ArrowLeft": 37, "ArrowUp": 38, "End": 35}
+KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39}
 
 
 def until(condition: Callable[[], Any]) -> Any:
@@ -32,16 +31,22 @@ def until(condition: Callable[[], Any]) -> Any:
     return value
 
 
+class Node(NamedTuple):
+    """An element as screen readers get it."""
+
+    role: str
+    name: str
+    properties: dict[str, Any]
+
+
 class Chromium:
     """One page of one browser, with a profile of its own."""
 
     def __init__(self) -> None:
         assert BROWSER is not None
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self._process = subprocess.Popen(
-            [BROWSER, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        command = [BROWSER, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = Path(self._profile.name, "DevToolsActivePort")
         port = until(lambda: port_file.exists() and port_file.read_text().split("\n")[0])
         pages = until(lambda: httpx.get(f"http://127.0.0.1:{port}/json/list", trust_env=False).json())
@@ -87,41 +92,36 @@ class Chromium:
         """What is to be read in an element; nothing where there is none."""
         return str(self.ask(f"document.querySelector({selector!r})?.innerText ?? ''"))
 
-    def type(self, text: str) -> None:
-        """Type into the field that has the focus."""
-        self.call("Input.insertText", text=text)
-
     def fill(self, selector: str, value: str, event: str = "input") -> None:
         """Give a field a value, as its user would at once."""
         done = f"field.dispatchEvent(new Event({event!r}, {{bubbles: true}}))"
         self.ask(f"{{ const field = document.querySelector({selector!r}); field.value = {value!r}; {done} }}")
 
-    def press(self, key: str, shift: bool = False) -> None:
+    def press(self, key: str) -> None:
         """Press a key."""
-        event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key], "modifiers": 8 if shift else 0}
+        event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
         self.call("Input.dispatchKeyEvent", type="keyDown", text="\r" if key == "Enter" else "", **event)
         self.call("Input.dispatchKeyEvent", type="keyUp", **event)
 
-    def resize(self, width: int, height: int = 900, scheme: str = "light") -> None:
-        """Give the page another width and colour scheme."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+    def resize(self, width: int) -> None:
+        """Give the page another width."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setScrollbarsHidden", hidden=True)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-
-    def picture(self, file: Path) -> None:
-        """The whole page as a PNG file."""
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        done = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-        file.write_bytes(base64.b64decode(done["data"]))
 
     def requested(self) -> list[str]:
         """Every address that the page has asked for, by the network's log."""
-        return [
-            event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"
-        ]
+        asked = [event["params"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        return [event["request"]["url"] for event in asked]
 
-    def complaints(self) -> list[str]:
-        """Errors of scripts and of the page's security policy."""
-        said = [event["params"]["entry"]["text"] for event in self.events if event["method"] == "Log.entryAdded"]
-        return said + [str(event["params"]) for event in self.events if event["method"] == "Runtime.exceptionThrown"]
+    def tree(self) -> list[Node]:
+        """The accessibility tree, without what is hidden from screen readers."""
+        self.call("Accessibility.enable")
+        return [
+            Node(
+                str(node["role"]["value"]),
+                str(node.get("name", {}).get("value", "")).strip(),
+                {one["name"]: one["value"].get("value") for one in node.get("properties", [])},
+            )
+            for node in self.call("Accessibility.getFullAXTree")["nodes"]
+            if not node["ignored"]
+        ]

@@ -1,57 +1,40 @@
 """The page without a browser: who is let in, what is shown and asked, by the toy model and its own background."""
 
 import re
-import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
-from lexveil.cli.rewriting import command_of
+from lexveil.cli.options import command_of
 from lexveil.service.gate import TOKEN_HEADER
-from lexveil.service.logs import Quiet
-from lexveil.service.page import server
-from lexveil.service.page.background import Background, Failed, Question, answer
 from lexveil.service.page.drawing import ExploreSession
-from lexveil.service.page.form import MOST, Form
+from lexveil.service.page.form import MOST, SAMPLES
 from lexveil.service.page.pages import Row, Shown, create_page, figure
-from lexveil.service.page.samples import SAMPLES
+from lexveil.service.server import Quiet
 
 TOKEN = "a-token-of-this-test"
 ROW = "The zanzibarsecret burned down."
+HOUSE = {"text": "The house burned.", "mechanism": "tem", "strategy": "S1"}
+ROW_0 = "/api/sample?sample=row:0"
 STATIC = Path(__file__).parents[2] / "lexveil/service/page/static"
 
 
 @pytest.fixture
 def client(outside: Path) -> TestClient:
     """The page's client, who knows the token."""
-    app = create_page(
-        ExploreSession("toy"), TOKEN, Shown([Row("", 1, ROW)], "my file.csv", "body", command_of), Background(answer)
-    )
+    shown = Shown([Row(ROW, column="body")], "my file.csv", "body", command_of)
+    app = create_page(ExploreSession("toy"), TOKEN, shown)
     return TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
 
 
-def test_nobody_is_let_in_without_the_token(client: TestClient) -> None:
-    paths = [
-        ("GET", "/"),
-        ("GET", f"/?token={TOKEN[:-1]}"),
-        ("GET", "/api/sample?sample=row:0"),
-        ("POST", "/api/draws"),
-    ]
-    for method, path in paths:
-        for headers in ({TOKEN_HEADER: ""}, {TOKEN_HEADER: TOKEN[1:]}):
-            refused = client.request(method, path, headers=headers)
+def test_nobody_is_let_in_without_the_token_or_by_another_name(client: TestClient) -> None:
+    for method, path in (("GET", "/"), ("GET", f"/?token={TOKEN[:-1]}"), ("GET", ROW_0), ("POST", "/api/draws")):
+        for token in ("", TOKEN[1:]):
+            refused = client.request(method, path, headers={TOKEN_HEADER: token})
             assert refused.status_code == 401 and "zanzibar" not in refused.text
     assert client.get(f"/?token={TOKEN}", headers={TOKEN_HEADER: ""}).status_code == 200
     assert client.get("/").status_code == 401  # the page itself by its address alone
-
-
-def test_other_names_of_this_machine_are_refused(client: TestClient) -> None:
     assert client.get(f"/?token={TOKEN}", headers={"host": "evil.example"}).status_code == 400
 
 
@@ -70,18 +53,14 @@ def test_browsers_are_told_to_load_nothing_else_and_to_keep_nothing(client: Test
 def test_rows_are_listed_without_their_text(client: TestClient) -> None:
     listed = client.get(f"/?token={TOKEN}").text
     assert f">row 1 ({len(ROW)} characters)</option>" in listed and "zanzibar" not in listed
-    assert ROW in client.get("/api/sample?sample=row:0").text
+    assert ROW in client.get(ROW_0).text
 
 
 def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
     shown = client.post("/api/draws", data={"text": ROW, "mechanism": "tem", "strategy": "S1", "draws": "2"})
     assert shown.status_code == 200 and shown.text.count("<article") == 2
     assert "zanzibarsecret<span" in shown.text and "This row is private" in shown.text
-    command = (
-        "lexveil privatize &#39;my file.csv&#39; -o OUT --protection balanced --mechanism tem --strategy S1 "
-        "--text-column body"
-    )
-    assert command in shown.text
+    assert "lexveil privatize &#39;my file.csv&#39; -o OUT --protection balanced --mechanism tem" in shown.text
     public = client.post("/api/draws", data={"text": next(iter(SAMPLES.values()))})
     assert "public sample" in public.text and "private" not in public.text
     own = client.post("/api/draws", data={"text": "something else"})
@@ -90,22 +69,11 @@ def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
 
 def test_a_purpose_is_kept_and_said(client: TestClient) -> None:
     """By name, of those that the page offers; the command keeps it, too."""
-    assert re.search(
-        r'<select id="purpose".*?<option>sentiment</option>', client.get(f"/?token={TOKEN}").text, re.DOTALL
-    )
-    fields = {
-        "text": "The house burned.",
-        "mechanism": "tem",
-        "budget": "epsilon",
-        "epsilon": "6",
-        "purpose": "sentiment",
-    }
+    assert re.search(r'"purpose".*?<option>sentiment</option>', client.get(f"/?token={TOKEN}").text, re.DOTALL)
+    fields = HOUSE | {"budget": "epsilon", "epsilon": "6", "purpose": "sentiment"}
     shown = client.post("/api/draws", data=fields)
     assert shown.status_code == 200 and "--model toy+sentiment=1" in shown.text
-    for _ in range(600):
-        if "computing…" not in (expected := client.post("/api/expected", data=fields).text):
-            break
-        time.sleep(0.1)
+    expected = client.post("/api/expected", data=fields).text
     assert "Less hidden, by the purpose sentiment=1: of 100 words" in expected
 
 
@@ -140,7 +108,7 @@ def test_errors_say_what_to_do(
 
 
 def test_a_token_says_what_it_becomes_and_what_a_reader_guesses(client: TestClient) -> None:
-    fields = {"text": "The house burned.", "mechanism": "tem", "strategy": "S1", "epsilon": "20", "token": "1"}
+    fields = HOUSE | {"epsilon": "20", "token": "1"}
     detail = client.post("/api/token", data=fields)
     assert detail.status_code == 200 and "of 500 draws" in detail.text and "Nearest neighbours" in detail.text
     shares = [float(share) for share in re.findall(r'class="number">([\d.]+)%', detail.text)]
@@ -153,29 +121,11 @@ def test_a_token_says_what_it_becomes_and_what_a_reader_guesses(client: TestClie
 
 
 def test_a_recovery_is_drawn_at_its_epsilon(client: TestClient) -> None:
-    fields = {
-        "text": "The house burned.",
-        "mechanism": "tem",
-        "strategy": "S1",
-        "budget": "recovery",
-        "recovery": "0.5",
-    }
+    fields = HOUSE | {"budget": "recovery", "recovery": "0.5"}
     shown = client.post("/api/draws", data=fields)
     assert shown.status_code == 200 and "--recovery 0.5" in shown.text and "--epsilon" not in shown.text
     impossible = client.post("/api/draws", data=fields | {"recovery": "0.0001"})
     assert impossible.status_code == 422 and "ask for more" in impossible.text
-
-
-def test_the_page_waits_for_what_takes_long(outside: Path) -> None:
-    app = create_page(ExploreSession("toy"), TOKEN, background=Background(lambda _: None))
-    client = TestClient(app, base_url="http://127.0.0.1", headers={TOKEN_HEADER: TOKEN})
-    fields = {"text": "The house burned.", "strategy": "S1", "epsilon": "20", "token": "1"}
-    for path in ("expected", "guesses"):
-        waiting = client.post(f"/api/{path}", data=fields)
-        assert "computing" in waiting.text and f'hx-post="api/{path}"' in waiting.text  # it asks again
-    recovery = fields | {"budget": "recovery"}
-    assert "Computing the ε" in client.post("/api/draws", data=recovery).text
-    assert client.post("/api/token", data=recovery).status_code == 422
 
 
 def test_no_ledger_and_no_text_is_left_behind(
@@ -189,51 +139,10 @@ def test_no_ledger_and_no_text_is_left_behind(
     assert not [file for file in files if "ledger" in str(file) or b"zanzibar" in file.read_bytes()]
 
 
-def test_of_each_kind_only_the_last_question_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Question, Callable[[Any], None]]] = []
-
-    class Pool:
-        def apply_async(self, _: Any, given: tuple[Question], callback: Any, error_callback: Any) -> None:
-            asked.append((given[0], callback))
-
-    background = Background()
-    monkeypatch.setattr(background, "_pool", Pool())
-    questions = [Question("expected", None, None, float(epsilon)) for epsilon in range(1, 5)]
-    for question in questions:
-        assert background.ask(question) is None
-    asked[0][1]("first")
-    asked[1][1](Failed("no"))
-    assert [question for question, _ in asked] == [questions[0], questions[3]]
-    assert background.ask(questions[0]) == "first" and background.ask(questions[3]) == "no"
-    assert background.ask(questions[1]) is None  # it was dropped, and is asked again
-
-
-def test_a_form_is_the_command_that_does_the_same() -> None:
-    form = Form.read(b"text=a%0D%0Ab&keep_layout=true&stopwords=drop&strategy=S1&mechanism=madlib&epsilon=2.5&sample=x")
-    assert form.text == "a\nb"
-    assert command_of(form.request, "in.csv", "text", None) == (
-        "lexveil privatize in.csv -o OUT --mechanism madlib --strategy S1 --epsilon 2.5 --keep-layout --stopwords drop"
-    )
-
-
-@pytest.mark.parametrize(
-    ("number", "digits", "said"),
-    [
-        (12345.0, 3, "12,300"),
-        (1e4, 4, "10,000"),
-        (9999.6, 4, "10,000"),
-        (5.0, 4, "5"),
-        (0.5, 3, "0.5"),
-        (1.2896, 3, "1.29"),
-        (0.00123456, 3, "0.00123"),
-        (300.04, 4, "300"),
-        (100.0, 3, "100"),
-        (2e-9, 3, "2e-09"),
-        (3e15, 3, "3e+15"),
-    ],
-)
-def test_figures_are_written_as_people_do(number: float, digits: int, said: str) -> None:
-    assert figure(number, digits) == said
+def test_figures_are_written_as_people_do() -> None:
+    numbers = [(12345.0, 3), (9999.6, 4), (5.0, 4), (1.2896, 3), (0.00123456, 3), (300.04, 4), (2e-9, 3), (3e15, 3)]
+    said = ["12,300", "10,000", "5", "1.29", "0.00123", "300", "2e-09", "3e+15"]
+    assert [figure(number, digits) for number, digits in numbers] == said
 
 
 def luminance(colour: str) -> float:
@@ -247,29 +156,8 @@ def test_colours_can_be_read(scheme: int) -> None:
     blocks = re.findall(r":root \{(.*?)\}", (STATIC / "explore.css").read_text(), re.DOTALL)
     colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[scheme]))
     pairs = [(text, paper) for text in ("ink", "dim") for paper in ("paper", "soft")]
-    pairs += [
-        ("ink", "perturbed"),
-        ("ink", "random"),
-        ("on-link", "link"),
-        ("warn", "warn-paper"),
-        ("bad", "bad-paper"),
-    ]
-    pairs += [("ink", "warn-paper"), ("ink", "bad-paper")]
+    pairs += [("ink", paper) for paper in ("perturbed", "random", "warn-paper", "bad-paper")]
+    pairs += [("on-link", "link"), ("warn", "warn-paper"), ("bad", "bad-paper")]
     for text, paper in pairs:
         light, dark = sorted((luminance(colours[text]), luminance(colours[paper])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, paper)
-
-
-def test_the_address_that_is_told_can_be_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk: Any = SimpleNamespace(draw=lambda _: None, default="toy")
-    reached = []
-
-    def tell(address: str) -> None:
-        port = urlsplit(address).port
-        assert port is not None
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
-            reached.append(port)
-
-    monkeypatch.setattr(server, "_load_kernels", lambda *_: None)
-    monkeypatch.setattr(server.Server, "run", lambda *_: None)
-    assert server.serve(desk, 0, Shown(), tell) == 0 and len(reached) == 1

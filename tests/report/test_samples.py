@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterator
-from html.parser import HTMLParser
+from collections import Counter
+from html import unescape
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,15 +18,16 @@ from lexveil.data.documents import document, write_set
 from lexveil.errors import CheckFailed
 from lexveil.report.data import ReportData
 from lexveil.report.page import render
-from lexveil.report.samples import EMBEDDED, Sample, load_samples
+from lexveil.report.samples import EMBEDDED, SampleText, load_samples
+from lexveil.report.section import PageSection
 from lexveil.report.sections import samples as section
-from lexveil.runtime import duckdb_session
-from tests.conftest import run_stage
+from tests.conftest import ROOT, run_stage
 
 pytestmark = pytest.mark.slow
 
 RUNS = [("madlib", "S1", 1.0), ("madlib", "S3", 20.0)]
 CANARY = "zanzibarix"
+OWN = [f"Fire services {CANARY} two", f"New South Wales {CANARY}", f"The government said {CANARY} <b>one</b>."]
 
 
 def privatize() -> None:
@@ -58,84 +60,70 @@ def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.chdir(root)
     shutil.rmtree("data/documents")
     Path("data/documents").mkdir()
-    documents = [
-        document("a", "all", f"The government said {CANARY} <b>one</b>.", text_b=f"Fire services {CANARY} two"),
-        document("b", "all", f"New South Wales {CANARY}"),
-        document("c", "all", "\u00a0"),
-    ]
-    write_set(documents, Path("data/documents/reviews.parquet"))
+    texts = {"a": (OWN[2], OWN[0]), "b": (OWN[1], None), "c": ("\u00a0", None)}  # c has no token
+    rows = [document(doc_id, "all", text, text_b=text_b) for doc_id, (text, text_b) in texts.items()]
+    write_set(rows, Path("data/documents/reviews.parquet"))
     run_stage("plan_budgets")
     privatize()
     return root
 
 
-def samples(number: int | None = None) -> list[Sample]:
+def samples(number: int | None = None, seed: int = 0) -> list[SampleText]:
     params = load_params()
-    return load_samples(params.model_copy(update={"report": ReportParams(samples=number)}), RUNS)
+    changed = {"report": ReportParams(samples=number), "seed": params.seed + seed}
+    return load_samples(params.model_copy(update=changed), RUNS)
 
 
 def page(number: int | None, monkeypatch: pytest.MonkeyPatch) -> str:
-    params = load_params()
-    grid = params.grid.model_copy(update={"mechanisms": ["madlib"], "strategies": ["S1", "S3"], "epsilons": [1.0]})
-    report = ReportData(params.model_copy(update={"report": ReportParams(samples=number), "grid": grid}))
+    report = ReportData(load_params().model_copy(update={"report": ReportParams(samples=number)}))
     monkeypatch.setattr(ReportData, "keys", RUNS)
-    monkeypatch.setattr(ReportData, "plans", [])
     monkeypatch.setattr(ReportData, "coverage", {"reviews": {}})
-    return render(report, [section.SECTION])
+    return render(report, [PageSection("samples.html.j2", "Samples", "Samples", section.view)])
 
 
-def test_the_embedded_documents_are_known_by_their_texts(tmp_path: Path) -> None:
+def test_embedded_documents_are_known_by_their_texts_and_one_other_character_makes_a_set_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_default_documents(tmp_path / "documents")
-    with duckdb_session.session() as con:
-        files = sorted((tmp_path / "documents").glob("*.parquet"))
-        sets = " union all ".join(f"select '{file.stem}' as dataset, * from '{file}'" for file in files)
-        con.execute(f"create temp view documents as {sets}")
-        assert dict(duckdb_session.run(con, "report/document_hashes").fetchall()) == EMBEDDED
+    params, clean = load_params(ROOT / "params.yaml"), tmp_path / "artifacts/private/none/none/0.0/documents.parquet"
+    monkeypatch.chdir(tmp_path)
+    clean.parent.mkdir(parents=True)
+    for changed, sets in ((False, set(EMBEDDED)), (True, {"reviews"})):
+        files = {name: pq.read_table(tmp_path / f"documents/{name}.parquet").to_pylist() for name in EMBEDDED}
+        files["pang_lee"][17]["text"] += " " * changed
+        rows = [{"dataset": name, **row} for name, own in files.items() for row in own]
+        pq.write_table(pa.Table.from_pylist(rows), clean)
+        assert {sample.dataset for sample in load_samples(params, [])} == sets
 
 
-def test_three_of_the_embedded_texts_in_turn_of_the_sets(rewritten: Path) -> None:
+@pytest.mark.usefixtures("rewritten")
+def test_three_of_the_embedded_texts_in_turn_of_the_sets() -> None:
     shown = samples()
     assert [sample.dataset for sample in shown] == ["pang_lee", "reviews", "pang_lee"]
     assert all(sample.is_embedded and list(sample.runs) == RUNS for sample in shown)
-    assert [sample.source for sample in samples(2)] == [sample.source for sample in shown[:2]]
-    assert samples(0) == []
+    sources = [sample.source for sample in shown]
+    assert [sample.source for sample in samples(2)] == sources[:2] and samples(0) == []
+    assert [sample.source for sample in samples(seed=1)] != sources
     for key in RUNS:
         outputs = pq.read_table(f"artifacts/private/{'/'.join(map(str, key))}/documents.parquet")
         assert {sample.runs[key].output for sample in shown} <= set(outputs["text"].to_pylist())
-    assert all(sample.runs[key].source == sample.source for sample in shown for key in RUNS)
+        assert [sample.runs[key].source for sample in shown] == sources
 
 
-def test_another_seed_shows_others(rewritten: Path) -> None:
-    params = load_params()
-    others = load_samples(params.model_copy(update={"seed": params.seed + 1}), RUNS)
-    assert [sample.source for sample in others] != [sample.source for sample in samples()]
-
-
-def test_a_users_texts_are_shown_only_by_a_number(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("own")
+def test_a_users_texts_are_shown_only_by_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the data set has the name of an embedded one."""
     silent = page(None, monkeypatch)
     assert samples() == [] and CANARY not in silent
     assert "No text is shown" in silent and "No text of the documents is on this page." in silent
     asked = page(5, monkeypatch)
-    assert "This page holds 3 of your own texts, as they are" in asked
+    assert "This page holds 3 of your own texts, as they are" in asked and "3 texts are on this page" in asked
     assert f"{CANARY} &lt;b&gt;one" in asked and "<b>one" not in asked
-    assert "3 texts are on this page" in asked
-    assert sorted(sample.source for sample in samples(100)) == sorted(
-        [f"Fire services {CANARY} two", f"New South Wales {CANARY}", f"The government said {CANARY} <b>one</b>."]
-    )
+    assert sorted(sample.source for sample in samples(100)) == OWN
 
 
-def test_one_other_character_makes_an_embedded_set_private(own: Path, tmp_path: Path) -> None:
-    write_default_documents(tmp_path / "documents")
-    clean = Path("artifacts/private/none/none/0.0/documents.parquet")
-    for changed in (False, True):
-        rows = pq.read_table(tmp_path / "documents/pang_lee.parquet").to_pylist()
-        rows[17]["text"] += " " * changed
-        pq.write_table(pa.Table.from_pylist([{"dataset": "pang_lee", **row} for row in rows]), clean)
-        assert len(load_samples(load_params(), [])) == (0 if changed else 3)
-
-
-def test_the_token_log_of_another_text_is_found_out(own: Path) -> None:
+@pytest.mark.usefixtures("own")
+def test_the_token_log_of_another_text_is_found_out() -> None:
     file = Path("artifacts/private/madlib/S3/20.0/documents.parquet")
     table = pq.read_table(file)
     place = table.schema.get_field_index("text")
@@ -145,50 +133,16 @@ def test_the_token_log_of_another_text_is_found_out(own: Path) -> None:
     assert CANARY not in str(found.value)
 
 
-class Cells(HTMLParser):
-    """Of each cell of a text: what is read, without the counts, what is marked as what, and the counts."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.cells: list[tuple[str, list[str], str]] = []
-        self.inside: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside.append(tag)
-        if tag == "td":
-            self.cells.append(("", [], ""))
-        elif tag in ("mark", "span") and "td" in self.inside:
-            self.cells[-1][1].append(dict(attrs)["class"] or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.inside and self.inside.pop() != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        if "td" in self.inside:
-            text, marks, counts = self.cells[-1]
-            is_count = "small" in self.inside
-            self.cells[-1] = (text + data * (not is_count), marks, counts + data * is_count)
-
-
-def test_the_marks_are_those_of_the_token_log(rewritten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells: Iterator[tuple[str, list[str], str]] = iter(Cells(page(None, monkeypatch)).cells)
-    for sample in samples():
-        for key in RUNS:
-            text, marks, said = next(cells)
-            changes = sample.runs[key]
-            assert text.strip() == changes.output
-            counts = changes.counts()
-            assert said == ", ".join(f"{n} {fate}" for fate, n in counts.items())
-            assert {mark: marks.count(mark) for mark in marks} == {
-                fate: n for fate, n in counts.items() if fate != "unchanged"
-            }
+@pytest.mark.usefixtures("rewritten")
+def test_the_marks_are_those_of_the_token_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = iter(re.findall(r"<td>(.*?)<small>(.*?)</small></td>", page(None, monkeypatch), flags=re.DOTALL))
+    for changes in (sample.runs[key] for sample in samples() for key in RUNS):
+        cell, counted = next(cells)
+        assert unescape(re.sub(r"<[^>]+>", "", cell)).strip() == changes.output
+        assert counted == ", ".join(f"{n} {fate}" for fate, n in changes.counts().items())
+        marks = Counter(re.findall(r'<(?:mark|span) class="(\w+)"', cell))
+        assert marks == {fate: n for fate, n in changes.counts().items() if fate != "unchanged"}
     assert next(cells, None) is None
-
-
-def test_of_a_long_text_the_start_is_shown(rewritten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(section, "LONGEST", 4)
+    monkeypatch.setattr(section, "LONGEST", 4)  # of a long text the start is shown
     shown, first = page(None, monkeypatch), samples()[0]
-    n = len(first.runs[RUNS[0]].fates)
-    assert first.source not in shown and f"… and {n - 4} more tokens" in shown
+    assert first.source not in shown and f"… and {len(first.runs[RUNS[0]].fates) - 4} more tokens" in shown

@@ -1,5 +1,6 @@
 """A service in this process, by the toy model, with the ledger of a user outside of any project."""
 
+import contextlib
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -10,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from lexveil.service.app import create_app
-from lexveil.service.logs import Quiet
 from lexveil.service.rewriting import Rewriter
+from lexveil.service.server import Quiet
 from lexveil.service.terms import Terms
 from lexveil.service.warm_model import WarmModel
 
@@ -26,7 +27,7 @@ def service(outside: Path) -> Make:
     """Makes the service of one worker; ``terms`` beside those of the tests."""
 
     def make(**terms: Any) -> TestClient:
-        given = {"model": "toy", "fixed": SETTINGS, "hosts": ("testserver",)} | terms
+        given = {"model": "toy", "fixed": SETTINGS, "allowed_host": ("testserver",)} | terms
         return TestClient(create_app(Rewriter(Terms(**given), WarmModel.find("toy"))))
 
     return make
@@ -48,33 +49,24 @@ def logged() -> Iterator[list[str]]:
             if not record.name.startswith("httpx"):  # the client of the tests
                 lines.append(self.format(record))
 
-    handler = Kept()
+    handler, logger = Kept(), logging.getLogger("lexveil.service")
     handler.setFormatter(Quiet("%(levelname)s %(message)s"))
-    loggers = [logging.getLogger(name) for name in (None, "lexveil.service")]
-    before = [(logger.level, logger.disabled) for logger in loggers]
     below = logging.root.manager.disable
     logging.disable(logging.NOTSET)  # whatever other tests of this process have set up
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        logger.disabled = False
-    loggers[1].propagate = False
-    yield lines
-    loggers[1].propagate = True
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("level", logging.INFO), ("disabled", False), ("propagate", False)):
+            patch.setattr(logger, name, value)
+        patch.setattr(logger, "handlers", [handler])
+        patch.setattr(logging.root, "handlers", [*logging.root.handlers, handler])
+        logger._cache.clear()
+        yield lines
     logging.disable(below)
-    for logger, (level, disabled) in zip(loggers, before, strict=True):
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.disabled = disabled
 
 
 def charges(ledger: Path) -> list[tuple[str, str, int, int]]:
     """Of each release its id, its state, how many subjects it charged, and nano-epsilon."""
-    con = sqlite3.connect(ledger / "ledger.sqlite")
-    try:
+    with contextlib.closing(sqlite3.connect(ledger / "ledger.sqlite")) as con:
         return con.execute(
             "select id, state, count(subject), coalesce(sum(nano), 0) from releases "
             "left join spends on spends.release = releases.number group by number order by number"
         ).fetchall()
-    finally:
-        con.close()

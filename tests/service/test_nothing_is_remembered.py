@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import lexveil
 from lexveil.artifacts.model import Model
 from lexveil.service.rewriting import Rewriter
 from lexveil.service.terms import Terms
@@ -73,7 +74,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_process_keeps_nothing_of_a_request(name: str, outside: Path) -> None:
     settings = SETTINGS[name]
-    terms = Terms(model="toy", fixed=settings, hosts=("testserver",))
+    terms = Terms(model="toy", fixed=settings, allowed_host=("testserver",))
     rewriter = Rewriter(terms, WarmModel.find("toy"))
     rewriter.warm_up()
 
@@ -87,20 +88,17 @@ def test_the_process_keeps_nothing_of_a_request(name: str, outside: Path) -> Non
     for number in range(3):
         ask(f"Police said New York was zanzibarsecret{number} there, and services too; the end of government!", "ben")
     after = kept(rewriter)
-    assert {where for where in before.keys() | after.keys() if before.get(where) != after.get(where)} == set()
+    assert after == before
     assert not [where for where, value in after.items() if "zanzibarsecret" in where + value]
 
 
 def test_a_model_shared_by_several_clients_keeps_nothing_of_their_texts(listed: Path) -> None:
-    import lexveil
-
     model = Model.load(listed)
     how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 40.0, "seed": 1, "project": model}
     lexveil.privatize(["The fire burned."], **how)
     before = kept(model)
     lexveil.privatize(["Police said zanzibarsecret was there."], **how)
-    after = kept(model)
-    assert {where for where in before.keys() | after.keys() if before.get(where) != after.get(where)} == set()
+    assert kept(model) == before
 
 
 def test_numbers_of_a_request_are_not_logged(service: Make, logged: list[str]) -> None:

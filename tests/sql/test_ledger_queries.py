@@ -1,5 +1,6 @@
 """The queries of the ledger, each alone on a few rows."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 
@@ -42,13 +43,46 @@ def test_return(con: sqlite3.Connection) -> None:
     assert con.execute("select nano from balances").fetchall() == [(0,), (0,)]
 
 
-def test_wanted(con: sqlite3.Connection) -> None:
-    """Of who has neither balance nor charges there are nulls."""
-    con.execute("create temp table wanted (subject blob primary key, position integer)")
-    con.executemany("insert into wanted values (?, ?)", [(ZOE, 0), (BEN, 1), (ANA, 2)])
-    con.execute("delete from balances where subject = ?", (BEN,))
-    found = sorted(con.execute(text("ledger/wanted")), key=lambda row: row[0])
-    assert found == [(0, None, None, None), (1, None, None, 4), (2, 5, "m", 5)]
+def test_charges(con: sqlite3.Connection) -> None:
+    """Room is 9: ana, who has spent 5, pays 3 and then nothing, though 1 would fit; no document costs more than 3."""
+    con.execute(text("ledger/asked"))
+    asked = [
+        (3, 0, ANA, 7, None),
+        (3, 1, ANA, 2, None),
+        (4, 0, ZOE, 1, None),
+        (3, 2, ZOE, 2, "zoe"),
+        (3, 3, ANA, 1, None),
+    ]
+    con.executemany("insert into asked values (?, ?, ?, ?, ?)", asked)
+    con.execute(f"create temp table charges as {text('ledger/charges')}", {"release": 3, "most": 3, "limit": 9})
+    assert con.execute("select * from charges").fetchall() == [(ANA, 5, 3, 2, 1), (ZOE, 0, 2, 0, None)]
+    assert con.execute(text("ledger/reserved")).fetchone() == (2, 2, 1, 2, 0, 5, 8)
+    assert sorted(con.execute(text("ledger/withheld"), {"release": 3})) == [(1,), (3,)]
+    con.execute("update balances set mac = mac(subject, nano)")
+    assert con.execute(text("ledger/edited")).fetchone() == (0,)
+    con.execute(text("ledger/raise"))
+    rows = con.execute("select * from balances order by subject").fetchall()
+    assert rows == [(ANA, 8, b"a8"), (BEN, 4, b"b4"), (ZOE, 2, b"z2")]
+    con.execute(text("ledger/names"), {"release": 3})
+    assert con.execute("select * from names").fetchall() == [(ZOE, "zoe")]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "update balances set nano = 6", "update balances set nano = 'x'", "update balances set mac = 'm'",
+        "delete from balances", "delete from spends", "update spends set nano = nano + 1",
+    ],
+)  # fmt: skip
+def test_edited(con: sqlite3.Connection, edit: str) -> None:
+    con.execute("update balances set mac = mac(subject, nano)")
+    con.execute(edit)
+    con.execute(
+        "create temp table charges as select ? as subject, (select nano from balances where subject = ?) as n",
+        (ANA, ANA),
+    )
+    con.execute("alter table charges rename column n to balance")
+    assert con.execute(text("ledger/edited")).fetchone() == (1,)
 
 
 def test_writer(con: sqlite3.Connection) -> None:
@@ -61,7 +95,7 @@ def test_writer(con: sqlite3.Connection) -> None:
 
 def test_over_cap(con: sqlite3.Connection) -> None:
     """Only the release with a cap counts, and all that was reserved before it: ana came to 5, above 4."""
-    assert con.execute(text("ledger/over_cap")).fetchall() == [("two", 4, ANA, 5)]
+    assert con.execute(text("ledger/over_cap")).fetchall() == [(ANA, 5, 4)]
     con.execute("update releases set cap = 5 where number = 2")
     assert con.execute(text("ledger/over_cap")).fetchall() == []
 
@@ -95,14 +129,20 @@ def test_subject(con: sqlite3.Connection) -> None:
 
 def test_releases(con: sqlite3.Connection) -> None:
     con.execute("delete from entries where seq = 5")
-    rows = con.execute(text("ledger/releases"), {"limit": 5}).fetchall()
-    assert rows == [("two", "reserved", "t4", '{"about":{}}', None), ("one", "committed", "t2", '{"about":{}}', "{}")]
+    con.execute("""update entries set payload = '{"documents":3,"withheld":1,"total":2500000000}' where seq = 3""")
+    newest, oldest = con.execute(text("ledger/releases"), {"limit": 5}).fetchall()
+    assert newest == ("two", "reserved", "t4", "{}", None) and oldest[:4] == ("one", "committed", "t2", "{}")
+    reserved = json.loads(oldest[4])
+    assert (reserved["charged"], reserved["epsilon"], reserved["cap"]) == (2, 2.5, None)
     assert len(con.execute(text("ledger/releases"), {"limit": 1}).fetchall()) == 1
 
 
 def test_export(con: sqlite3.Connection) -> None:
     con.execute("insert into names values (?, 'ana')", (ANA,))
-    assert con.execute(text("ledger/export")).fetchall() == [(ANA.hex(), 5, 2, "ana"), (BEN.hex(), 4, 1, None)]
+    assert con.execute(text("ledger/export")).fetchall() == [
+        (ANA.hex(), 5, 5e-9, 2, "ana"),
+        (BEN.hex(), 4, 4e-9, 1, None),
+    ]
 
 
 def test_a_subject_never_owes_less_than_nothing(con: sqlite3.Connection) -> None:

@@ -2,134 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lexveil.config import CLEAN
 from lexveil.evaluation.metrics.utility import UTILITY
-from lexveil.report import formatting
+from lexveil.recovery.bands import CONTENT
+from lexveil.report.charts import Chart, score_axis, share_axis, tradeoff
 from lexveil.report.data import ReportData
-from lexveil.report.equal_recovery import recovered
-from lexveil.report.evaluation_values import CLEAN, MAJORITY, Key, Values, one_kind
-from lexveil.report.figures import Series, tradeoff
-from lexveil.report.panel import Panel, data
-from lexveil.report.records import RunRecovery
-from lexveil.report.section import Section
-from lexveil.report.sections.glance import is_learnt
-from lexveil.report.sections.samples import Row, start
+from lexveil.report.evaluation_values import MAJORITY, is_learnt, of_score, one_kind
+from lexveil.report.formatting import Interval, MeanSd
+from lexveil.report.records import Key
+from lexveil.report.sections.samples import ShownText, start
 
 LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that a reader may name
 TEXTS = 3  # to read
+NAMED = share_axis("named by a reader (% of content words)")
+KEPT = score_axis("utility on rewritten texts (macro F1)")
+
+Kept = Mapping[Key, tuple[Interval, MeanSd]]  # by run, what a reader names and what the task keeps
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """One run on one data set: what the best reader names of its content words, and what the task keeps."""
+class Answer:
+    """What follows for one data set.
 
-    key: Key
-    named: float
-    utility: float
+    Attributes:
+        clean: the utility of clean texts.
+        chosen: the best run at each of ``LEVELS``; None where no run keeps it.
+    """
 
-
-def points_of(of: Values, runs: Sequence[RunRecovery], dataset: str) -> list[Point]:
-    """The runs of which both are known."""
-    found = []
-    for run in runs:
-        share, utility = recovered(run, dataset), of.get((UTILITY.name, run.key))
-        if share is not None and utility is not None:
-            found.append(Point(run.key, share.share, utility.mean))
-    return found
+    dataset: str
+    clean: float
+    kept: Kept
+    chosen: Mapping[float, Key | None]
+    chart: Chart
 
 
-def best(points: Sequence[Point], level: float) -> Point | None:
+def best(kept: Kept, level: float) -> Key | None:
     """Of the runs of which a reader names no more, that with the highest utility; of equal ones the smaller share."""
-    within = [point for point in points if point.named <= level]
-    return max(within, key=lambda point: (point.utility, -point.named), default=None)
+    within = [key for key, (named, _) in kept.items() if named.share <= level]
+    return max(within, key=lambda key: (kept[key][1].mean, -kept[key][0].share), default=None)
 
 
-def panel(place: int, dataset: str, points: Sequence[Point], clean: float, majority: float) -> Panel:
+def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) -> Chart:
     """Utility over what is named, a line for each mechanism and strategy; with what clean texts give, and none."""
-    lines: dict[str, list[Point]] = {}
-    for point in sorted(points, key=lambda point: point.key[2]):
-        lines.setdefault(" ".join(point.key[:2]), []).append(point)
-    series = [
-        Series(label, [point.named for point in some], [point.utility for point in some])
-        for label, some in lines.items()
-    ]
-    name, title = f"answer-{place}", f"{dataset}: what the task keeps, and what a reader names"
-    svg = tradeoff(
-        name,
-        title,
-        "named by a reader (share of content words)",
-        series,
-        clean=(1.0, clean),
-        levels=(0.0, majority),
+    title = f"{dataset}: what the task keeps, and what a reader names"
+    middles = {key: (named.share, utility.mean) for key, (named, utility) in kept.items()}  # bars of all would touch
+    return tradeoff(
+        f"answer-{number}", title, (NAMED, KEPT), middles, lambda key: " ".join(key[:2]), (1.0, clean), (None, majority)
     )
-    rows = [(*point.key, point.named, point.utility) for point in points]
-    return Panel(title, svg, data(name, ["mechanism", "strategy", "epsilon", "named", "utility"], rows))
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
-    answers, chosen, unlearnt = [], None, list[str]()
-    for place, (dataset, every) in enumerate(report.values.items(), 1):
-        of = one_kind(every)
-        points = points_of(of, report.recovery, dataset)
-        clean, majority = (of.get((UTILITY.name, key)) for key in (CLEAN, MAJORITY))
-        if not points or clean is None or majority is None:
+    answers, unlearnt = list[Answer](), list[str]()
+    for number, (dataset, every) in enumerate(report.values.items(), 1):
+        utility = of_score(one_kind(every), UTILITY)
+        named = {run.key: run.share(CONTENT, dataset=dataset) for run in report.recovery if run.key in utility}
+        kept = {key: (share, utility[key]) for key, share in named.items() if share is not None}
+        clean, majority = utility.get(CLEAN), utility.get(MAJORITY)
+        if not kept or clean is None or majority is None:
             continue
         if not is_learnt(clean, majority):
             unlearnt.append(dataset)
             continue
-        found = [(level, best(points, level)) for level in LEVELS]
-        chosen = chosen or next((point.key for _, point in reversed(found[:2]) if point is not None), None)
-        answers.append(
-            {
-                "dataset": dataset,
-                "clean": clean.mean,
-                "found": found,
-                "panel": panel(place, dataset, points, clean.mean, majority.mean),
-            }
-        )
-    chosen = chosen or next(iter(report.keys), None)
-    texts = [
-        (start(sample.runs[chosen]), Row.of(chosen[2], sample.runs[chosen]))
-        for sample in report.samples[:TEXTS]
-        if chosen is not None
-    ]
-    name = None if chosen is None else f"{chosen[0]} {chosen[1]}, {formatting.run_epsilon(chosen[2])}"
-    return {"answers": answers, "unlearnt": unlearnt, "chosen": name, "texts": texts}
-
-
-SECTION = Section(
-    name="answer",
-    title="The answer",
-    heading="Which run to take",
-    view=view,
-    prose="""\
-{% for answer in answers %}
-<p><strong>{{ answer.dataset }}</strong> (clean texts {{ answer.clean|three }}), where a reader who knows all but the text may name</p>
-<ul>
-{% for level, point in answer.found %}
-<li>{{ level|share }} of the content words: {% if point %}<strong>{{ point.key[0] }} {{ point.key[1] }}</strong> at {{ point.key[2]|run_epsilon }} keeps {{ point.utility|three }}; {{ point.named|share }} are named{% else %}no run; a smaller ε in <code>grid.epsilons</code> may{% endif %}</li>
-{% endfor %}
-</ul>
-{{ render_panel(answer.panel) }}
-
-{% else %}
-<p>No data set has a label that can be learnt from its clean texts, and runs that a reader was tried on: there is nothing to choose by.</p>
-{% endfor %}
-{% if unlearnt %}
-<p>Nothing follows from {{ unlearnt|listed }}: not even clean texts are clearly above the majority.</p>
-{% endif %}
-{% if texts %}
-<p>Texts to read, as <strong>{{ chosen }}</strong> has them; <a href="#samples">all runs</a>.</p>
-<dl>
-{% for source, row in texts %}
-<dt>{{ source }}</dt>
-<dd>{% for part, _ in row.parts %}{{ part.text }}{% endfor %}{% if row.n_left_out %} …{% endif %}</dd>
-{% endfor %}
-</dl>
-{% endif %}
-""",
-)
+        chosen = {level: best(kept, level) for level in LEVELS}
+        drawn = chart(number, dataset, kept, clean.mean, majority.mean)
+        answers.append(Answer(dataset, clean.mean, kept, chosen, drawn))
+    careful = [key for answer in answers for level in (LEVELS[1], LEVELS[0]) if (key := answer.chosen[level])]
+    shown = next(iter([*careful, *report.keys]), None)
+    return {
+        "answers": answers,
+        "unlearnt": unlearnt,
+        "shown": shown,
+        "texts": [
+            (start(sample.runs[shown]), ShownText.of(shown[2], sample.runs[shown]))
+            for sample in report.samples[:TEXTS]
+            if shown is not None
+        ],
+    }

@@ -1,264 +1,161 @@
-"""Budgets, and what the strategies make of them."""
+"""Data sets, how much of them the vocabularies know, budgets, and what the strategies make of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.errors import CheckFailed
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.report import epsilon_units, formatting
-from lexveil.report.data import ReportData
+from lexveil.report.data import Record, ReportData
 from lexveil.report.evaluation_values import EvaluatedRun
-from lexveil.report.records import SEGMENTATIONS, PlanTotals, RunResult
-from lexveil.report.section import Section
-from lexveil.report.table import Column, Table
+from lexveil.report.records import SEGMENTATIONS, ReportedRun
+from lexveil.report.table import Column, Row, Table, epsilon_columns, epsilon_key
 
 TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
 
+DATASET, STRATEGY = Column("dataset", "Data set"), Column("strategy", "Strategy")
+CLASSES = tuple(
+    Column(f"n_{kind}{end}", head, formatting.count, kind.capitalize())
+    for kind in ("label", "attribute")
+    for end, head in (("s", "Classes"), ("_train", "Train"), ("_test", "Held out"))
+)
 
-def budgets_table(totals: Sequence[PlanTotals], mechanisms: Sequence[str]) -> Table:
-    """Average words per text and the document budget at each base epsilon, per data set.
 
-    Args:
-        mechanisms: of the grid; the plans are the same for all, the unit of ε is not.
+def require_one_budget(plans: Sequence[Record]) -> None:
+    """See that all strategies were given the same budget for the same texts.
 
     Raises:
-        CheckFailed: if two strategies were given different budgets for the same texts.
+        CheckFailed: if two were not.
     """
-    epsilons = sorted({plan.epsilon for plan in totals})
-    found: dict[tuple[str, float], PlanTotals] = {}
-    for plan in totals:
-        known = found.setdefault((plan.dataset, plan.epsilon), plan)
-        if abs(known.budget - plan.budget) > TOLERANCE * max(1.0, known.budget) or known.n_words != plan.n_words:
+    first: dict[tuple[str, float], Record] = {}
+    for plan in plans:
+        known = first.setdefault((plan["dataset"], plan["epsilon"]), plan)
+        is_same = abs(known["budget"] - plan["budget"]) <= TOLERANCE * max(1.0, known["budget"])
+        if not is_same or known["n_words"] != plan["n_words"]:
             raise CheckFailed(
-                f"report: {known.strategy} and {plan.strategy} plan data set {plan.dataset} at base epsilon "
-                f"{plan.epsilon} with budgets {known.budget:g} and {plan.budget:g} for {known.n_words:,} and "
-                f"{plan.n_words:,} words; it must be one. Run `dvc repro --force plan_budgets`"
+                f"report: {known['strategy']} and {plan['strategy']} plan data set {plan['dataset']} at base epsilon "
+                f"{plan['epsilon']} with budgets {known['budget']:g} and {plan['budget']:g} for {known['n_words']:,} "
+                f"and {plan['n_words']:,} words; it must be one. ReportedRun `dvc repro --force plan_budgets`"
             )
-    datasets = sorted({dataset for dataset, _ in found})
-    rows: list[tuple[object, ...]] = []
-    for dataset in datasets:
-        first = found[dataset, epsilons[0]]
-        budgets = [found[dataset, epsilon].budget for epsilon in epsilons]
-        rows.append((dataset, first.n_texts, first.words_per_text, *budgets))
-    return Table(
-        "budgets",
-        "Document budget B = base ε × average words per text",
-        [
-            Column("dataset", "Data set"),
-            Column("n_texts", "Texts", formatting.count),
-            Column("words_per_text", "Avg. words / text", formatting.two),
-            *(_at(f"budget_{base}", base, "Document budget B at base ε") for base in epsilons),
-        ],
-        rows,
-        "Each text of a data set has the same budget. Punctuation marks are not "
-        f"counted as words. {epsilon_units.in_words(mechanisms)}",
-    )
 
 
-def datasets_table(totals: Sequence[PlanTotals], classes: Mapping[str, Mapping[str, int | None]]) -> Table:
-    """How large each data set is, and what can be told from it.
-
-    Args:
-        classes: numbers of classes and documents by data set, under the names of the columns; None where unknown.
-    """
-    known: dict[str, dict[str, PlanTotals]] = {}
-    for plan in totals:
-        known.setdefault(plan.dataset, {}).setdefault(SEGMENTATION_OF[plan.strategy], plan)
-    segmentations = sorted({name for by_name in known.values() for name in by_name}, key=SEGMENTATIONS.index)
-    of_classes = {
-        "n_labels": ("Classes", "Label"),
-        "n_label_train": ("Train", "Label"),
-        "n_label_test": ("Held out", "Label"),
-        "n_attributes": ("Classes", "Attribute"),
-        "n_attribute_train": ("Train", "Attribute"),
-        "n_attribute_test": ("Held out", "Attribute"),
-    }
-    rows = []
-    for dataset, by_name in sorted(known.items()):
-        first = next(iter(by_name.values()))
-        cut = [by_name[name].n_tokens / first.n_texts if name in by_name else None for name in segmentations]
-        counted = (classes.get(dataset, {}).get(name) for name in of_classes)
-        rows.append((dataset, first.n_documents, first.n_texts, first.words_per_text, *cut, *counted))
-    return Table(
-        "datasets",
-        "The data sets",
-        [
-            Column("dataset", "Data set"),
-            Column("n_documents", "Documents", formatting.count),
-            Column("n_texts", "Texts", formatting.count),
-            Column("words_per_text", "Words", formatting.two, "Per text"),
-            *(Column(f"{name}_tokens", f"{name} tokens", formatting.two, "Per text") for name in segmentations),
-            *(Column(name, head, formatting.count, group) for name, (head, group) in of_classes.items()),
-        ],
-        rows,
-        "A pair of texts is one document and two texts. Tokens count punctuation marks, words do not. Train and held "
-        "out: documents of the splits that the classifiers learn from and are asked about.",
-    )
+def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> list[Row]:
+    """One row for each value of the columns ``names``: the first plan with it, and ``value`` at every epsilon."""
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for plan in plans:
+        row = rows.setdefault(tuple(plan[name] for name in names), dict(plan))
+        row[epsilon_key(plan["epsilon"], value)] = plan[value]
+    return [rows[key] for key in sorted(rows)]
 
 
-def class_counts(clean: EvaluatedRun) -> dict[str, dict[str, int | None]]:
-    """Classes and documents of label and attribute, by data set; see ``datasets_table``."""
+def budget_tables(plans: Sequence[Record]) -> dict[str, Table]:
+    """The document budget at each base epsilon, the mean epsilon of a token, and what a text spends."""
+    epsilons = sorted({plan["epsilon"] for plan in plans})
+    two = formatting.two
+    lead = [DATASET, Column("n_texts", "Texts", formatting.count), Column("words_per_text", "Avg. words / text", two)]
+    budgets = epsilon_columns(epsilons, two, "Document budget B at base ε", "budget")
+    noisy = [STRATEGY, DATASET, Column("perturbed_per_text", "Tokens with noise / text", two)]
+    per_token = epsilon_columns(epsilons, two, "Mean ε per token at base ε", "epsilon_per_token")
+    share = [STRATEGY, DATASET, Column("share_of_budget", "Share of B spent", formatting.share)]
+    spent = epsilon_columns(epsilons, two, "Mean ε spent at base ε", "epsilon_spent")
+    own = ["strategy", "dataset"]
     return {
-        dataset: {
-            f"n_{name}{end}": entry[key]
-            for part, name in (("utility", "label"), ("attack", "attribute"))
-            if (entry := clean.entry(dataset, part)) is not None
-            for end, key in (("s", "n_classes"), ("_train", "n_train"), ("_test", "n_test"))
-        }
-        for dataset in clean.datasets
+        "budgets": Table("budgets", [*lead, *budgets], by_epsilon(plans, ["dataset"], "budget")),
+        "per_token": Table("per-token", [*noisy, *per_token], by_epsilon(plans, own, "epsilon_per_token")),
+        "spent": Table("spent", [*share, *spent], by_epsilon(plans, own, "epsilon_spent")),
     }
 
 
-def per_token_table(totals: Sequence[PlanTotals]) -> Table:
-    """Mean epsilon of a token that gets noise, per strategy and data set."""
-    return _by_strategy(
-        totals,
-        "per-token",
-        "Mean ε of a token that gets noise",
-        "Mean ε per token at base ε",
-        lambda one: one.per_token,
-        "The larger, the smaller the noise of that token: fewer tokens to share a budget, more ε for each.",
-    )
+def datasets_table(plans: Sequence[Record], clean: EvaluatedRun) -> Table:
+    """How large each data set is, and what can be told from it."""
+    rows: dict[str, dict[str, Any]] = {}
+    for plan in plans:
+        row = rows.setdefault(plan["dataset"], dict(plan))
+        row.setdefault(f"{SEGMENTATION_OF[plan['strategy']]}_tokens", plan["tokens_per_text"])
+    for dataset, row in rows.items():
+        for metric, kind in (("utility", "label"), ("attack", "attribute")):
+            entry = clean.entry(dataset, metric) or {}
+            for end, name in (("s", "n_classes"), ("_train", "n_train"), ("_test", "n_test")):
+                row[f"n_{kind}{end}"] = entry.get(name)
+    columns = [
+        DATASET,
+        Column("n_documents", "Documents", formatting.count),
+        Column("n_texts", "Texts", formatting.count),
+        Column("words_per_text", "Words", formatting.two, "Per text"),
+        *(Column(f"{name}_tokens", f"{name} tokens", formatting.two, "Per text") for name in SEGMENTATIONS),
+        *CLASSES,
+    ]
+    return Table("datasets", columns, [rows[dataset] for dataset in sorted(rows)])
 
 
-def spent_table(totals: Sequence[PlanTotals]) -> Table:
-    """Mean epsilon spent per text, per strategy and data set."""
-    return _by_strategy(
-        totals,
-        "spent",
-        "Mean ε spent per text",
-        "Mean ε spent at base ε",
-        lambda one: one.spent,
-        "S1, S3 and S4 spend all of B, except on texts in which no token gets noise; S2 spends less wherever a text "
-        "has a collocation.",
-        share=True,
-    )
+def coverage_table(coverage: Mapping[str, Mapping[str, Record]]) -> Table:
+    """How much of each data set each vocabulary knows."""
+    rows = [
+        {"dataset": dataset, "segmentation": segmentation, **by_segmentation[segmentation]}
+        for dataset, by_segmentation in sorted(coverage.items())
+        for segmentation in sorted(by_segmentation, key=SEGMENTATIONS.index)
+    ]
+    columns = [
+        DATASET,
+        Column("segmentation", "Segmentation"),
+        Column("n_texts", "Texts", formatting.count),
+        Column("n_words", "Words", formatting.count),
+        Column("n_covered", "Known", formatting.count),
+        Column("n_oov", "Unknown", formatting.count),
+        Column("coverage", "Coverage", formatting.share),
+    ]
+    return Table("coverage", columns, rows)
 
 
-def bounded(runs: Sequence[RunResult], metric: str) -> list[str]:
+def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
     """The mechanisms whose guarantee is in terms of ``metric``, and holds of every run with them."""
-    unproven = {run.mechanism for run in runs if run.record.get("no_proof")}
-    named = dict.fromkeys(run.mechanism for run in runs if not run.is_baseline)
+    unproven = {run.key[0] for run in runs if run.record.get("no_proof")}
+    named = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)
     return [name for name in named if MECHANISMS[name].metric == metric and name not in unproven]
 
 
-def bound_table(totals: Sequence[PlanTotals], nearest: Mapping[str, float], mechanisms: Sequence[str]) -> Table:
+def bound_table(plans: Sequence[Record], nearest: Mapping[str, float]) -> Table:
     """How much more likely one output may be, when one token is exchanged for its nearest neighbour.
 
     Args:
-        mechanisms: whose guarantee this is; their distance is Euclidean.
-        nearest: median distance of a token to its nearest neighbour, by strategy.
+        nearest: median distance of a token to its nearest neighbour, by segmentation.
     """
-    epsilons = sorted({plan.epsilon for plan in totals})
+    epsilons = sorted({plan["epsilon"] for plan in plans})
     rows = []
-    for strategy in sorted({plan.strategy for plan in totals}):
-        means = []
+    for strategy in sorted({plan["strategy"] for plan in plans}):
+        row: dict[str, Any] = {"strategy": strategy, "nearest": nearest[SEGMENTATION_OF[strategy]]}
         for epsilon in epsilons:
-            own = [plan for plan in totals if (plan.strategy, plan.epsilon) == (strategy, epsilon)]
-            n_perturbed = sum(plan.n_perturbed for plan in own)
-            spent = sum(plan.epsilon_planned for plan in own)
-            means.append(spent / n_perturbed * nearest[strategy] if n_perturbed else None)
-        rows.append((strategy, nearest[strategy], *means))
-    return Table(
-        "bound",
-        "What ε means here: the bound for one token and its nearest neighbour, in a release",
-        [
-            Column("strategy", "Strategy"),
-            Column("nearest", "Median distance d", formatting.three),
-            *(
-                Column(
-                    f"log_factor_{base}",
-                    formatting.epsilon(base),
-                    formatting.factor,
-                    "Largest factor exp(ε·d) at base ε",
-                )
-                for base in epsilons
-            ),
-        ],
-        rows,
-        f"For {formatting.listed(list(mechanisms))}, whose distance is the Euclidean one of the embedding. "
-        "Two texts that differ in one token, exchanged for its nearest neighbour: no output is more likely from one of "
-        "them than this factor times its chance from the other (with the mean ε of a token, and the median d). ×2 "
-        "hides well which of the two it was; ×1,000 and more hides it hardly at all. Tokens further apart are told "
-        "apart more easily.",
-    )
-
-
-def _by_strategy(
-    totals: Sequence[PlanTotals],
-    name: str,
-    caption: str,
-    group: str,
-    value: Callable[[PlanTotals], float | None],
-    note: str,
-    *,
-    share: bool = False,
-) -> Table:
-    epsilons = sorted({plan.epsilon for plan in totals})
-    by_key = {(plan.strategy, plan.dataset, plan.epsilon): plan for plan in totals}
-    rows = []
-    for strategy, dataset in sorted({key[:2] for key in by_key}):
-        plans = [by_key[strategy, dataset, epsilon] for epsilon in epsilons]
-        first = plans[0]
-        extra = first.spent / first.budget if first.budget else None
-        lead = (extra,) if share else (first.n_perturbed / first.n_texts,)
-        rows.append((strategy, dataset, *lead, *(value(plan) for plan in plans)))
-    head = (
-        Column("share_of_budget", "Share of B spent", formatting.share)
-        if share
-        else Column("perturbed_per_text", "Tokens with noise / text", formatting.two)
-    )
-    return Table(
-        name,
-        caption,
-        [
-            Column("strategy", "Strategy"),
-            Column("dataset", "Data set"),
-            head,
-            *(_at(f"{name}_{base}", base, group) for base in epsilons),
-        ],
-        rows,
-        note,
-    )
-
-
-def _at(key: str, epsilon: float, group: str) -> Column:
-    return Column(key, formatting.epsilon(epsilon), formatting.two, group)
+            own = [plan for plan in plans if (plan["strategy"], plan["epsilon"]) == (strategy, epsilon)]
+            spent, n_perturbed = (sum(plan[name] for plan in own) for name in ("epsilon_planned", "n_perturbed"))
+            row[epsilon_key(epsilon, "log_factor")] = spent / n_perturbed * row["nearest"] if n_perturbed else None
+        rows.append(row)
+    factors = epsilon_columns(epsilons, formatting.factor, "Largest factor exp(ε·d) at base ε", "log_factor")
+    return Table("bound", [STRATEGY, Column("nearest", "Median distance d", formatting.three), *factors], rows)
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
-    if not report.plans:  # all runs are at levels of recovery
-        return {"budgets": None}
-    grid, mechanisms = report.params.grid, bounded(report.runs, epsilon_units.EUCLIDEAN)
-    nearest = {str(name): report.nearest[SEGMENTATION_OF[name]] for name in grid.strategies}
+    """What the section shows; of budgets nothing where all runs are at levels of recovery."""
+    plans, mechanisms = report.plans, bounded(report.runs, epsilon_units.EUCLIDEAN)
+    require_one_budget(plans)
     return {
-        "budgets": budgets_table(report.plans, grid.mechanisms),
-        "data_sets": datasets_table(report.plans, class_counts(report.clean)),
-        "per_token": per_token_table(report.plans),
-        "spent": spent_table(report.plans),
-        "bound": bound_table(report.plans, nearest, mechanisms) if mechanisms else None,
+        "has_budgets": bool(plans),
+        "data_sets": datasets_table(plans, report.clean),
+        "units": epsilon_units.in_words(report.params.grid.mechanisms),
+        **budget_tables(plans),
+        "bound": bound_table(plans, report.nearest) if plans and mechanisms else None,
+        "bounded": mechanisms,
+        "coverage": coverage_table(report.coverage),
     }
 
 
-SECTION = Section(
-    name="budgets",
-    title="Data sets and budgets",
-    heading="Data sets and budgets",
-    view=view,
-    prose="""\
-{% if budgets %}
-{{ render_table(data_sets) }}
-{{ render_table(budgets) }}
-{{ render_table(per_token) }}
-{{ render_table(spent) }}
-{% if bound %}{{ render_table(bound) }}{% endif %}
-{% else %}
-<p>All runs are at levels of recovery: each replaced token gets the ε that was found for the level, and a text spends
-that times the number of its replaced tokens.</p>
-{% endif %}
-""",
-)
+def metrics(report: ReportData) -> Mapping[str, Any]:
+    """What metrics.json has of the coverage."""
+    return {
+        "coverage": {
+            dataset: {segmentation: round(counts["coverage"], 9) for segmentation, counts in by_segmentation.items()}
+            for dataset, by_segmentation in report.coverage.items()
+        }
+    }

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lexveil.config import CLEAN
 from lexveil.evaluation.metrics.attack import ADAPTIVE
 from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import UTILITY
-from lexveil.recovery.bands import ALL, CONTENT
+from lexveil.recovery.bands import ALL
 from lexveil.report import formatting
+from lexveil.report.charts import STYLES, Axis, Chart, ChartPoint, bar, lines, score_axis
 from lexveil.report.data import ReportData
-from lexveil.report.equal_recovery import AtLevel, MadeAt, Rung, at_level, interval, made_at_levels, rungs
-from lexveil.report.evaluation_values import CLEAN, MAJORITY, Values
-from lexveil.report.figures import STYLES, Series, at_levels
-from lexveil.report.formatting import Interval
-from lexveil.report.panel import Panel, data
-from lexveil.report.section import Section
+from lexveil.report.equal_recovery import AtLevel, at_level, interval, made_at_levels, rungs
+from lexveil.report.evaluation_values import MAJORITY, Values
 from lexveil.report.table import Column, Table
 
 LEVELS = (0.05, 0.2, 0.5)
@@ -27,220 +25,102 @@ MEASURES = {  # column and axis, by score
     COSINE: ("Cosine", "cosine of texts before and after"),
 }
 NAMES = [score.name for score in MEASURES]
-X_LABEL = "recovered (% of replaced content words)"
+ENDS = {"clean texts": CLEAN, "majority": MAJORITY}
 
 
-def compared(own: Mapping[tuple[str, str], Sequence[Rung]], levels: Sequence[float]) -> list[AtLevel]:
-    """Every mechanism and strategy at every level; at each the highest utility first."""
-    found = [at_level(some, level) for level in levels for some in own.values()]
-    return sorted(found, key=lambda one: (one.level, -_utility(one)))
+def ordered(compared: Sequence[AtLevel]) -> list[AtLevel]:
+    """By level, at each the highest utility first; what has no utility comes last."""
+
+    def rank(one: AtLevel) -> tuple[float, float]:
+        return one.level, -one.scores[UTILITY.name].share if UTILITY.name in one.scores else 1.0
+
+    return sorted(compared, key=rank)
 
 
-def _utility(one: AtLevel) -> float:
-    """For sorting: what has no utility comes last."""
-    return one.scores[UTILITY.name].share if UTILITY.name in one.scores else -1.0
-
-
-def table(place: int, dataset: str, of: Values, found: Sequence[AtLevel]) -> Table:
+def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Table:
     """What each mechanism and strategy gives at each level, and what clean texts and no texts give.
 
     Args:
-        place: of the data set, from 1, for ids.
+        words: that the levels are of.
     """
-    shown = shown_in(found)
-    rows: list[tuple[Any, ...]] = [
-        (f"{one.mechanism} {one.strategy}", one.level, *(one.scores.get(score.name) for score in shown), one.epsilon)
-        for one in found
+    shown = {score for one in compared for score in one.scores}
+    rows: list[dict[str, Any]] = [
+        {"which": f"{one.mechanism} {one.strategy}", "level": one.level, "epsilon": one.epsilon, **one.scores}
+        | {"by_word": one.by_word, "recovered": one.recovered}
+        for one in compared
     ]
-    rows += [(which, None, *ends, None) for which, ends in anchors(of, shown)]
-    return Table(
-        f"equal-recovery-{place}",
-        f"{dataset}: utility, attack and cosine where equally many words are recovered",
-        [
-            Column("which", "Which"),
-            Column("recovered", "Recovered", formatting.share),
-            *(Column(score.name, MEASURES[score][0], formatting.bounded) for score in shown),
-            Column("epsilon", "Base ε", formatting.epsilon_found),
-        ],
-        rows,
-        "In brackets 95% intervals. A dash: no two runs of this mechanism and strategy lie around the level; more values in "
-        "grid.epsilons may.",
-        quiet=frozenset({len(found), len(found) + 1}),
-    )
-
-
-def shown_in(found: Sequence[AtLevel]) -> list[Score]:
-    """The measures that are known of one of some runs."""
-    return [score for score in MEASURES if any(score.name in one.scores for one in found)]
-
-
-def anchors(of: Values, shown: Sequence[Score]) -> list[tuple[str, list[Interval | None]]]:
-    """What clean texts give, and what no texts."""
-    named = (("clean texts", CLEAN), ("majority, no text read", MAJORITY))
-    ends = [(which, [of.get((score.name, key)) for score in shown]) for which, key in named]
-    return [(which, [None if end is None else interval(end) for end in some]) for which, some in ends]
-
-
-def levels_table(place: int, dataset: str, of: Values, made: Sequence[MadeAt], band: str) -> Table:
-    """What each mechanism and strategy gives at the levels it was run at, and what was recovered of it there.
-
-    Args:
-        place: of the data set, from 1, for ids.
-        made: at least one; in the order of its rows.
-        band: that the levels are of.
-    """
-    shown, measured = shown_in([one.at for one in made]), f"Measured, of {words_of(band)}"
-    rows: list[tuple[Any, ...]] = [
-        (
-            f"{one.at.mechanism} {one.at.strategy}",
-            one.at.level,
-            one.by_word,
-            one.recovered,
-            *(one.at.scores.get(score.name) for score in shown),
-            one.at.epsilon,
-        )
-        for one in made
+    rows += [
+        {"which": which} | {score: interval(of[score, key]) for score in shown if (score, key) in of}
+        for which, key in ENDS.items()
     ]
-    rows += [(which, None, None, None, *ends, None) for which, ends in anchors(of, shown)]
-    return Table(
-        f"at-levels-{place}",
-        f"{dataset}: utility, attack and cosine at levels of recovery",
-        [
-            Column("which", "Which"),
-            Column("level", "Level", formatting.level),
-            Column("by_word", "by the word", formatting.interval, measured),
-            Column("recovered", "best reader", formatting.interval, measured),
-            *(Column(score.name, MEASURES[score][0], formatting.bounded) for score in shown),
-            Column("epsilon", "ε of a token", formatting.epsilon_found),
-        ],
-        rows,
-        "In brackets 95% intervals. At each level the highest utility comes first. Measured: what readers got back of the "
-        "replaced words of these documents, by the word, which the level is expected of, and the best reader, who sees "
-        "the context too.",
-        quiet=frozenset({len(made), len(made) + 1}),
-    )
+    columns = [
+        Column("which", "Which"),
+        Column("level", "Recovered", formatting.percent),
+        Column("by_word", "by the word", formatting.interval, f"Measured, of {words}"),
+        Column("recovered", "best reader", formatting.interval, f"Measured, of {words}"),
+        *(Column(score.name, head, formatting.bounded) for score, (head, _) in MEASURES.items()),
+        Column("epsilon", "Base ε", formatting.epsilon_found),
+    ]
+    return Table(name, columns, rows, n_quiet=len(ENDS))
 
 
-def words_of(band: str) -> str:
-    """The words that levels are of."""
-    return "all replaced words" if band == ALL else f"{band} words"
-
-
-def panels(
-    place: int,
-    dataset: str,
-    of: Values,
-    found: Sequence[AtLevel],
-    levels: Sequence[float],
-    prefix: str = "equal-recovery",
-    x_label: str = X_LABEL,
-) -> list[Panel]:
-    """A figure for each measure; for each strategy too where one has not room for all lines."""
+def charts(prefix: str, dataset: str, of: Values, compared: Sequence[AtLevel], x_label: str) -> list[Chart]:
+    """A chart for each measure; for each strategy too where one has not room for all lines."""
+    strategies: Sequence[str | None] = [None]
+    if len({(one.mechanism, one.strategy) for one in compared}) > STYLES:
+        strategies = sorted({one.strategy for one in compared})
     drawn = []
-    for score, (head, y_label) in MEASURES.items():
-        known = [one for one in found if score.name in one.scores]
-        ends = {
-            label: of[score.name, key].mean
-            for label, key in (("clean texts", CLEAN), ("majority", MAJORITY))
-            if score is not COSINE and (score.name, key) in of
-        }
-        for part, (words, some) in enumerate(_split(known), 1):
-            title = f"{dataset}{words}: {head.lower()} at equal recovery"
-            name = f"{prefix}-{place}-{score.name.replace('_', '-')}-{part}"
-            series = _series(some, score)
-            svg = at_levels(name, title, x_label, y_label, series, levels=levels, anchors=ends)
-            header = ["mechanism", "strategy", "recovered", "epsilon", score.name, "low", "high"]
-            rows = [
-                (one.mechanism, one.strategy, one.level, one.epsilon, end.share, end.low, end.high)
-                for one in some
-                for end in (one.scores[score.name],)
-            ]
-            drawn.append(Panel(title, svg, data(name, header, rows)))
+    for score in MEASURES:
+        for number, strategy in enumerate(strategies, 1):
+            own = [one for one in compared if score.name in one.scores and strategy in (None, one.strategy)]
+            if own:
+                name = f"{prefix}-{score.name.replace('_', '-')}-{number}"
+                drawn.append(
+                    _chart(name, dataset if strategy is None else f"{dataset}, {strategy}", score, own, of, x_label)
+                )
     return drawn
 
 
-def _split(found: Sequence[AtLevel]) -> list[tuple[str, Sequence[AtLevel]]]:
-    """What stands in one figure, with words for it."""
-    if len({(one.mechanism, one.strategy) for one in found}) <= len(STYLES):
-        return [("", found)] if found else []
-    strategies = sorted({one.strategy for one in found})
-    return [(f", {strategy}", [one for one in found if one.strategy == strategy]) for strategy in strategies]
-
-
-def _series(found: Sequence[AtLevel], score: Score) -> list[Series]:
+def _chart(name: str, what: str, score: Score, compared: Sequence[AtLevel], of: Values, x_label: str) -> Chart:
     """One line per mechanism and strategy over the levels, with 95% intervals."""
-    lines = []
-    for which in sorted({(one.mechanism, one.strategy) for one in found}):
-        own = [one for one in found if (one.mechanism, one.strategy) == which]
-        ends = [one.scores[score.name] for one in own]
-        lines.append(
-            Series(
-                " ".join(which),
-                [one.level for one in own],
-                [end.share for end in ends],
-                [(end.high - end.low) / 2 for end in ends],
-            )
+    known = {(one.mechanism, one.strategy, one.level): one for one in compared}
+    head, y_label = MEASURES[score]
+
+    def point(key: tuple[str, str, float]) -> ChartPoint:
+        reached, epsilon = known[key].scores[score.name], known[key].epsilon
+        return ChartPoint(
+            key[2], reached.share, y_ends=bar(reached), name=f"ε {formatting.epsilon_found(epsilon or 0.0)}"
         )
-    return lines
+
+    return Chart(
+        name=name,
+        title=f"{what}: {head.lower()} at equal recovery",
+        x=Axis(x_label, formatting.percent, formatting.percent, is_log=True, ticks=sorted({key[2] for key in known})),
+        y=score_axis(y_label),
+        series=lines(sorted(known), lambda key: " ".join(key[:2]), point),
+        across={
+            which: of[score.name, key].mean
+            for which, key in ENDS.items()
+            if score is not COSINE and (score.name, key) in of
+        },
+    )
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
-    shown, made_at = [], []
+    """What the section shows: runs that were made at levels, and what lies between those at base epsilons."""
+    made_at, between = [], []
     grid = report.params.grid
-    band, levels = grid.recovery_band, sorted(level.share for level in grid.levels)
-    x_label = f"level (% of {words_of(band)} expected to be recovered)"
-    for place, (dataset, of) in enumerate(report.values.items(), 1):
-        made = made_at_levels(of, report.recovery, dataset, NAMES, band)
-        made.sort(key=lambda one: (one.at.level, -_utility(one.at)))
+    words = "all replaced words" if grid.recovery_band == ALL else f"{grid.recovery_band} words"
+    for number, (dataset, of) in enumerate(report.values.items(), 1):
+        made = ordered(made_at_levels(of, report.recovery, dataset, NAMES, grid.recovery_band))
         if made:
-            drawn = panels(place, dataset, of, [one.at for one in made], levels, "at-levels", x_label)
-            made_at.append((dataset, levels_table(place, dataset, of, made, band), drawn))
-        own = rungs(of, report.recovery, dataset, NAMES, CONTENT)
-        found = compared(own, LEVELS)
+            name, x_label = f"at-levels-{number}", f"level (% of {words} expected to be recovered)"
+            drawn = charts(name, dataset, of, made, x_label)
+            made_at.append((dataset, table(name, of, made, words), drawn))
+        own = rungs(of, report.recovery, dataset, NAMES).values()
+        found = ordered([at_level(some, level) for level in LEVELS for some in own])
         if any(one.scores for one in found):
-            shown.append((dataset, table(place, dataset, of, found), panels(place, dataset, of, found, LEVELS)))
-    return {"made_at": made_at, "compared": shown, "has_epsilons": bool(grid.base_epsilons), "words": words_of(band)}
-
-
-SECTION = Section(
-    name="equal-recovery",
-    title="At equal recovery",
-    heading="What is kept where equally much is given away",
-    view=view,
-    prose="""\
-<p>The same ε is another noise in every mechanism, strategy and space. Here they are compared where a best-informed
-reader gets back the same share of the replaced words: at the same leakage, a higher utility or cosine and a weaker attack
-are better.</p>
-{% if made_at %}
-<p>The runs of <code>grid.epsilons</code> at levels are made at equal leakage: for each mechanism and strategy the ε was found at
-which a reader is expected to name that share of the {{ words }}, by public word frequencies alone, and every replaced
-token got it, however long its text. What was measured on these documents stands beside the level. It departs from it
-where their words are more or less frequent than public ones, and the best reader sees the context too; compare runs of a
-level with each other, and look whether they were measured alike.</p>
-{% for dataset, table, panels in made_at %}
-{% if made_at|length > 1 %}<h3>{{ dataset }}</h3>{% endif %}
-<div class="panels">
-{% for one in panels %}{{ render_panel(one) }}{% endfor %}
-</div>
-{{ render_table(table) }}
-{% endfor %}
-{% if compared %}<h3>Between the runs at base epsilons</h3>{% endif %}
-{% endif %}
-{% if compared %}
-<p>Of content words, which are no function words. Between the rungs of grid.epsilons of each mechanism and strategy the
-figures are interpolated by straight lines, and never beyond them. Intervals take in trainings, the number of documents and that of the words recovered; not that
-noise was drawn once.</p>
-{% for dataset, table, panels in compared %}
-{% if compared|length > 1 %}<h3>{{ dataset }}</h3>{% endif %}
-<div class="panels">
-{% for one in panels %}{{ render_panel(one) }}{% endfor %}
-</div>
-{{ render_table(table) }}
-{% endfor %}
-{% elif not made_at and has_epsilons %}
-<p>No two runs of a mechanism and strategy lie around 5, 20 or 50% of recovered words, so there is nothing to compare:
-more values in grid.epsilons may, and levels among them do.</p>
-{% endif %}
-""",
-)
+            name = f"equal-recovery-{number}"
+            drawn = charts(name, dataset, of, found, "recovered (% of replaced content words)")
+            between.append((dataset, table(name, of, found, words), drawn))
+    return {"made_at": made_at, "between": between, "has_epsilons": bool(grid.base_epsilons), "words": words}

@@ -1,233 +1,250 @@
-"""Utility and attack evaluation of rewritten text: tables, figures and what was left out."""
+"""Utility and attacks: each data set at a glance, and every score next to clean texts and the majority baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from lexveil.accounting.budgets import STRATEGIES
-from lexveil.evaluation.metrics import METRICS
-from lexveil.evaluation.metrics.attack import ADAPTIVE
-from lexveil.evaluation.metrics.base import Score
-from lexveil.evaluation.metrics.utility import UTILITY
-from lexveil.report import epsilon_units
+from lexveil.config import CLEAN
+from lexveil.evaluation.metrics import BY_NAME, METRICS
+from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN
+from lexveil.evaluation.metrics.base import PaperTable
+from lexveil.evaluation.metrics.utility import LOSS, UTILITY
+from lexveil.levels import Level
+from lexveil.recovery.bands import ALL
+from lexveil.report import formatting
+from lexveil.report.charts import CLEAN_TEXTS, Chart, over_epsilon, score_axis, tradeoff
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_tables import average_tables, dataset_tables
-from lexveil.report.evaluation_values import CLEAN, MAJORITY, SCORES, EvaluatedRun, Values, at_epsilons, one_kind
-from lexveil.report.figures import Series, over_epsilon, tradeoff
-from lexveil.report.panel import Panel
-from lexveil.report.section import Section
-from lexveil.report.table import Column, Table
+from lexveil.report.evaluation_values import (
+    MAJORITY,
+    SCORES,
+    EvaluatedRun,
+    Values,
+    averages,
+    is_learnt,
+    losses,
+    of_score,
+    one_kind,
+)
+from lexveil.report.formatting import NORMAL, MeanSd, three
+from lexveil.report.records import Key, RunRecovery
+from lexveil.report.table import RUN, Column, Table, epsilon_columns, epsilon_key, of_run
+
+RECOVERED = {ALL: "Recovered", "rare": "Of rare words"}  # columns, by band
+STAND_OUT = (("highest utility", UTILITY, max), ("weakest adaptive attack", ADAPTIVE, min),
+             ("highest relative gain", GAIN, max))  # fmt: skip
+FORMS = tuple(form for metric in METRICS for form in metric.tables)
+AVERAGED = (
+    *(form for form in FORMS if form.averaged),
+    PaperTable("loss", "utility loss against clean texts, micro F1", (LOSS,), "CLMLDP and 1-Diffractor Figure 2"),
+)
 
 
-def strategy_series(of: Values, score: Score, mechanism: str) -> list[Series]:
-    """One line per strategy over epsilon, with standard errors; a run of which nothing is known has no point."""
-    lines = []
-    for strategy in STRATEGIES:
-        own = sorted(key for name, key in of if name == score.name and key[:2] == (mechanism, strategy))
-        if own:
-            points = [of[score.name, key] for key in own]
-            lines.append(
-                Series(
-                    strategy,
-                    [key[2] for key in own],
-                    [point.mean for point in points],
-                    [point.error for point in points],
-                )
+def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key], recovery: Sequence[RunRecovery]) -> Table:
+    """Per data set what clean texts give, what looking at none gives, and the runs that stand out.
+
+    Without a row if no utility and no attack is known.
+    """
+    shown = [(score, *score.glance) for score in SCORES if score.glance is not None]
+    rows: list[dict[str, Any]] = []
+    for dataset, of in values_of.items():
+        stand_out = []
+        for which, measure, best in STAND_OUT:
+            known = {key: value.mean for key, value in of_score(of, measure).items() if key in grid}
+            stand_out += [(which, best(known, key=known.__getitem__))] if known else []
+        if not any((score.name, key) in of for score in (UTILITY, ADAPTIVE) for key in (CLEAN, *grid)):
+            continue
+        for which, key in (("clean texts", CLEAN), ("majority, no text read", MAJORITY), *stand_out):
+            read = [run for run in recovery if run.key == key]
+            rows.append(
+                {"dataset": dataset, "which": which}
+                | (of_run(key) if key in grid else {})
+                | {name: of.get((score.name, key)) for score, name, _ in shown}
+                | {f"recovered_{band}": run.share(band, dataset=dataset) for run in read for band in RECOVERED}
             )
-    return lines
+    columns = [
+        Column("dataset", "Data set"),
+        Column("which", "Which"),
+        *RUN,
+        *(Column(name, head, formatting.mean_sd(score.decimals)) for score, name, head in shown),
+        *(Column(f"recovered_{band}", head, formatting.interval) for band, head in RECOVERED.items()),
+    ]
+    return Table("glance", columns, rows)
 
 
-def tradeoff_series(of: Values, mechanism: str) -> list[Series]:
-    """One line per strategy, its points by rising epsilon: utility over attack, with standard errors."""
-    lines = []
-    for strategy in STRATEGIES:
-        own = sorted(
-            key
-            for name, key in of
-            if name == UTILITY.name and key[:2] == (mechanism, strategy) and (ADAPTIVE.name, key) in of
-        )
-        if own:
-            x, y = ([of[score.name, key] for key in own] for score in (ADAPTIVE, UTILITY))
-            lines.append(
-                Series(
-                    strategy,
-                    [mean.mean for mean in x],
-                    [mean.mean for mean in y],
-                    [mean.error for mean in y],
-                    [mean.error for mean in x],
+def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
+    """Tasks and attacks that clean texts do not show to be learnable: not clearly above the majority.
+
+    Returns:
+        Each in words, with both numbers.
+    """
+    found = []
+    for dataset, of in values_of.items():
+        for measure, words in ((UTILITY, "utility"), (ADAPTIVE, "attack")):
+            clean, majority = of.get((measure.name, CLEAN)), of.get((measure.name, MAJORITY))
+            if clean is not None and majority is not None and not is_learnt(clean, majority):
+                found.append(
+                    f"{dataset}, {words}: {three(clean.mean)} ± {three(NORMAL * (clean.error or 0.0))} (95%) on clean "
+                    f"texts, majority {three(majority.mean)}"
                 )
-            )
-    return lines
+    return found
 
 
-def figure_data(name: str, of: Values, measures: Sequence[Score], mechanism: str) -> Table:
-    """What a figure is drawn of: one row per run, and mean, deviation and standard error of each measure."""
-    own = sorted({key for known, key in of if key[0] == mechanism and any(known == score.name for score in measures)})
-    rows = []
-    for key in (*own, CLEAN):
-        found = [of.get((score.name, key)) for score in measures]
-        if any(mean is not None for mean in found):
-            numbers_of = [(None,) * 3 if mean is None else (mean.mean, mean.sd, mean.error) for mean in found]
-            rows.append((*key, *(number for three in numbers_of for number in three)))
-    columns = [Column(head, head) for head in ("mechanism", "strategy", "epsilon")]
-    columns += [Column(f"{score.name}_{end}", end) for score in measures for end in ("mean", "sd", "standard_error")]
-    return Table(name, name, columns, rows)
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """A table of scores, what it shows, and how to read it."""
+
+    caption: str
+    table: Table
+    note: str
 
 
-def evaluation_figures(place: int, dataset: str, of: Values, mechanism: str) -> list[Panel]:
-    """What is known of one data set and mechanism: utility, attack and cosine over epsilon, and utility over attack.
+def dataset_tables(number: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key]) -> list[ScoreTable]:
+    """One table for each form of which anything was measured.
 
     Args:
-        place: of the data set, from 1, for ids.
+        number: of the data set, from 1, for ids.
+        runs: of the grid, in the order of its rows.
     """
-    panels, every = [], of
-    of = at_epsilons(every)
+    tables = []
+    for form in FORMS:
+        metrics = dict.fromkeys(score.metric for score in form.scores)
+        entries = {metric: entry for metric in metrics if (entry := clean.entry(dataset, metric)) is not None}
+        notes = [BY_NAME[metric].note(entry) for metric, entry in entries.items()] + [source(form)]
+        table = score_table(f"{form.name}-{number}", form, of, runs)
+        tables.append(ScoreTable(f"{dataset}: {caption(form, clean)}", table, " ".join(notes)))
+    return [one for one in tables if one.table.rows]
+
+
+def average_tables(clean: EvaluatedRun, values_of: Mapping[str, Values], runs: Sequence[Key]) -> list[ScoreTable]:
+    """Means over the data sets of what is comparable between them."""
+    tables = []
+    own = {name: {**of, **losses(of)} for name, of in values_of.items()}
+    for form in AVERAGED:
+        measured = [name for name, of in own.items() if of_score(of, form.scores[0])]
+        if len(measured) > 1:
+            what = f"Mean over {formatting.listed(measured)}: {caption(form, clean)}"
+            table = score_table(f"mean-{form.name}", form, averages(own, measured), runs)
+            tables.append(ScoreTable(what, table, source(form)))
+    return [one for one in tables if one.table.rows]
+
+
+def caption(form: PaperTable, clean: EvaluatedRun) -> str:
+    """What a table shows, and the model that it was computed with."""
+    metric = BY_NAME[form.scores[-1].metric]
+    return f"{form.caption} ({(metric.back_end or 'classifier').replace('_', ' ')}: {clean.back_end(metric.name)})"
+
+
+def source(form: PaperTable) -> str:
+    """Where the papers have it."""
+    return f"The form of {form.source}."
+
+
+def score_table(name: str, form: PaperTable, of: Values, runs: Sequence[Key]) -> Table:
+    """A row for each mechanism, strategy and score of a form, a column for each epsilon; none if nothing is known."""
+    epsilons = sorted({key[2] for key in runs}, key=lambda one: (isinstance(one, Level), float(one)))
+    rows = []
+    for mechanism, strategy in dict.fromkeys(key[:2] for key in runs):
+        for score in form.scores:
+            known = {key[2]: value for key, value in of_score(of, score).items() if key[:2] == (mechanism, strategy)}
+            ends = {"clean": of.get((score.name, CLEAN)), "majority": of.get((score.name, MAJORITY))}
+            if known:
+                rows.append(
+                    {"mechanism": mechanism, "strategy": strategy, **ends}
+                    | ({"score": score.words} if len(form.scores) > 1 else {})
+                    | {epsilon_key(epsilon): value for epsilon, value in known.items()}
+                )
+    show = formatting.mean_sd(form.scores[0].decimals)
+    columns = [
+        *RUN[:2],
+        Column("score", "Score"),
+        Column("clean", "Clean texts", show, "No rewriting"),
+        Column("majority", "Majority", show, "No rewriting"),
+        *epsilon_columns(epsilons, show),
+    ]
+    return Table(name, columns, rows)
+
+
+def charts(number: int, dataset: str, every: Values, mechanism: str) -> list[Chart]:
+    """What is known of one data set and mechanism: scores over epsilon, and utility over attack.
+
+    Args:
+        number: of the data set, from 1, for ids.
+    """
+    drawn = []
     for figure in (figure for metric in METRICS for figure in metric.figures):
-        series = strategy_series(of, figure.score, mechanism)
-        if not series:
-            continue
-        anchors = (("clean texts", CLEAN), ("majority", MAJORITY))
-        levels = {
-            label: of[figure.score.name, key].mean
-            for label, key in anchors
-            if figure.levels and (figure.score.name, key) in of
-        }
-        lowest = min(0.0, *(y for line in series for y in line.y))
-        name, title = f"{figure.name}-{place}-{mechanism}", f"{dataset}, {mechanism}: {figure.words} over ε"
-        svg = over_epsilon(
-            name,
-            title,
-            figure.y_label,
-            series,
-            unit=epsilon_units.unit(mechanism),
-            y_limits=(lowest, 1),
-            levels=levels,
+        known = of_score(every, figure.score)
+        ends = {which: known[key].mean for which, key in ((CLEAN_TEXTS, CLEAN), ("majority", MAJORITY)) if key in known}
+        drawn += over_epsilon(
+            f"{figure.name}-{number}",
+            f"{dataset}, {mechanism}: {figure.words} over ε",
+            score_axis(figure.y_label, min((value.mean for value in known.values()), default=0.0)),
+            known,
+            mechanism,
+            ends if figure.levels else {},
         )
-        panels.append(Panel(title, svg, figure_data(name, of, [figure.score], mechanism)))
-    of = one_kind(every)
-    lines = tradeoff_series(of, mechanism)
-    ends = [[of.get((score.name, key)) for score in (ADAPTIVE, UTILITY)] for key in (CLEAN, MAJORITY)]
-    if lines and all(mean is not None for end in ends for mean in end):
-        clean, majority = ((x.mean, y.mean) for x, y in ends if x is not None and y is not None)
-        title, own = f"{dataset}, {mechanism}: utility over attack", f"tradeoff-{place}-{mechanism}"
-        svg = tradeoff(own, title, "adaptive attack (macro F1)", lines, clean=clean, levels=majority)
-        panels.append(Panel(title, svg, figure_data(own, of, [ADAPTIVE, UTILITY], mechanism)))
-    return panels
-
-
-def evaluated_datasets(report: ReportData) -> list[tuple[str, list[Table], list[Panel]]]:
-    """Tables and figures of every data set of which anything was measured, by its name."""
-    shown = []
-    for number, (dataset, of) in enumerate(report.values.items(), 1):
-        tables = dataset_tables(number, dataset, report.clean, of, report.keys)
-        panels = [
-            panel
-            for mechanism in report.params.grid.mechanisms
-            for panel in evaluation_figures(number, dataset, of, mechanism)
-        ]
-        if tables:
-            shown.append((dataset, tables, panels))
-    return shown
-
-
-def left_out(clean: EvaluatedRun) -> list[tuple[str, str]]:
-    """What is not scored, and why."""
-    return [
-        (f"{dataset}, {metric.title}", str(entry["left_out"]))
-        for dataset in clean.datasets
-        for metric in METRICS
-        if (entry := clean.record["datasets"][dataset].get(metric.name)) is not None and entry["left_out"] is not None
-    ]
-
-
-def not_measured(clean: EvaluatedRun) -> list[str]:
-    """The metrics that no data set has an entry of."""
-    return [
-        metric.title
-        for metric in METRICS
-        if not any(metric.name in clean.record["datasets"][name] for name in clean.datasets)
-    ]
-
-
-def headline(runs: Sequence[EvaluatedRun]) -> dict[str, dict[str, dict[str, float]]]:
-    """The numbers `dvc metrics diff` compares, by run and data set; what is left out is not there."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for run in runs:
-        mechanism, strategy, epsilon = run.key
-        by_dataset = found.setdefault(f"{mechanism}/{strategy}/{epsilon}", {})
-        for dataset in run.datasets:
-            scores = {score.headline: run.value(dataset, score) for score in SCORES if score.headline}
-            by_dataset[dataset] = {name: value.mean for name, value in scores.items() if value is not None}
-    return found
+    utility, attack = (of_score(one_kind(every), score) for score in (UTILITY, ADAPTIVE))
+    both = {key: (attack[key], utility[key]) for key in utility if key in attack}
+    own = {key: pair for key, pair in both.items() if key[0] == mechanism}
+    if own and CLEAN in both and MAJORITY in both:
+        (x_clean, y_clean), (x_majority, y_majority) = (
+            [value.mean for value in both[key]] for key in (CLEAN, MAJORITY)
+        )
+        drawn.append(
+            tradeoff(
+                f"tradeoff-{number}-{mechanism}", f"{dataset}, {mechanism}: utility over attack",
+                (score_axis("adaptive attack (macro F1)"), score_axis("utility on rewritten texts (macro F1)")),
+                own, lambda key: key[1], (x_clean, y_clean), (x_majority, y_majority),
+            )
+        )  # fmt: skip
+    return drawn
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
+    clean, mechanisms = report.clean, report.params.grid.mechanisms
+    entries = {(name, metric.name): clean.record["datasets"][name].get(metric.name)
+               for name in clean.datasets for metric in METRICS}  # fmt: skip
     explanations = [metric.explanation for metric in METRICS if metric.explanation]
+    evaluated = [
+        (dataset, tables, [chart for one in mechanisms for chart in charts(number, dataset, of, one)])
+        for number, (dataset, of) in enumerate(report.values.items(), 1)
+        if (tables := dataset_tables(number, dataset, clean, of, report.keys))
+    ]
     return {
+        "glance": glance_table(report.values, report.keys, report.recovery),
+        "n_runs": len(report.keys),
+        "unlearnt": unlearnt(report.values),
         "explanations": Markup("; ".join(explanations[:-1]) + f"; and {explanations[-1]}"),
-        "average_tables": average_tables(report.clean, report.values, report.keys),
-        "evaluated": evaluated_datasets(report),
-        "left_out": left_out(report.clean),
-        "not_measured": not_measured(report.clean),
-        "any_gain": any(gain is not None for gain in report.gains.values()),
+        "average_tables": average_tables(clean, report.values, report.keys),
+        "evaluated": evaluated,
+        "left_out": {
+            f"{dataset}, {BY_NAME[name].title}": entry["left_out"]
+            for (dataset, name), entry in entries.items()
+            if entry is not None and entry["left_out"] is not None
+        },
+        "not_measured": [
+            metric.title for metric in METRICS if not any(entries[name, metric.name] for name in clean.datasets)
+        ],
+        "any_gain": any(of_score(of, GAIN) for of in report.values.values()),
     }
 
 
 def metrics(report: ReportData) -> Mapping[str, Any]:
-    """What metrics.json has of the evaluation."""
+    """The scores that `dvc metrics diff` compares, by run and data set; what is left out is not there."""
+    headline = [score for score in SCORES if score.headline]
     clean, runs = report.evaluated
-    return {"evaluation": headline([clean, *runs])}
 
+    def scores(run: EvaluatedRun, dataset: str) -> dict[str, float]:
+        values: dict[str, MeanSd | None] = {score.headline: run.value(dataset, score) for score in headline}
+        return {name: value.mean for name, value in values.items() if value is not None}
 
-SECTION = Section(
-    name="evaluation",
-    title="Utility and attacks",
-    heading="Utility and attacks",
-    view=view,
-    metrics=metrics,
-    prose="""\
-<p>What the texts are still good for, and what they still tell. A classifier ({{ params.evaluation.classifier }}) learns
-from the train split of a data set and is scored on documents that it has not seen. <strong>Utility</strong>: it learns
-the label from rewritten texts, and is asked about rewritten texts, and about clean ones. <strong>Attack</strong>: it
-learns the attribute, the author for example; a static attacker learns from clean texts, an adaptive one from texts that
-were rewritten with the same settings, and both are asked about rewritten texts. High utility and a weak attack are what
-is sought. Majority is the score of who always says the most frequent class and looks at no text.</p>
-<p>An attack that fails is no proof: another attacker may do better, and only a guarantee holds against all of them.
-Scores are means over {{ params.evaluation.shuffles|count }}
-{{ "training" if params.evaluation.shuffles == 1 else "trainings" }} on {{ params.evaluation.train_share|share }} of the
-train split{{ ", chosen and ordered anew for each; ± is their standard deviation" if params.evaluation.shuffles > 1 }}.</p>
-<p>Beside that: {{ explanations }}.</p>
-{% if any_gain %}
-<p>Relative gain is U<sub>p</sub>/U<sub>o</sub> − P<sub>p</sub>/P<sub>o</sub>: the share of the utility that is left less
-the share of the adaptive attack that is left, against clean texts. Above 0 the attack lost more than the task.</p>
-{% endif %}
-{% if evaluated %}
-<p>In the plots bars are standard errors, of a score both from its trainings and from the number of documents asked about.
-In plots of utility over attack each line goes from the smallest ε (small marker) to the largest; the star stands for the
-clean texts, dotted lines for the majority. Towards the upper left the task gains and the attacker loses.</p>
-{% endif %}
-{% for table in average_tables %}{{ render_table(table) }}{% endfor %}
-{% for dataset, tables, panels in evaluated %}
-<details class="dataset"{{ " open" if evaluated|length <= 2 }}>
-<summary><h3>{{ dataset }}</h3> <span>{{ tables|length }} {{ "table" if tables|length == 1 else "tables" }}, {{ panels|length }} {{ "plot" if panels|length == 1 else "plots" }}</span></summary>
-{% for table in tables %}{{ render_table(table) }}{% endfor %}
-{% if panels %}
-<div class="panels">
-{% for one in panels %}{{ render_panel(one) }}{% endfor %}
-</div>
-{% endif %}
-</details>
-{% endfor %}
-{% if left_out %}
-<p>Left out:</p>
-<ul>{% for which, why in left_out %}<li>{{ which }}: {{ why }}</li>{% endfor %}</ul>
-{% endif %}
-{% if not_measured %}
-<p>Not measured in these runs: {{ not_measured|listed }}.</p>
-{% endif %}
-""",
-)
+    return {
+        "evaluation": {
+            "/".join(map(str, run.key)): {dataset: scores(run, dataset) for dataset in run.datasets}
+            for run in (clean, *runs)
+        }
+    }

@@ -12,7 +12,6 @@ from lexveil import paths
 from lexveil.artifacts.embeddings import load_words
 from lexveil.report import formatting
 from lexveil.report.data import ReportData
-from lexveil.report.section import Section
 from lexveil.runtime.tables import require
 from lexveil.text.function_words import STOP_WORDS
 
@@ -21,21 +20,13 @@ NEIGHBOURS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A near token, and how far it is in embedding units."""
-
-    token: str
-    distance: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One token, its number of words, how often it occurs, and its nearest tokens, nearest first."""
+class Neighbourhood:
+    """One token, its number of words, how often it occurs, and its nearest tokens with their distances."""
 
     token: str
     n_words: int
     count: int
-    neighbours: Sequence[Neighbour]
+    nearest: Sequence[tuple[str, float]]
 
 
 def choose(
@@ -65,21 +56,18 @@ def choose(
     return list(dict.fromkeys(found[min(rank, len(found)) - 1] for rank in ranks)) if found else []
 
 
-def read_samples(segmentation: str) -> list[Sample]:
+def neighbourhoods(segmentation: str) -> list[Neighbourhood]:
     """Some frequent tokens of every length with their nearest neighbours."""
     tokens = load_words(segmentation)
     file = require(paths.embedding(segmentation) / "counts.npy", f"train_embeddings@{segmentation}")
     counts = np.load(file, mmap_mode="r", allow_pickle=False)
-    ids, distances = ReportData.distances(segmentation)
+    ids, distances = (each[:, :NEIGHBOURS] for each in ReportData.distances(segmentation))
     return [
-        Sample(
+        Neighbourhood(
             tokens[row],
             n_words,
             int(counts[row]),
-            [
-                Neighbour(tokens[near], float(distance))
-                for near, distance in zip(ids[row, :NEIGHBOURS], distances[row, :NEIGHBOURS], strict=True)
-            ],
+            [(tokens[near], float(distance)) for near, distance in zip(ids[row], distances[row], strict=True)],
         )
         for n_words in (1, 2, 3)
         for row in choose(tokens, n_words, STOP_WORDS, RANKS)
@@ -90,34 +78,5 @@ def view(_: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     return {
         "ranks": formatting.listed([f"{rank}th" for rank in RANKS]),
-        "neighbours": [(segmentation, read_samples(segmentation)) for segmentation in ("gst", "mst", "word")],
+        "neighbours": {segmentation: neighbourhoods(segmentation) for segmentation in ("gst", "mst", "word")},
     }
-
-
-SECTION = Section(
-    name="neighbours",
-    title="Neighbours",
-    heading="Sample tokens and their neighbours",
-    view=view,
-    prose="""\
-{% macro neighbour_table(segmentation, samples) %}
-<figure class="table">
-<figcaption id="neighbours-{{ segmentation }}-caption">{{ segmentation }}: tokens and their {{ samples|map(attribute="neighbours")|map("length")|max }} nearest neighbours</figcaption>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="neighbours-{{ segmentation }}-caption">
-<table class="neighbours{{ ' few' if samples|length < 6 }}" id="table-neighbours-{{ segmentation }}" aria-labelledby="neighbours-{{ segmentation }}-caption">
-<thead><tr><td></td>{% for one in samples %}<th scope="col"><span class="token">{{ one.token|breakable }}</span><small>{{ one.n_words }} {{ "word" if one.n_words == 1 else "words" }}, {{ one.count|count }}×</small></th>{% endfor %}</tr></thead>
-<tbody>
-{% for place in range(samples|map(attribute="neighbours")|map("length")|max) %}
-<tr><th scope="row">{{ place + 1 }}</th>{% for one in samples %}<td>{% if place < one.neighbours|length %}<span class="token">{{ one.neighbours[place].token|breakable }}</span><small>{{ one.neighbours[place].distance|three }}</small>{% endif %}</td>{% endfor %}</tr>
-{% endfor %}
-</tbody>
-</table>
-</div>
-</figure>
-{% endmacro %}
-<p>In the form of the paper's Table 7: of each length the {{ ranks }} most frequent tokens, stop words and tokens without
-letters not counted, with their nearest neighbours in the embedding and the Euclidean distance to each. A neighbour need not
-have the same length. Read them as a check of the embedding: where it learnt enough, neighbours are alike.</p>
-{% for segmentation, samples in neighbours if samples %}{{ neighbour_table(segmentation, samples) }}{% endfor %}
-""",
-)

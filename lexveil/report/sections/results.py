@@ -1,232 +1,180 @@
-"""Results per run: unchanged tokens, similarity of replacements, and spent budget."""
+"""Results per run: unchanged tokens, similarity of replacements, spent budget, and what a reader gets back."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexveil.accounting.budgets import STRATEGIES
-from lexveil.levels import Level
 from lexveil.recovery.bands import ALL, BANDS
+from lexveil.recovery.measured import GUESSES, LISTED
 from lexveil.report import epsilon_units, formatting
+from lexveil.report.charts import Chart, over_epsilon, score_axis, share_axis
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import Key
-from lexveil.report.figures import Series, over_epsilon
-from lexveil.report.panel import Panel, series_data
-from lexveil.report.records import RunRecovery, RunResult, has_levels, key_cells, key_columns
-from lexveil.report.section import CsvFile, Section
-from lexveil.report.table import Column, Table
+from lexveil.report.records import Key, RunRecovery, key_cells, key_columns
+from lexveil.report.table import RUN, Column, CsvFile, Table, of_run
 
-Recovery = Mapping[Key, RunRecovery]
+NOISY, SPENT = "Of the tokens that got noise", "Mean ε per text"
+RESULTS = (
+    Column("share_unchanged", "Unchanged", formatting.share, NOISY),
+    Column("mean_cosine", "Mean cosine of the replaced", formatting.three, NOISY),
+    Column("unprotected_share", "Unprotected", formatting.share, "Of all tokens"),
+    Column("epsilon_spent_mean", "Spent", formatting.two, SPENT),
+    Column("budget_mean", "Budget", formatting.two, SPENT),
+)
+TOKENS = (
+    Column("n_texts", "Texts", formatting.count),
+    Column("n_tokens_in", "in", formatting.count, "Tokens"),
+    Column("n_tokens_out", "out", formatting.count, "Tokens"),
+    Column("n_words_in", "in", formatting.count, "Words"),
+    Column("n_words_out", "out", formatting.count, "Words"),
+    Column("n_perturbed", "got noise", formatting.count, "Tokens that"),
+    Column("n_sampled", "were drawn at random", formatting.count, "Tokens that"),
+    Column("n_kept", "were kept", formatting.count, "Tokens that"),
+    Column("n_dropped", "were dropped", formatting.count, "Tokens that"),
+)
+READERS = {
+    "unchanged": "Unchanged", "by_word": "By the word", "by_context": "By context",
+    "without_output": "Without the output",
+}  # fmt: skip
 
-_WHICH = [
-    Column("mechanism", "Mechanism"),
-    Column("strategy", "Strategy"),
-    Column("epsilon", "Base ε", formatting.epsilon),
-]
-CSV_COLUMNS = (
-    "n_texts", "n_tokens_in", "n_tokens_out", "n_words_in", "n_words_out", "n_perturbed", "n_sampled", "n_kept",
-    "n_dropped", "share_unchanged", "mean_cosine", "unprotected_share", "epsilon_spent_mean",
-)  # fmt: skip  # fmt: skip
+# Of metrics.json, and columns of runs.csv.
+HEADLINE = ("share_unchanged", "mean_cosine", "unprotected_share")
+METRICS = (*(column.key for column in TOKENS), *HEADLINE, "epsilon_spent_mean")
+POINTS = ("n", "share", "low", "high")  # columns of recovery.csv
 
 
-def results_table(runs: Sequence[RunResult], recovery: Recovery) -> Table:
+def results_table(report: ReportData) -> Table:
     """What comes back, per run."""
-    mechanisms = list(dict.fromkeys(run.mechanism for run in runs if not run.is_baseline))
-    return Table(
-        "results",
-        "What comes back, per run",
-        [
-            *_WHICH,
-            Column("share_unchanged", "Unchanged", formatting.share, "Of the tokens that got noise"),
-            Column("recovered", "Recovered", formatting.share, "Of the tokens that got noise"),
-            Column("mean_cosine", "Mean cosine of the replaced", formatting.three, "Of the tokens that got noise"),
-            Column("unprotected_share", "Unprotected", formatting.share, "Of all tokens"),
-            Column("epsilon_spent_mean", "Spent", formatting.two, "Mean ε per text"),
-            Column("budget_mean", "Budget", formatting.two, "Mean ε per text"),
-        ],
-        [
-            (
-                *run.key,
-                run.metrics["share_unchanged"],
-                recovered(recovery, run, ALL),
-                run.metrics["mean_cosine"],
-                run.metrics["unprotected_share"],
-                None if run.is_baseline else run.metrics["epsilon_spent_mean"],
-                run.budget_mean,
-            )
-            for run in runs
-        ],
-        "Unchanged: the noise led back to the token itself, which then leaves as it was, though whoever reads it "
-        "cannot be sure. Recovered: what a reader who knows all but the text guesses right, of the documents that are read "
-        "for it. Mean cosine: how near the vector of a replacement is to that of the token it replaces, 1 for "
-        f"the same direction, 0 for an unrelated one. {epsilon_units.in_words(mechanisms)}{of_levels(runs)}",
+    spent = {run.key: None if run.is_baseline else run.metrics["epsilon_spent_mean"] for run in report.runs}
+    rows = [
+        of_run(key) | metrics | {"epsilon_spent_mean": spent[key], "budget_mean": report.budget_mean(key)}
+        for key, metrics in ((run.key, dict(run.metrics)) for run in report.runs)
+    ]
+    return Table("results", [*RUN, *RESULTS], rows)
+
+
+def readers_table(runs: Sequence[RunRecovery]) -> Table:
+    """What each reader gets back of all replaced words, per run."""
+    columns = [
+        Column("n", "Words", formatting.count),
+        *(Column(name, head, formatting.interval) for name, head in READERS.items()),
+    ]
+    rows = [
+        of_run(run.key) | {"n": run.n_words(ALL)} | {name: run.share(ALL, name) for name in READERS} for run in runs
+    ]
+    return Table("recovery", [*RUN, *columns], rows)
+
+
+def bands_table(runs: Sequence[RunRecovery]) -> Table:
+    """What the reader gets back of each band, and what without the output."""
+    bands = [band for band in runs[0].bands if band != ALL] if runs else []
+    heads = {"recovered": "recovered", "without_output": "without the output"}
+    columns = [
+        Column(f"{band}_{name}", head, formatting.interval, words_of(band).capitalize())
+        for band, (name, head) in itertools.product(bands, heads.items())
+    ]
+    rows = [
+        of_run(run.key) | {f"{band}_{name}": run.share(band, name) for band, name in itertools.product(bands, heads)}
+        for run in runs
+    ]
+    return Table("recovery-bands", [*RUN, *columns], rows)
+
+
+def words_of(band: str) -> str:
+    """A band in words."""
+    return {ALL: "all words", LISTED: "listed words"}.get(band, f"{band} words")
+
+
+def charts(report: ReportData, mechanism: str) -> list[Chart]:
+    """Over epsilon: the share unchanged, the mean cosine, and what is recovered of each band."""
+    unchanged, cosine = (
+        {run.key: run.metrics[name] for run in report.runs if run.metrics[name] is not None}
+        for name in ("share_unchanged", "mean_cosine")
     )
-
-
-def recovered(recovery: Recovery, run: RunResult, band: str) -> float | None:
-    """The share of a band that a best-informed reader gets back."""
-    found = recovery[run.key].share(band) if run.key in recovery else None
-    return None if found is None else found.share
-
-
-def of_levels(runs: Sequence[RunResult]) -> str:
-    """What a row of a run at a level says; empty without one."""
-    if not has_levels(runs):
-        return ""
-    return (
-        " A run with a percentage is at that level of recovery: each of its tokens got the ε beside it, however long its "
-        "text, so that there is no one budget of all texts."
-    )
-
-
-def tokens_table(runs: Sequence[RunResult]) -> Table:
-    """Tokens and words in and out, per run."""
-    keys = {
-        "n_texts": ("Texts", ""),
-        "n_tokens_in": ("in", "Tokens"),
-        "n_tokens_out": ("out", "Tokens"),
-        "n_words_in": ("in", "Words"),
-        "n_words_out": ("out", "Words"),
-        "n_perturbed": ("got noise", "Tokens that"),
-        "n_sampled": ("were drawn at random", "Tokens that"),
-        "n_kept": ("were kept", "Tokens that"),
-        "n_dropped": ("were dropped", "Tokens that"),
-    }
-    return Table(
-        "tokens",
-        "Tokens and words in and out, per run",
-        [*_WHICH, *(Column(key, head, formatting.count, group) for key, (head, group) in keys.items())],
-        [(*run.key, *(run.metrics[key] for key in keys)) for run in runs],
-        "A token is one word, a collocation of two or three, or a punctuation mark; words here include punctuation "
-        "marks. A replacement may have more or fewer words than what it replaces.",
-    )
-
-
-def series(runs: Sequence[RunResult], mechanism: str, metric: str) -> list[Series]:
-    """One line per strategy over epsilon; a run without the number has no point."""
-    lines = []
-    for strategy in STRATEGIES:
-        points = sorted(
-            (run.epsilon, run.metrics[metric])
-            for run in runs
-            if (run.mechanism, run.strategy) == (mechanism, strategy)
-            and run.metrics[metric] is not None
-            and not isinstance(run.epsilon, Level)
+    drawn = over_epsilon(
+        "unchanged", f"{mechanism}: tokens that come back unchanged, over ε",
+        share_axis("unchanged (% of tokens with noise)"), unchanged, mechanism,
+    )  # fmt: skip
+    drawn += over_epsilon(
+        "cosine", f"{mechanism}: mean cosine of replaced tokens, over ε",
+        score_axis("mean cosine (1 = same direction)", min(cosine.values(), default=0.0)), cosine, mechanism,
+    )  # fmt: skip
+    for band in report.recovery[0].bands if report.recovery else ():
+        shares = {run.key: share for run in report.recovery if (share := run.share(band)) is not None}
+        title = f"{mechanism}: {words_of(band)} recovered, over ε"
+        drawn += over_epsilon(
+            f"recovery-{band}", title, share_axis("recovered (% of replaced words)"), shares, mechanism
         )
-        if points:
-            lines.append(Series(strategy, [x for x, _ in points], [y for _, y in points]))
-    return lines
-
-
-def result_figures(all_runs: Sequence[RunResult], mechanisms: Sequence[str]) -> list[tuple[str, list[Panel]]]:
-    """Two figures per mechanism: share unchanged, and mean cosine, over epsilon."""
-    drawn = []
-    for mechanism in mechanisms:
-        unchanged, cosine = (series(all_runs, mechanism, name) for name in ("share_unchanged", "mean_cosine"))
-        if not unchanged and not cosine:
-            continue
-        lowest = min((y for line in cosine for y in line.y), default=0.0)
-        names = [f"unchanged-{mechanism}", f"cosine-{mechanism}"]
-        panels = [
-            Panel(
-                "Tokens that come back unchanged",
-                over_epsilon(
-                    names[0],
-                    f"{mechanism}: share of tokens that come back unchanged, over ε",
-                    "unchanged (% of tokens with noise)",
-                    unchanged,
-                    unit=epsilon_units.unit(mechanism),
-                    y_limits=(0, 1),
-                ),
-                series_data(names[0], "strategy", "epsilon", "share_unchanged", unchanged),
-            ),
-            Panel(
-                "Mean cosine of replaced tokens",
-                over_epsilon(
-                    names[1],
-                    f"{mechanism}: mean cosine of replaced tokens, over ε",
-                    "mean cosine (1 = same direction)",
-                    cosine,
-                    unit=epsilon_units.unit(mechanism),
-                    y_limits=(min(0.0, lowest), 1),
-                ),
-                series_data(names[1], "strategy", "epsilon", "mean_cosine", cosine),
-            ),
-        ]
-        drawn.append((mechanism, panels))
     return drawn
 
 
-def csv_rows(runs: Sequence[RunResult], recovery: Recovery) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Header and rows of runs.csv. Without the baseline, which has no epsilon to be plotted over."""
+def _shares(report: ReportData, key: Key) -> dict[str, float | None]:
+    """What is recovered of a run, of all words and by band, under the names of runs.csv; empty of the baseline."""
     bands = {"recovered": ALL} | {f"recovered_{band}": band for band in BANDS}
-    with_levels = has_levels(runs)
-    header = [*key_columns(with_levels=with_levels), *CSV_COLUMNS, "budget_mean", *bands]
+    shares = {name: run.share(band) for run in report.recovery if run.key == key for name, band in bands.items()}
+    return {name: None if share is None else share.share for name, share in shares.items()}
+
+
+def runs_csv(report: ReportData) -> CsvFile:
+    """Every run but the baseline, which has no epsilon to be plotted over."""
+    header = [*key_columns(report.keys), *METRICS, "budget_mean", "recovered", *(f"recovered_{band}" for band in BANDS)]
     rows = [
-        (
-            *key_cells(run.key, with_levels=with_levels),
-            *(run.metrics[name] for name in CSV_COLUMNS),
-            run.budget_mean,
-            *(recovered(recovery, run, band) for band in bands.values()),
-        )
-        for run in runs
+        [
+            *key_cells(run.key, report.keys), *(run.metrics[name] for name in METRICS), report.budget_mean(run.key),
+            *_shares(report, run.key).values(),
+        ]
+        for run in report.runs
         if not run.is_baseline
-    ]
+    ]  # fmt: skip
     return header, rows
 
 
-def headline(runs: Sequence[RunResult], recovery: Recovery) -> dict[str, dict[str, float]]:
-    """The numbers `dvc metrics diff` compares, by run; a number that does not exist is left out."""
-    names = ("share_unchanged", "mean_cosine", "unprotected_share")
+def recovery_csv(report: ReportData) -> CsvFile:
+    """Every share of every run, data set and band."""
+    rows = [
+        [
+            *key_cells(run.key, report.keys), dataset or "", band, which, run.n_words(band, dataset),
+            share.share, share.low, share.high,
+        ]
+        for run in report.recovery
+        for dataset in (None, *run.record["datasets"])
+        for band in run.bands
+        for which in ("unchanged", *GUESSES)
+        if (share := run.share(band, which, dataset)) is not None
+    ]  # fmt: skip
+    return [*key_columns(report.keys), "dataset", "band", "reader", *POINTS], rows
+
+
+def metrics(report: ReportData) -> Mapping[str, Any]:
+    """The numbers of the runs that `dvc metrics diff` compares; a number that does not exist is left out."""
     found = {}
-    for run in runs:
-        numbers = {name: run.metrics[name] for name in names}
-        numbers |= {"recovered": recovered(recovery, run, ALL), "recovered_rare": recovered(recovery, run, "rare")}
-        own = {name: number for name, number in numbers.items() if number is not None}
-        found[f"{run.mechanism}/{run.strategy}/{run.epsilon}"] = own
-    return found
-
-
-def recovery_of(report: ReportData) -> Recovery:
-    """What a reader gets back, by run."""
-    return {one.key: one for one in report.recovery}
+    for run in report.runs:
+        shares = _shares(report, run.key)
+        numbers = {name: run.metrics[name] for name in HEADLINE}
+        numbers |= {name: shares.get(name) for name in ("recovered", "recovered_rare")}
+        known = {name: number for name, number in numbers.items() if number is not None}
+        found["/".join(map(str, run.key))] = known
+    return {"runs": found}
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
+    models = {run.record["language_model"] for run in report.recovery}
     return {
-        "result_figures": result_figures(report.runs, report.params.grid.mechanisms),
-        "results": results_table(report.runs, recovery_of(report)),
-        "tokens": tokens_table(report.runs),
+        "results": results_table(report),
+        "units": epsilon_units.in_words(report.params.grid.mechanisms),
+        "has_levels": bool(report.params.grid.levels),
+        "tokens": Table("tokens", [*RUN, *TOKENS], [of_run(run.key) | dict(run.metrics) for run in report.runs]),
+        "readers": readers_table(report.recovery),
+        "bands": bands_table(report.recovery),
+        "left_out": sorted({run.record["left_out"] for run in report.recovery if run.record["left_out"]}),
+        "has_model": None not in models,
+        "is_public": models == {"kneser_ney"},
+        "drawn": {mechanism: charts(report, mechanism) for mechanism in report.params.grid.mechanisms},
     }
 
 
-def metrics(report: ReportData) -> Mapping[str, Any]:
-    """What metrics.json has of the runs."""
-    return {"runs": headline(report.runs, recovery_of(report))}
-
-
 def files(report: ReportData) -> Mapping[str, CsvFile]:
-    """What `dvc plots` draws."""
-    return {"runs.csv": csv_rows(report.runs, recovery_of(report))}
-
-
-SECTION = Section(
-    name="results",
-    title="Results",
-    heading="Results per run",
-    view=view,
-    metrics=metrics,
-    files=files,
-    prose="""\
-{% for mechanism, panels in result_figures %}
-{% if result_figures|length > 1 %}<h3>{{ mechanism }}</h3>{% endif %}
-<div class="panels">
-{% for one in panels %}{{ render_panel(one) }}{% endfor %}
-</div>
-{% endfor %}
-{{ render_table(results) }}
-{{ render_table(tokens) }}
-""",
-)
+    """What `dvc plots` draws, and every share for other tools."""
+    return {"runs.csv": runs_csv(report), "recovery.csv": recovery_csv(report)}

@@ -1,6 +1,6 @@
 """Rewrites one text several times, as experiments, and says of each token what became of it and what may.
 
-Nothing is written or charged. What is made here holds source text: it is for the page alone.
+Nothing is written or charged, and no ledger is opened. What is made here holds source text: it is for the page alone.
 """
 
 from __future__ import annotations
@@ -8,25 +8,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
 from lexveil.accounting.budgets import Action, DocumentBudget
 from lexveil.accounting.changes import Fate, TextChanges, changes_of
+from lexveil.artifacts.model import Model
+from lexveil.config import LedgerParams
 from lexveil.embeddings.exact_search import ExactSearch
-from lexveil.errors import RequestError
+from lexveil.errors import LexveilError, RequestError
+from lexveil.ledger.amounts import NANO, cap_nano, costs
+from lexveil.ledger.reservation import Exhausted
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.registry import Kernel
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import Batch, batch_of
-from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.engine import Engine, measurement_of
 from lexveil.privatization.engine.rewrite import Rewritten
+from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.language_check import LanguageCheck
 from lexveil.privatization.settings import Settings
-from lexveil.service.page.form import Form
-from lexveil.service.page.release import beyond_cap, refusal, stamp
-from lexveil.service.page.samples import SAMPLES
+from lexveil.service.page.form import SAMPLES, Form, Row
 from lexveil.service.warm_model import WarmModel
 from lexveil.text.encode import TokenClass
 from lexveil.text.pieces import plain
@@ -42,20 +44,6 @@ CLASSES = {
     TokenClass.OOV: "unknown word",
     TokenClass.FOUND: "found",
 }
-
-
-class Place(NamedTuple):
-    """Where a text stands, as `lexveil privatize` would say it of a file.
-
-    Attributes:
-        file: its name; empty if there is one only.
-        row: from 1.
-        column: of the text.
-    """
-
-    file: str = ""
-    row: int = 1
-    column: str = "text"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -109,6 +97,11 @@ class Drawing:
     language: str | None
 
     @property
+    def is_decided(self) -> bool:
+        """Whether it is known by now if a release would be refused: what a reader gets back takes long to work out."""
+        return self.refused is not None or self.engine.model.params.release.max_recovery is None
+
+    @property
     def counts(self) -> Counter[str]:
         """Tokens by what is done to them."""
         return Counter(token.action for token in self.tokens)
@@ -119,10 +112,51 @@ class Drawing:
         paid = [token.epsilon for token in self.tokens if token.epsilon > 0]
         return (min(paid), max(paid)) if paid else None
 
+    @property
+    def words(self) -> list[str]:
+        """The words of the mechanism, by their numbers."""
+        return [plain(self.engine.lexicon.tokens[row]) for row in self.engine.vocabulary.rows.tolist()]
+
+    def token(self, number: int | None) -> Token:
+        """A token of the source.
+
+        Raises:
+            RequestError: if there is none of this number.
+        """
+        if number is None or number >= len(self.tokens):
+            raise RequestError("the text has no such token any more; choose another one")
+        return self.tokens[number]
+
     def outcome(self, draw: int, token: int) -> str:
         """What stands in a draw where a token of the source was; nothing where it was dropped."""
         start, end = self.draws[draw].output_spans[token].tolist()
         return "" if start < 0 else self.draws[draw].output[start:end]
+
+    def detail(self, number: int | None) -> Detail:
+        """What may become of a token; raises as ``token``."""
+        token, words, near = self.token(number), self.words, list[tuple[str, float]]()
+        if token.word >= 0:
+            vectors = self.engine.vocabulary.vectors
+            query = vectors[token.word].astype(np.float64)[None]
+            ids, distances = ExactSearch(vectors).nearest_k(query, min(SHOWN + 1, len(words)))
+            pairs = zip(ids[0].tolist(), distances[0].tolist(), strict=True)
+            near = [(words[i], distance) for i, distance in pairs if i != token.word][:SHOWN]
+        counted = self._redrawn(token)
+        becomes = [(words[word], n / OFTEN) for word, n in counted.most_common(SHOWN)]
+        drawn = [(self.outcome(i, number or 0), draw.fates[number or 0]) for i, draw in enumerate(self.draws)]
+        return Detail(number or 0, token, near, becomes, counted[token.word] / OFTEN, len(counted), drawn)
+
+    def _redrawn(self, token: Token) -> Counter[int]:
+        """What ``OFTEN`` draws of a token give, by the numbers of words; nothing if it is not perturbed."""
+        if token.action != Action.PERTURBED.name.lower():
+            return Counter()
+        mechanism, instead = self.engine.prepared.mechanism, self.engine.instead
+        # Of a token that takes the replacement of an equal one before it, what that one gets.
+        epsilon = token.epsilon or max(other.epsilon for other in self.tokens if other.word == token.word)
+        ids, budgets = np.full(OFTEN, token.word), np.full(OFTEN, epsilon)
+        rng = stream(self.form.seed, "explore", str(token.word))
+        drawn = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
+        return Counter((drawn if instead is None else instead[drawn]).tolist())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -168,12 +202,12 @@ class ExploreSession:
         """The name of the model of a form, as ``Model.load`` takes it."""
         return f"{self.default or ''}{name}" if name.startswith("+") else name or self.default
 
-    def draw(self, form: Form, found: float | None = None, place: Place = Place()) -> Drawing:  # noqa: B008  # frozen
+    def draw(self, form: Form, found: float | None = None, row: Row | None = None) -> Drawing:
         """Rewrite the text of a form ``form.draws`` times.
 
         Args:
             found: epsilon of the recovery, if that is asked for.
-            place: where the text stands, for messages.
+            row: the text, and where it stands, for messages.
 
         Raises:
             NoSpaces: if the text cannot be cut into words.
@@ -187,7 +221,7 @@ class ExploreSession:
         model.require_checks(settings.strategy)
         engine = Engine(settings, model)
         budget = engine.budget()
-        language = _language(engine, form.text, place)
+        language = _language(engine, row or Row(form.text))
         batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
         done = engine.worker().draw(batch, budget)
         changes = changes_of(
@@ -197,7 +231,6 @@ class ExploreSession:
         numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
         spent = float(done.epsilon[:n].sum())
         in_release = form.settings(model.params, found, is_release=True)
-        # What a reader gets back takes long to work out; the process beside the page does it.
         refused = None if model.params.release.max_recovery is not None else refusal(in_release, model)
         drawing = Drawing(
             form,
@@ -217,44 +250,8 @@ class ExploreSession:
         self._last = form, found, drawing
         return drawing
 
-    def detail(self, form: Form, found: float | None = None, place: Place = Place()) -> Detail:  # noqa: B008  # frozen
-        """What may become of the token ``form.token``.
 
-        Raises:
-            RequestError: if there is no such token.
-        """
-        drawing, number = self.draw(form, found, place), form.token
-        if number is None or number >= len(drawing.tokens):
-            raise RequestError("the text has no such token any more; choose another one")
-        token, engine = drawing.tokens[number], drawing.engine
-        words, vocabulary = [engine.lexicon.tokens[row] for row in engine.vocabulary.rows.tolist()], engine.vocabulary
-        near: list[tuple[str, float]] = []
-        if token.word >= 0:
-            query = vocabulary.vectors[token.word].astype(np.float64)[None]
-            ids, distances = ExactSearch(vocabulary.vectors).nearest_k(query, min(SHOWN + 1, len(words)))
-            pairs = zip(ids[0].tolist(), distances[0].tolist(), strict=True)
-            near = [(plain(words[i]), d) for i, d in pairs if i != token.word][:SHOWN]
-        becomes, unchanged, different = self._becomes(drawing, token, words)
-        drawn = [(drawing.outcome(i, number), changes.fates[number]) for i, changes in enumerate(drawing.draws)]
-        return Detail(number, token, near, becomes, unchanged, different, drawn)
-
-    def _becomes(
-        self, drawing: Drawing, token: Token, words: Sequence[str]
-    ) -> tuple[list[tuple[str, float]], float, int]:
-        if token.action != Action.PERTURBED.name.lower():
-            return [], 0.0, 0
-        mechanism = drawing.engine.prepared.mechanism
-        # Of a token that takes the replacement of an equal one before it, what that one gets.
-        epsilon = token.epsilon or max(one.epsilon for one in drawing.tokens if one.word == token.word)
-        ids, budgets = np.full(OFTEN, token.word), np.full(OFTEN, epsilon)
-        rng = stream(drawing.form.seed, "explore", str(token.word))
-        drawn = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
-        counted = Counter((drawn if drawing.engine.instead is None else drawing.engine.instead[drawn]).tolist())
-        most = [(plain(words[word]), n / OFTEN) for word, n in islice(counted.most_common(), SHOWN)]
-        return most, counted[token.word] / OFTEN, len(counted)
-
-
-def load_kernels(model: str | None) -> None:
+def load_kernels(model: str | None = None) -> None:
     """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is compiled first."""
     session, text = ExploreSession(model), next(iter(SAMPLES.values()))
     for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):  # each kind of search
@@ -265,16 +262,16 @@ def load_kernels(model: str | None) -> None:
     session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib", epsilon="5"))
 
 
-def _language(engine: Engine, text: str, place: Place) -> str | None:
+def _language(engine: Engine, row: Row) -> str | None:
     """What speaks against the model's language, as the operator of a release is told it; None if nothing does.
 
     Raises:
         NoSpaces: if the text cannot be cut into words, in the words of a release or an experiment.
     """
-    check = LanguageCheck(engine.model, engine.lexicon, (place.column,))
-    for whole in whole_chunks(Texts([text])):
-        chunk = replace(whole, first=place.row, file=place.file)
-        check.add(chunk, engine.worker((place.column,)).count(batch_of(chunk)))
+    check = LanguageCheck(engine.model, engine.lexicon, (row.column,))
+    for whole in whole_chunks(Texts([row.text])):
+        chunk = replace(whole, first=row.number, file=row.file)
+        check.add(chunk, engine.worker((row.column,)).count(batch_of(chunk)))
     found = check.finding()
     return None if found is None else found.sentence
 
@@ -298,3 +295,53 @@ def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token
         )
         end = stop
     return tokens
+
+
+def refusal(settings: Settings, model: Model) -> str | None:
+    """Why nothing would be released by these settings, whatever the text; None if something would.
+
+    With ``release.max_recovery`` it can take seconds.
+
+    Args:
+        settings: of a release.
+    """
+    try:
+        preconditions.check(settings, model)
+        preconditions.require_named_subjects(model.params.ledger, has_subjects=False)
+    except LexveilError as error:
+        return str(error)
+    return None
+
+
+def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> str | None:
+    """Why a text would not be released even if nothing of its subject ever was; None if it would be.
+
+    Args:
+        spent: epsilon of the text.
+    """
+    if ledger.cap is None or ledger.cap == "unlimited":  # what a ledger's own cap leaves, only the ledger knows
+        return None
+    limit = cap_nano(ledger.cap)
+    if not spent or int(costs(np.array([spent]), budget.total)[0]) <= limit:
+        return None
+    if ledger.on_exhausted == "refuse":
+        return str(Exhausted.of(limit, (1, 1), (1, 1)))
+    return (
+        f"the cap of {limit / NANO:g} epsilon per subject (params.yaml: ledger.cap) leaves nothing for a text that "
+        f"spends {spent:.4g}: it would be withheld, and listed (ledger.on_exhausted). Ask for a smaller budget"
+    )
+
+
+def stamp(settings: Settings, mechanism: Kernel) -> str | None:
+    """Why an output would be named as one without a guarantee; None if it has one, or is refused for that.
+
+    Args:
+        settings: of a release.
+    """
+    why = measurement_of(settings, mechanism).refusals
+    if not why or not settings.without_guarantee:
+        return None
+    return (
+        f"no guarantee can be given, {'; '.join(why)}; params.yaml: release.without_guarantee releases it all the "
+        f"same, and the output is named OUT.{preconditions.STAMP}"
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 from urllib.parse import parse_qsl
 
 from lexveil.artifacts import purpose_files
@@ -17,6 +19,28 @@ MOST = 10_000  # characters of a text: of more, every answer would take too long
 FIELDS = 40  # of a form, at most
 DEFAULTS = {"protection": DEFAULT_LEVEL, "epsilon": "5", "recovery": "0.1"}
 LARGEST = {"draws": 6, "seed": 2**53, "token": MOST}
+# Texts that the page opens with: made up for it, or long in the public domain. Nobody is meant by them.
+SAMPLES: dict[str, str] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
+PUBLIC = frozenset(SAMPLES.values())
+
+
+class Row(NamedTuple):
+    """A text, and where it stands, as `lexveil privatize` would say it of a file.
+
+    Attributes:
+        file: its name, if there are several.
+        number: of the row, from 1.
+    """
+
+    text: str
+    file: str = ""
+    number: int = 1
+    column: str = "text"
+
+    @property
+    def name(self) -> str:
+        """What the page calls it."""
+        return f"{self.file} row {self.number:,}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,16 @@
-"""The page as an application: its routes and what stands before them. It knows nothing of processes and sockets."""
+"""The page of `lexveil explore`, served on this machine: its routes and what stands before them."""
 
 from __future__ import annotations
 
 import math
+import secrets
+import subprocess
+import sys
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
@@ -15,81 +19,32 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from uvicorn import Config, Server
 
 from lexveil.accounting.changes import Fate
 from lexveil.artifacts import purpose_files
 from lexveil.artifacts.model_store import installed
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError
 from lexveil.mechanisms import mechanism_names
+from lexveil.privatization.adapters.inputs import STDIN, find_readers, name_in
 from lexveil.privatization.settings import measured_level, settings_of
 from lexveil.protection import LEVELS
-from lexveil.request import BUDGETS
+from lexveil.request import BUDGETS, FileRequest
 from lexveil.request import Request as RewriteRequest
 from lexveil.runtime.hashes import version
-from lexveil.service.app import RequestQueue
-from lexveil.service.gate import PAGE, TOKEN_HEADER, TokenAccess, add_gates
-from lexveil.service.metrics import Metrics
-from lexveil.service.page.background import Background, Expected, Failed, Question
-from lexveil.service.page.drawing import Drawing, ExploreSession, Place
-from lexveil.service.page.form import DEFAULTS, Form
-from lexveil.service.page.samples import PUBLIC, SAMPLES
-from lexveil.service.refusals import Refusal
+from lexveil.service.gate import PAGE, PAGE_HEADERS, TOKEN_HEADER, Gate, Limits, Metrics, RequestQueue, token_access
+from lexveil.service.page import readers
+from lexveil.service.page.drawing import Drawing, ExploreSession, load_kernels
+from lexveil.service.page.form import DEFAULTS, MOST, PUBLIC, SAMPLES, Form, Row
+from lexveil.service.server import bound, log_config
 from lexveil.service.terms import LOCAL
-from lexveil.text.pieces import plain
 
+T = TypeVar("T")
 FOLDER = Path(__file__).parent
-BODY, BODY_SECONDS = 2**18, 10.0  # bytes of a form, and seconds to wait for it
+LIMITS = Limits(LOCAL, max_bytes=2**18, body_seconds=10.0)
 QUEUE, QUEUE_SECONDS = 32, 60.0  # a model's first mechanism can take that long
+READER_SECONDS = 600.0  # an epsilon of a recovery can take that long, the first time
 TABLE = 150  # tokens in the table of what changed
-
-
-class Said(NamedTuple):
-    """What the page says of what is done to a token.
-
-    Attributes:
-        name: in a word.
-        meaning: of it, in the legend.
-        long: where the token is looked at.
-    """
-
-    name: str
-    meaning: str
-    long: str
-
-
-ACTIONS = {  # by what token logs say
-    "perturbed": Said("perturbed", "noise by ε", "perturbed"),
-    "sampled": Said("random", "a random word, whatever it was", "replaced by a random word"),
-    "kept": Said("kept", "unprotected: it comes out as it is", "kept as it is, unprotected"),
-    "dropped": Said("dropped", "nothing comes out", "dropped"),
-    "placeholder": Said("placeholder", "found: its type stands in its place", "found, and replaced by its type"),
-    "pseudonym": Said("pseudonym", "found: a public name", "found, and replaced by a name of a public list"),
-    "digits": Said("digits", "found: others in the same form", "found, and replaced by others in the same form"),
-}
-STRATEGIES = {
-    "S1": "S1: words",
-    "S2": "S2: collocations on the budget of words",
-    "S3": "S3: collocations, greedy",
-    "S4": "S4: collocations by score",
-}
-
-
-class Row(NamedTuple):
-    """A text of a file.
-
-    Attributes:
-        file: its name, if there are several.
-        number: of the row, from 1.
-    """
-
-    file: str
-    number: int
-    text: str
-
-    @property
-    def name(self) -> str:
-        """What the page calls it."""
-        return f"{self.file} row {self.number:,}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +63,9 @@ class Shown:
     column: str | None = None
     command: Callable[[RewriteRequest, str, str | None, str | None], str] = lambda *_: ""
 
-    def place(self, text: str) -> Place:
+    def row(self, text: str) -> Row:
         """Where a text stands; what is none of the rows, in a file of its own."""
-        file, number = next(((row.file, row.number) for row in self.rows if row.text == text), ("", 1))
-        return Place(file, number, self.column or "text")
+        return next((row for row in self.rows if row.text == text), Row(text, column=self.column or "text"))
 
 
 def figure(number: float, digits: int) -> str:
@@ -127,16 +81,19 @@ NO_BUDGET = dict.fromkeys(BUDGETS)
 
 
 class Pages:
-    """Answers by the session, which one request after the other has to itself, and by what runs in the background."""
+    """Answers by the session, and by what a reader makes of it; each has a thread, which requests take turns in.
 
-    def __init__(self, session: ExploreSession, background: Background, token: str, shown: Shown) -> None:
-        self.session, self.background, self.token, self.shown = session, background, token, shown
-        self.queue = RequestQueue(QUEUE, QUEUE_SECONDS)
+    What nobody waits for any more, because another text was typed, is not worked out.
+    """
+
+    def __init__(self, session: ExploreSession, token: str, shown: Shown) -> None:
+        self.session, self.token, self.shown = session, token, shown
+        self.queue, self.readers = RequestQueue(QUEUE, QUEUE_SECONDS), RequestQueue(QUEUE, READER_SECONDS)
         self._templates = Environment(
             loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
         self._templates.filters["figure"] = figure
-        self._templates.globals |= {"Fate": Fate, "version": version(), "actions": ACTIONS}
+        self._templates.globals |= {"Fate": Fate, "version": version()}
 
     async def page(self, _: Request) -> Response:
         """The page, with a public text; rows of a file are opened by whoever wants to."""
@@ -152,7 +109,6 @@ class Pages:
             rows=self.shown.rows,
             file=self.shown.file,
             mechanisms=mechanism_names(),
-            strategies=STRATEGIES,
             models=[name for name in installed() if name != model.name],
             purposes=list(purpose_files.installed()),
             model=model.name,
@@ -170,121 +126,87 @@ class Pages:
         answer.headers["HX-Trigger-After-Settle"] = "redraw"
         return answer
 
-    async def draws(self, request: Request) -> Response:
+    async def draws(self, request: Request, form: Form) -> Response:
         """The text as it is cut, and what came of it."""
-        form = Form.read(await request.body())
-        if self._found(form) is None and form.looks_up_epsilon:
-            return self._html("waiting", form=form)
         drawing = await self._drawn(request, form)
         return self._html(
             "draws",
             form=form,
             drawing=drawing,
             is_public=form.text in PUBLIC or not form.text.strip(),
-            is_row=any(form.text == row.text for row in self.shown.rows),
-            refused=self._refused(drawing),
+            is_row=self.shown.row(form.text) in self.shown.rows,
+            refused=drawing.refused if drawing.is_decided else None,
             command=self.shown.command(form.request, self.shown.file, self.shown.column, self._model(form)),
             table=min(TABLE, len(drawing.tokens)),
         )
 
-    async def token_(self, request: Request) -> Response:
+    async def token_(self, request: Request, form: Form) -> Response:
         """What may become of one token."""
-        form = Form.read(await request.body())
-        found, place = self._settled(form), self.shown.place(form.text)
-        detail = await self.queue.take(request, lambda: self.session.detail(form, found, place))
+        drawing = await self._drawn(request, form)
+        detail = await self.queue.take(request, lambda: drawing.detail(form.token))
         return self._html("token", form=form, detail=detail)
 
-    async def expected(self, request: Request) -> Response:
-        """What a best-informed reader is expected to name at the largest epsilon of a token; it may take seconds."""
-        form = Form.read(await request.body())
-        drawing = await self._drawn(request, form)
-        epsilons = drawing.epsilons
-        answer = None if epsilons is None else self._ask("expected", form, epsilons[1])
-        expected = answer if isinstance(answer, Expected) else None
-        failed = answer if isinstance(answer, Failed) else None
-        return self._html(
-            "expected", expected=expected, failed=failed, epsilon=epsilons and epsilons[1], paid=epsilons is not None
-        )
+    async def expected(self, request: Request, form: Form) -> Response:
+        """What a best-informed reader is expected to name at the largest epsilon of a token."""
+        epsilons = (await self._drawn(request, form)).epsilons
+        if epsilons is None:
+            return self._html("expected", epsilon=None)
+        try:
+            expected = await self._ask(request, readers.expected_shares, form, epsilons[1])
+        except LexveilError as error:
+            return self._html("expected", epsilon=epsilons[1], failed=str(error))
+        return self._html("expected", epsilon=epsilons[1], failed=None, expected=expected)
 
-    async def release(self, request: Request) -> Response:
+    async def release(self, request: Request, form: Form) -> Response:
         """Whether the text would be refused as a release, where that takes long to say."""
-        drawing = await self._drawn(request, Form.read(await request.body()))
-        return self._html("release", drawing=drawing, refused=self._refused(drawing), is_late=True)
-
-    async def guesses(self, request: Request) -> Response:
-        """What a reader would guess of what came out at one token; it may take seconds."""
-        form = Form.read(await request.body())
-        number = form.token
         drawing = await self._drawn(request, form)
-        if number is None or number >= len(drawing.tokens):
-            raise RequestError("the text has no such token any more; choose another one")
-        token = drawing.tokens[number]
-        outputs = [row[number] for row in drawing.outputs]
-        answer = self._ask("guesses", form, token.epsilon, tuple(dict.fromkeys(outputs)))
-        if not isinstance(answer, list):
-            return self._html("guesses", guesses=None, failed=answer, number=number)
-        engine = drawing.engine
-        words = [plain(engine.lexicon.tokens[row]) for row in engine.vocabulary.rows.tolist()]
-        by_output = dict(zip(dict.fromkeys(outputs), answer, strict=True))
+        settings = drawing.in_release
+        budget = {**NO_BUDGET, "epsilon": settings.epsilon, "max_token_epsilon": settings.max_token_epsilon}
+        asked = form.request.model_copy(update={**budget, "mode": "release", "seed": None})
+        refused = await self.readers.take(request, lambda: readers.release_refusal(self._model(form), asked))
+        return self._html("release", drawing=drawing, refused=refused, is_late=True)
+
+    async def guesses(self, request: Request, form: Form) -> Response:
+        """What a reader would guess of what came out at one token."""
+        drawing = await self._drawn(request, form)
+        token, words = drawing.token(form.token), drawing.words
+        outputs = [row[form.token or 0] for row in drawing.outputs]
+        distinct = tuple(dict.fromkeys(outputs))
+        try:
+            answer = await self._ask(request, readers.guesses, form, token.epsilon, distinct)
+        except LexveilError as error:
+            return self._html("guesses", failed=str(error))
         guesses = [
             (
                 words[output],
-                [str(draw) for draw, one in enumerate(outputs, 1) if one == output],
+                [str(draw) for draw, other in enumerate(outputs, 1) if other == output],
                 [(words[word], word == token.word) for word in likeliest if word >= 0],
             )
-            for output, likeliest in by_output.items()
+            for output, likeliest in zip(distinct, answer, strict=True)
         ]
-        return self._html("guesses", guesses=guesses, failed=None, number=number)
-
-    def _found(self, form: Form) -> float | None:
-        """The epsilon of the level or recovery that a form asks for; None as long as it is not known, or of neither.
-
-        Raises:
-            RequestError: if no epsilon gives it.
-        """
-        if not form.looks_up_epsilon:
-            return None
-        if (level := form.request.level) is not None:
-            model = self.session.model(form.model)
-            known = measured_level(settings_of(form.request, model.params), model, level)
-            if known is not None:
-                return known.epsilon
-        found = self.background.ask(Question("epsilon", self._model(form), self._asked(form)))
-        if isinstance(found, Failed):
-            raise RequestError(found)
-        return None if found is None else float(found)
-
-    def _settled(self, form: Form) -> float | None:
-        """The same, for what is asked about draws that are there.
-
-        Raises:
-            RequestError: if there is none, or it is not known yet.
-        """
-        found = self._found(form)
-        if found is None and form.looks_up_epsilon:
-            raise RequestError("the draws are not there yet; wait for them")
-        return found
+        return self._html("guesses", failed=None, guesses=guesses)
 
     async def _drawn(self, request: Request, form: Form) -> Drawing:
-        """The draws of a form, which are made but once."""
-        found, place = self._settled(form), self.shown.place(form.text)
-        drawing: Drawing = await self.queue.take(request, lambda: self.session.draw(form, found, place))
-        return drawing
+        """The draws of a form, which are made but once.
 
-    def _refused(self, drawing: Drawing) -> str | None:
-        """Why a release of the text would be refused, or "" if it would not be; None as long as it is not known."""
-        form, settings = drawing.form, drawing.in_release
-        if drawing.refused is not None or drawing.engine.model.params.release.max_recovery is None:
-            return drawing.refused or ""
-        found = {"epsilon": settings.epsilon, "max_token_epsilon": settings.max_token_epsilon}
-        request = form.request.model_copy(update={**NO_BUDGET, **found, "mode": "release", "seed": None})
-        said = self.background.ask(Question("release", self._model(form), request))
-        return None if said is None else str(said)
+        Raises:
+            RequestError: if no epsilon gives the level or the recovery that it asks for.
+        """
+        epsilon, level = None, form.request.level
+        if level is not None:
+            model = self.session.model(form.model)
+            known = measured_level(settings_of(form.request, model.params), model, level)
+            epsilon = known and known.epsilon
+        if epsilon is None and form.looks_up_epsilon:
+            name, asked = self._model(form), self._asked(form)
+            epsilon = await self.readers.take(request, lambda: readers.base_epsilon(name, asked))
+        row = self.shown.row(form.text)
+        return await self.queue.take(request, lambda: self.session.draw(form, epsilon, row))
 
-    def _ask(self, kind: str, form: Form, epsilon: float, outputs: tuple[int, ...] = ()) -> Any:
+    async def _ask(self, request: Request, function: Callable[..., T], form: Form, *arguments: Any) -> T:
         # Which budget it is does not matter here, so it is always the same, for the answer to be known again.
-        request = self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
-        return self.background.ask(Question(kind, self._model(form), request, epsilon, outputs))
+        name, asked = self._model(form), self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
+        return await self.readers.take(request, lambda: function(name, asked, *arguments))
 
     def _model(self, form: Form) -> str | None:
         return self.session.name_of(form.model)
@@ -298,40 +220,118 @@ class Pages:
     def _html(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._templates.get_template(f"{template}.html.j2").render(values), status)
 
+    def posted(
+        self, answer: Callable[[Request, Form], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """A route that answers a form that was sent."""
+
+        async def route(request: Request) -> Response:
+            return await answer(request, Form.read(await request.body()))
+
+        return route
+
     async def failed(self, _: Request, error: Exception) -> Response:
         """An error that the page shows, in words that hold no text."""
-        if isinstance(error, Refusal):
-            return error.response()
-        assert isinstance(error, LexveilError)
         return self._html("error", 422, message=str(error))
 
 
-def create_page(
-    session: ExploreSession, token: str, shown: Shown | None = None, background: Background | None = None
-) -> Starlette:
+def create_page(session: ExploreSession, token: str, shown: Shown | None = None) -> Starlette:
     """The application.
 
     Args:
         token: without which nobody is answered.
         shown: rows of a file.
-        background: what answers questions that take long.
     """
-    pages = Pages(session, background or Background(), token, shown or Shown())
-    routes: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
-        (PAGE, "GET", pages.page),
-        ("/api/sample", "GET", pages.sample),
-        ("/api/draws", "POST", pages.draws),
-        ("/api/token", "POST", pages.token_),
-        ("/api/release", "POST", pages.release),
-        ("/api/expected", "POST", pages.expected),
-        ("/api/guesses", "POST", pages.guesses),
-    ]
+    pages = Pages(session, token, shown or Shown())
+    posts = {
+        "draws": pages.draws,
+        "token": pages.token_,
+        "release": pages.release,
+        "expected": pages.expected,
+        "guesses": pages.guesses,
+    }
     app = Starlette(
         routes=[
-            *(Route(path, function, methods=[method]) for path, method, function in routes),
+            Route(PAGE, pages.page),
+            Route("/api/sample", pages.sample),
+            *(Route(f"/api/{name}", pages.posted(answer), methods=["POST"]) for name, answer in posts.items()),
             Mount("/static", StaticFiles(directory=FOLDER / "static")),
         ],
-        exception_handlers={LexveilError: pages.failed, Refusal: pages.failed},
+        exception_handlers={LexveilError: pages.failed},
     )
-    add_gates(app, TokenAccess(token), LOCAL, (BODY, BODY_SECONDS), Metrics())
+    app.add_middleware(Gate, admit=token_access(token), limits=LIMITS, metrics=Metrics(), headers=PAGE_HEADERS)
     return app
+
+
+HOST = "127.0.0.1"
+
+
+def serve(session: ExploreSession, port: int, shown: Shown) -> int:
+    """Serve until SIGTERM or Ctrl-C; print the page's address when it can be opened.
+
+    Args:
+        port: 0 lets the system choose one.
+    """
+    token = secrets.token_urlsafe(24)
+    config = Config(
+        create_page(session, token, shown),
+        host=HOST,
+        port=port,
+        log_config=log_config(level="WARNING"),  # none for each request: there is one for each key that is pressed
+        access_log=False,  # its lines have the token
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    socket = bound(config, f"--port {port}")
+    try:
+        # The first answer is then as quick as others.
+        session.draw(Form.of(text=next(iter(SAMPLES.values())), epsilon="5"))
+        socket.listen()  # who asks at once waits for the answer, and is not turned away
+        print(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}\nCtrl-C ends it.", flush=True)
+        threading.Thread(target=_load_kernels, args=(session.default,), daemon=True).start()
+        Server(config).run([socket])
+    finally:
+        socket.close()
+    return 0
+
+
+def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) -> tuple[list[Row], str]:
+    """The first rows of a file or a folder that have a text.
+
+    Args:
+        column: of the texts; None looks for it.
+        spool: where standard input is kept meanwhile.
+
+    Returns:
+        Texts cut at the length that the page takes, and their column.
+
+    Raises:
+        RequestError: if it cannot be read.
+    """
+    rows: list[Row] = []
+    columns = () if column is None else (column,)
+    request = FileRequest(mechanism="none", strategy="none", text_column=columns, mode="experiment")
+    with find_readers(source, request, spool) as readers:
+        is_folder = source != STDIN and Path(source).is_dir()
+        for reader in readers:
+            file = name_in(source, reader.source.path) if is_folder else ""
+            for chunk in reader.chunks(for_writing=False):
+                for number, (text,) in enumerate(chunk.texts, chunk.first):
+                    if len(rows) == n_rows:
+                        return rows, reader.text_columns[0]
+                    if text is not None and text.strip():
+                        rows.append(Row(text[:MOST], file, number, reader.text_columns[0]))
+        return rows, readers[0].text_columns[0]
+
+
+def _load_kernels(name: str | None) -> None:
+    """Load compiled code while somebody opens the page; another process compiles it, if need be.
+
+    Until then draws do without, so that none waits for it.
+    """
+    code = "import os, sys, lexveil.service.page.drawing as drawing; os.nice(10); drawing.load_kernels(*sys.argv[1:])"
+    subprocess.run([sys.executable, "-c", code, *([name] if name else [])], capture_output=True, check=False)
+    load_kernels(name)

@@ -1,0 +1,168 @@
+"""Lists of a user, as text files in UTF-8: words and phrases, names, and words with numbers.
+
+Lists that an artifact follows from are named in params.yaml as FILE@HASH: a change of the content is a change of the
+name. Messages name file and line, and quote nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from lexveil.artifacts.external_embeddings import DIGITS
+from lexveil.detectors.detection import ANY
+from lexveil.detectors.lists import Phrases, entries
+from lexveil.errors import ParameterError, RequestError
+from lexveil.runtime.hashes import sha256
+from lexveil.text.listed import token_of
+
+SCALE_LIST = "params.yaml: embeddings.scale_list"
+COLUMNS = ["word", "factor"]
+# Of package names, from the census of the United States of 1990: the most frequent first names, and surnames.
+FIRST, SURNAMES = ("dist.female.first", "dist.male.first"), "dist.all.last"
+N_FIRST, N_SURNAMES = 50, 400  # of each list
+CONTROLS = frozenset(map(chr, [*range(9), *range(10, 32), 127]))
+
+
+def read_lines(file: Path, key: str, what: str = "a word or phrase a line") -> list[str]:
+    """The lines of a list.
+
+    Args:
+        key: what messages call the list.
+        what: what it should hold.
+
+    Raises:
+        ParameterError: if it is not there, no text in UTF-8, or holds a control character.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise ParameterError(f"{key}: there is no file {file}; paths are relative to the current folder") from None
+    except (UnicodeDecodeError, OSError):
+        raise ParameterError(f"{key}: {file} is no text file in UTF-8, {what}") from None
+    if any(CONTROLS & set(line) for line in lines):
+        raise ParameterError(f"{key}: {file} holds a control character; write plain text, {what}")
+    return lines
+
+
+def read_numbers(
+    rows: Iterable[tuple[int, list[str]]], file: Path, what: str, low: float, high: float
+) -> dict[str, float]:
+    """Words, by their normal form (those of a collocation joined by ``_``), with a number each.
+
+    Args:
+        rows: number of the line, and its fields.
+        what: a line must be, for messages.
+
+    Raises:
+        ParameterError: naming the line, if it is no word and number of that range, or a word stands there twice.
+    """
+    numbers: dict[str, float] = {}
+    for line, row in rows:
+        try:
+            text, number = row
+            word, value = token_of(text), float(number)
+        except ValueError:
+            word, value = "", math.nan
+        if not word or not low <= value <= high:
+            raise ParameterError(f"{file}, line {line}: must be {what}")
+        if word in numbers:
+            raise ParameterError(f"{file}, line {line}: this word stands there before; give it once")
+        numbers[word] = value
+    return numbers
+
+
+def listed_file(named: str, key: str) -> Path:
+    """The file of FILE@HASH.
+
+    Args:
+        key: of params.yaml, for messages.
+
+    Raises:
+        ParameterError: if the file is not there, or has another content than HASH says.
+    """
+    name, _, wanted = named.rpartition("@")
+    file = Path(name)
+    if not file.is_file():
+        raise ParameterError(f"{key}: there is no file {name}; paths are relative to the project's folder")
+    if (content := sha256(file)[:DIGITS]) != wanted:
+        raise ParameterError(f"{key} is {named}, but the file is {name}@{content}; write that if its change is meant")
+    return file
+
+
+def load_words(named: str, key: str) -> frozenset[str]:
+    """The words of a list with a word or collocation a line; arguments as ``listed_file``.
+
+    Raises:
+        ParameterError: as ``listed_file`` and ``read_lines``, or if it holds no word.
+    """
+    words = frozenset(filter(None, map(token_of, read_lines(listed_file(named, key), key))))
+    if not words:
+        raise ParameterError(f"{key}: {named} holds no word; write one a line, or null for no list")
+    return words
+
+
+def load_factors(named: str) -> dict[str, float]:
+    """The factor of each word of FILE@HASH (params.yaml: embeddings.scale_list), a CSV with columns word and factor.
+
+    Raises:
+        ParameterError: naming the line, as ``listed_file``, ``read_lines`` and ``read_numbers``.
+    """
+    file = listed_file(named, SCALE_LIST)
+    rows = csv.reader(read_lines(file, SCALE_LIST, "a CSV with a word and a factor a line"))
+    try:
+        if next(rows, None) != COLUMNS:
+            raise ParameterError(f"{file}, line 1: the columns must be {','.join(COLUMNS)}")
+        numbered = ((rows.line_num, row) for row in rows if row)
+        what = "a word and a factor, a number of at least 0"
+        return read_numbers(numbered, file, what, 0, sys.float_info.max)
+    except csv.Error:
+        raise ParameterError(f"{file} is no CSV") from None
+
+
+def load_phrases(file: Path, key: str) -> Phrases:
+    """The words and phrases of a list that detectors go by, a line each.
+
+    Raises:
+        RequestError: as ``read_lines``, or if it holds no word.
+    """
+    return Phrases.of(read_lines(file, key), key)
+
+
+def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]]:
+    """Public names by type; without a file, those of a census for PERSON, or none where its package is not installed.
+
+    Raises:
+        RequestError: as ``read_lines``, or if it holds a name twice.
+    """
+    if file is None:
+        persons = tuple(_census_names())
+        return {"PERSON": persons} if persons else {}
+    names: dict[str, list[str]] = {}
+    for name, kind in entries(read_lines(file, key), key, ANY):
+        names.setdefault(kind, []).append(" ".join(name.split()))
+    if any(len(set(several)) < len(several) for several in names.values()):
+        raise RequestError(f"{key}: a name stands below a heading twice; leave it there once")
+    if not names:
+        raise RequestError(f"{key}: holds no name; write one a line")
+    return {kind: tuple(several) for kind, several in names.items()}
+
+
+def _census_names() -> Iterator[str]:
+    """Full names, each frequent first name with a few of the frequent surnames; nothing without the package names."""
+    spec = importlib.util.find_spec("names")
+    if spec is None or spec.origin is None:
+        return
+    folder = Path(spec.origin).parent
+    first = [name for file in FIRST for name in _census(folder / file, N_FIRST)]
+    for number, surname in enumerate(_census(folder / SURNAMES, N_SURNAMES)):
+        yield f"{first[number % len(first)]} {surname}"
+
+
+def _census(file: Path, most: int) -> list[str]:
+    lines = file.read_text(encoding="ascii").splitlines()
+    return [line.split()[0].capitalize() for line in lines[:most] if line.strip()]

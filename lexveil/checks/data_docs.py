@@ -1,0 +1,77 @@
+"""The folder of the Data Docs: what each expectation found, as pages that load nothing from anywhere.
+
+They carry times, so they are no output of the graph.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from lexveil.runtime.tables import atomic_directory
+
+RESULTS = "results.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DataDocs:
+    """A folder with one folder per validation, and an index of all."""
+
+    root: Path
+
+    def put(self, validation: Mapping[str, Any]) -> str:
+        """Write what one validation found, renew the index, and return the page.
+
+        Args:
+            validation: its name, whose slashes become folders, success, run_time, great_expectations, and results.
+        """
+        name = str(validation["name"])
+        page = _template().render(title=name, validation=validation)
+        with atomic_directory(self.root / name) as folder:
+            (folder / "index.html").write_text(page, encoding="utf-8")
+            content = json.dumps(validation, indent=2, sort_keys=True) + "\n"
+            (folder / RESULTS).write_text(content, encoding="utf-8")
+        # Stages run side by side, and the last writer must have read all results: read again after writing.
+        indexed: list[Mapping[str, Any]] | None = None
+        while (validations := self._validations()) != indexed:
+            self._write_index(_template().render(title="Data Docs", validation=None, validations=validations))
+            indexed = validations
+        return page
+
+    def forget(self, name: str) -> None:
+        """Remove the pages of earlier validations below ``name``, so that none outlives what it describes."""
+        shutil.rmtree(self.root / name, ignore_errors=True)
+
+    def _validations(self) -> list[Mapping[str, Any]]:
+        validations = []
+        for file in sorted(self.root.rglob(RESULTS)):
+            if any(part.startswith(".") for part in file.relative_to(self.root).parts):
+                continue  # half written by another stage
+            try:
+                validations.append(json.loads(file.read_text(encoding="utf-8")))
+            except (FileNotFoundError, ValueError):
+                continue  # being replaced by its writer, who renews the index; or torn by a power cut, as pages may be
+        return validations
+
+    def _write_index(self, page: str) -> None:
+        # A name of its own for each writer, unlike everywhere else: two stages may be here at once.
+        partial = self.root / f".index.{os.getpid()}.partial"
+        try:
+            partial.write_text(page, encoding="utf-8")
+            partial.replace(self.root / "index.html")
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@cache
+def _template() -> Template:
+    source = Path(__file__).with_name("data_docs.html.j2").read_text(encoding="utf-8")
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(source)

@@ -1,0 +1,398 @@
+"""The verbs of a project: it is made, run, looked at, scheduled and tidied, and its inbox is released."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from lexveil import paths
+from lexveil.cli.main import fail
+from lexveil.cli.options import Count, Json, Port, Share, Stream, Wait, exclusive
+from lexveil.cli.output import anywhere, in_project, show
+from lexveil.errors import LexveilError, RequestError
+from lexveil.request import BandName
+from lexveil.runtime.graph_libraries import require
+from lexveil.runtime.project import build_lock, find_root
+
+
+def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> None:
+    """Make a project: the graph, its stages and queries, its flows and its parameters.
+
+    Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes it a git repository, in which DVC
+    keeps versions. All of these are the project's own, to change at will; the library stays where it is installed,
+    and a newer one makes stale only those stages whose code has changed.
+
+        lexveil init demo && cd demo && lexveil run
+
+    Args:
+        folder: one that is new or empty
+    """
+    from lexveil.runtime.new_project import create
+
+    create(folder)
+    print(f"made a project in {folder}. Next:")
+    print(f"  cd {folder}")
+    print("  lexveil run              makes the embedded default data and everything from it")
+    print("  lexveil data use --help  takes your own data instead")
+    files = "data.dvc dvc.lock dvc.yaml params.yaml prefect.yaml flows sql tasks"
+    print(f"  git add .dvc .dvcignore .gitignore .provenance.json {files} && git commit")
+    print("after a run, so that lineage can name the commit it was made from; never add files with private texts")
+
+
+def run(
+    *,
+    params: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    wait: Wait = False,
+    keep_going: Annotated[bool, Parameter(alias="-k")] = False,
+    verbose: Annotated[bool, Parameter(alias="-v")] = False,
+) -> int:
+    """Bring everything up to date: sample, count, train, privatize, check, report.
+
+    Runs the graph in dvc.yaml as a Prefect flow. Only what changed data, code or parameters make stale is run
+    again; a run that was stopped or killed continues where it was. Makes the embedded default data if data/ is
+    absent.
+
+        lexveil run                          with params.yaml as it is
+        lexveil run --params bigger.yaml     checks bigger.yaml, puts it in the place of params.yaml, and runs
+        PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
+
+    Args:
+        params: replace params.yaml by FILE (after checking it) and run
+        keep_going: after a failure go on with what does not depend on it
+        verbose: show what the stages print
+    """
+    started = time.monotonic()
+    params = params and params.resolve()
+    in_project()
+    require("prefect", "dvc")
+    from lexveil.config import load_params
+    from lexveil.runtime.tables import atomic_file
+
+    load_params(params or paths.PARAMS)  # before anything else: a mistyped key must not cost a run
+    from flows.prefect_server import ServerLost
+
+    try:
+        with build_lock(wait):
+            if params:
+                content = params.read_bytes()
+                with atomic_file(paths.PARAMS) as partial:
+                    partial.write_bytes(content)
+            return bring_up_to_date(verbose, keep_going, started)
+    except ServerLost as error:
+        code = fail("lexveil run", error)
+        os._exit(code)  # else Prefect's threads would try for minutes to reach it
+
+
+def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str | None = None) -> int:
+    """Run the graph of the project here, or stage ``until`` and what it needs; the caller holds the build lock.
+
+    Where nothing is stale and no Prefect server is at work that would show the run, none is started.
+    """
+    from flows.data_bootstrap import ensure_data
+    from flows.display import watcher
+    from flows.planning import plan, say_done
+    from flows.prefect_server import api, running_api
+    from lexveil.config import load_params
+    from lexveil.lineage import provenance
+    from lexveil.runtime.run_events import StageResult
+
+    # Prefect's own log goes to its server; the console belongs to the display.
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
+    logging.raiseExceptions = False  # a line that the server did not take is no line for the console either
+    view = watcher(verbose)
+    try:
+        ensure_data(view.say)
+        url = running_api()
+        graph = plan(view.say)
+        wanted = graph.wanted(until)
+        is_recorded = url is not None or load_params().operation.openlineage is not None
+        if not is_recorded and graph.stale.keys().isdisjoint(stage.name for stage in wanted):
+            view.begin(len(wanted))
+            for stage in wanted:
+                view.end(StageResult(stage.name, "cached"))
+            provenance.settle()
+            view.close()
+            say_done(view.say, f"{len(wanted)} cached", time.monotonic() - started)
+            return 0
+        with api(url) as api_url:
+            from flows.build import run as run_flow
+            from flows.stages import Build
+
+            return run_flow(api_url, Build(view, keep_going, graph, until), started)
+    finally:
+        view.close()
+
+
+def report(*, json: bool = False, open: bool = False) -> int:
+    """Where the report of the last run is.
+
+    Prints the path of the report, one self-contained page.
+
+        lexveil report --open
+        lexveil report --json      its figures, as JSON
+
+    Args:
+        json: print the report's figures
+        open: open it in the browser
+    """
+    root = in_project()
+    file = paths.REPORT / ("metrics.json" if json else "index.html")
+    if not file.exists():
+        raise RequestError(f"{file} is not there yet; `lexveil run` makes it")
+    # A check that fails takes its record away and stops what comes after, so what is there is of an earlier run.
+    checks = ("corpus", "collocations", "coverage", "outputs")
+    if failed := ", ".join(name for name in checks if not (paths.CHECKS / f"{name}.json").exists()):
+        print(f"lexveil report: of an earlier run; since then {failed} did not pass its check", file=sys.stderr)
+    if json:
+        sys.stdout.write(file.read_text(encoding="utf-8"))
+        return 0
+    print(root / file)
+    if open:
+        import webbrowser
+
+        if not webbrowser.open((root / file).as_uri()):
+            raise LexveilError(f"no browser could be opened; open {root / file} yourself")
+    return 0
+
+
+def ui(*, port: Port = 4200) -> int:
+    """Prefect's pages on this machine, with the runs of this project.
+
+    Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address. Runs made
+    without it show there too. Ctrl-C ends it.
+
+        lexveil ui --port 4201
+    """
+    in_project()
+    require("prefect")
+    from flows.prefect_server import pages
+
+    try:
+        with pages(port) as (_, server):
+            print(f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)", flush=True)
+            return server.process.wait()
+    except KeyboardInterrupt:
+        return 0  # that is how one ends it
+
+
+def schedule(*, port: Port = 4200) -> int:
+    """Run build and audit on the schedules of prefect.yaml.
+
+    Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages can start
+    them, with other parameters too. With PREFECT_API_URL or beside `lexveil ui` it uses that server; else it
+    starts one on 127.0.0.1, reachable from this machine only. docs/how-to/operation.md says how to keep it alive.
+
+        lexveil schedule
+        lexveil schedule --port 4201
+
+    Args:
+        port: of the server, if one is started
+    """
+    in_project()
+    from flows import deployments
+    from flows.prefect_server import lasting_api
+
+    served = deployments.read_deployments()  # before anything is started
+    with lasting_api(port) as (url, server):
+        return deployments.serve(url, server, served)
+
+
+ACTION = exclusive()
+
+
+def gc(
+    *,
+    dry_run: Annotated[bool, Parameter(group=ACTION)] = False,  # noqa: ARG001
+    remove: Annotated[bool, Parameter(group=ACTION)] = False,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Free the space of results that nothing refers to any more.
+
+    Shows which objects of DVC's cache belong neither to the work tree nor to any commit, tag or release, and
+    how much they take; removes them only if told to. A release is a record that `lexveil privatize` wrote in
+    release mode inside the project. Remotes are not touched.
+
+        lexveil gc
+        lexveil gc --remove
+
+    Args:
+        dry_run: only show what would go (the default)
+        remove: remove it
+    """
+    root = in_project()
+    from lexveil.lineage.gc import as_text, collect
+
+    with build_lock(wait):
+        garbage = collect(root, remove)
+    show(garbage, json, as_text)
+
+
+def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) -> None:
+    """Release what is new in an inbox, in files or in a database.
+
+    Reads the source that params.yaml names (release), releases documents that are new or changed, skips those
+    it knows, takes out those that are withdrawn, and archives nothing that its checks do not pass. Documents
+    are known again by salted hashes of their ids. docs/how-to/release.md says more.
+
+        lexveil release --dry-run     what would be released, skipped and withdrawn, and what it costs
+        lexveil release
+
+    Args:
+        dry_run: only say what would be done and what it would cost
+    """
+    in_project()
+    with build_lock(wait):
+        report = import_module("flows.archive_release").release(dry_run)
+    show(report.as_dict() if json else report, json, type(report).as_text)
+
+
+def lineage(
+    artifact: Annotated[str, Parameter(name="ARTIFACT")],
+    /,
+    *,
+    verify: bool = False,
+    at: Annotated[str | None, Parameter(metavar="REV")] = None,
+    json: Json = False,
+) -> int:
+    """What an artifact was made from: commands, parameters, hashes, commit.
+
+    Prints the chain from an artifact down to the files of the data, as DVC recorded it: commands, parameters,
+    hashes, and the runs, commits and libraries that made each. Of a file that `lexveil privatize` wrote, by the
+    record beside it. docs/how-to/lineage.md says more.
+
+        lexveil lineage artifacts/private/madlib/S3/10.0
+        lexveil lineage letters.out.jsonl --verify
+        lexveil lineage artifacts/report/index.html --at v1.2 --json
+
+    Args:
+        artifact: a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote
+        verify: read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded
+        at: as of a git commit, tag or branch; the work tree stays as it is
+    """
+    # Not resolve(): a link into DVC's cache is not followed.
+    asked = Path(os.path.abspath(artifact))  # noqa: PTH100
+    root = anywhere()
+    from lexveil.lineage import release_lineage, rendering, trace
+    from lexveil.lineage import verify as verification
+
+    record = release_lineage.record_beside(asked)
+    if root is None and (
+        record is None or not release_lineage.is_of_packaged_model(release_lineage.read_record(record))
+    ):
+        find_root(Path.cwd())  # says what to do
+    if record is None and root is not None:
+        if not asked.is_relative_to(root):
+            raise RequestError(
+                f"{artifact} is outside the project {root}, and no record of `lexveil privatize` is beside it"
+            )
+        asked = asked.relative_to(root)
+    if verify:
+        checked = verification.verify(asked, at) if record is None else verification.verify_released(asked, record, at)
+        print("\n".join(rendering.as_json(checked) if json else verification.as_text(checked)))
+        return 0 if checked["holds"] else 1
+    chain = trace.lineage(asked, at) if record is None else release_lineage.released(asked, record, at)
+    print("\n".join(rendering.as_json(chain) if json else rendering.as_text(chain)))
+    return 0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Which runs are asked for.
+
+    Attributes:
+        min_utility: the smallest utility, macro F1
+        max_attack: the largest success of the adaptive attacker, macro F1
+        max_recovery: the largest share of replaced words that a reader gets back, with its interval
+        band: of which words --max-recovery is
+        dataset: only this data set (default: all that have both scores)
+        setting: utility on rewritten texts or on clean ones
+    """
+
+    min_utility: Annotated[Share | None, Parameter(metavar="U")] = None
+    max_attack: Annotated[Share | None, Parameter(metavar="A")] = None
+    max_recovery: Annotated[Share | None, Parameter(metavar="R")] = None
+    band: BandName | Literal["listed"] = "all"
+    dataset: Annotated[str | None, Parameter(metavar="NAME")] = None
+    setting: Literal["private", "clean"] = "private"
+
+
+def recommend(*, limits: Limits = Limits(), json: Json = False) -> int:  # frozen
+    """Which runs of the grid keep a limit of utility or attack.
+
+    Of the evaluated runs, those that no other beats in both utility and attack (macro F1) and that keep the
+    limits, how sure that is, and which of them cannot be told apart. A run on which the attack cannot be told from
+    that on clean texts is never recommended. Ends with exit code 1 if none keeps the limits.
+    Needs the artifacts of `lexveil run` with documents that have a label and an attribute.
+
+        lexveil recommend --min-utility 0.8
+        lexveil recommend --min-utility 0.8 --max-recovery 0.1 --band rare
+        lexveil recommend --max-attack 0.4 --dataset reviews --setting clean --json
+    """
+    in_project()
+    from lexveil.report import recommend as recommendation
+
+    result = recommendation.recommend(**asdict(limits))
+    show(result, json, recommendation.as_text)
+    return 0 if any(found["fitting"] for found in result["datasets"].values()) else 1
+
+
+QUESTION = exclusive(required=True)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Which collocations are shown, and in which order.
+
+    Attributes:
+        by: what is best: count, pmi_bits (the default), or another measure that params.yaml asks for
+        length: only pairs, or only triples of words
+        min_count: only what the corpus has N times or more
+        limit: how many with --word (default: 30)
+    """
+
+    by: Annotated[str | None, Parameter(metavar="MEASURE")] = None
+    length: Literal[2, 3] | None = None
+    min_count: Count | None = None
+    limit: Count | None = None
+
+
+def collocations(
+    text: Annotated[Stream | None, Parameter(name="TEXT", group=QUESTION)] = None,
+    /,
+    *,
+    top: Annotated[Count | None, Parameter(group=QUESTION)] = None,
+    word: Annotated[str | None, Parameter(metavar="W", group=QUESTION)] = None,
+    filters: Filters = Filters(),  # frozen
+    json: Json = False,
+) -> None:
+    """Look collocations up, and see how they cut a text.
+
+    Of a text: every collocation in it with its count and measures, and its sentences cut by word, gst, mst and
+    mst_exact with their total PMI, as the corpus is cut. Or the best collocations, of all or of one word.
+    Needs the artifacts of `lexveil run`.
+
+        lexveil collocations "New York City is in the United States"
+        lexveil collocations --top 20 --by count --length 3
+        lexveil collocations --word york --json
+
+    Args:
+        text: the text; - is standard input
+        top: the N best collocations
+        word: the collocations that W takes part in, best first
+    """
+    in_project()
+    from lexveil.collocations import lookup
+
+    show(lookup.look_up(text, top, word, **asdict(filters)), json, lookup.as_text)

@@ -1,0 +1,326 @@
+"""The verbs of texts: rewrite files, say what that would do, choose an epsilon, and test a claim."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+from cyclopts import Parameter
+
+from lexveil.auditing.request import AuditRequest
+from lexveil.cli.options import (
+    CHOSEN,
+    STRATEGIES,
+    ChosenModel,
+    Json,
+    Looking,
+    Port,
+    Rewriting,
+    Rows,
+    Share,
+    Stream,
+    command_of,
+    options_of,
+    requested,
+    written,
+)
+from lexveil.cli.output import anywhere, located, show
+from lexveil.errors import RequestError
+from lexveil.request import BandName, FileRequest
+
+if TYPE_CHECKING:
+    from lexveil.accounting.operator_report import OperatorReport
+    from lexveil.privatization.adapters.files import PrivatizedFiles
+
+
+def privatize(
+    source: Annotated[Stream, Parameter(name="IN")],
+    /,
+    *,
+    output: Annotated[Stream | None, Parameter(metavar="OUT", alias="-o")] = None,
+    preview: Rows | None = None,
+    how: Rewriting = Rewriting(),  # noqa: B008  # frozen
+    words: ChosenModel = CHOSEN,
+    json: Annotated[Json, Parameter(help="machine-readable summary")] = False,
+) -> int:
+    r"""Rewrite a file or a folder of texts.
+
+    Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL or SQLite, rewrites the
+    text columns, and leaves the rest as it is. A record of what was protected, what was not and what was spent goes
+    with the output, and the ledger (`lexveil ledger`) keeps what each subject has spent in all releases. Works
+    anywhere: outside of projects with a model that is installed, and a ledger in your data folder. `lexveil inspect
+    IN` says beforehand what would happen.
+
+        lexveil privatize tickets.csv -o out.csv
+        lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
+        lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
+        lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
+            --subject-column customer --mechanism tem --strategy S3 --document-budget 200
+        lexveil privatize archive/ -o private/ --workers 8
+        lexveil privatize letters.jsonl --preview 5
+        lexveil privatize postgresql://localhost/crm --sql 'SELECT id, body AS text FROM tickets' \
+            -o postgresql://localhost/crm --table tickets_private
+        cat a.jsonl | lexveil privatize - -o - > b.jsonl
+
+    Args:
+        source: file or folder to rewrite; the address of a database; - is standard input
+        output: file or folder to write, in the form of IN (of a database: NAME.parquet); the address of a database; or
+            -, standard output, without record and token log
+        preview: in place of -o: show the first N rows on the terminal, source beside what comes out, as an experiment;
+            nothing is written or charged
+    """
+    if preview is not None:
+        return _preview(source, preview, output, json, how, words.name)
+    if output is None:
+        raise RequestError("the following arguments are required: --output, or --preview to only look")
+    in_file, out_file = located(source), located(output)
+    request = requested(how, FileRequest)
+    anywhere()
+    from lexveil.accounting.statement import statement
+    from lexveil.privatization.adapters.files import privatize_file
+    from lexveil.runtime.arrow import keep_pandas_out
+
+    keep_pandas_out()
+    done = privatize_file(in_file, out_file, request, model=words.name)
+    stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
+    if json:
+        show(done.record.to_dict(), True, stream=stream)
+    else:
+        print("\n".join(statement(done.record, done.operator)), file=stream)
+        _print_outputs(done, output, stream)
+    return _exit_code(done.operator)
+
+
+def _print_outputs(done: PrivatizedFiles, output: str, stream: TextIO) -> None:
+    """Say which files, or which table, were written."""
+    if done.table is not None and done.target is not None:
+        print(f"table: {done.table}, with a copy of the record in the table lexveil_records")
+        output = done.target.name
+    if output == "-":
+        return
+    if done.target is not None and done.target.name != Path(output).name:
+        output = str(Path(output).with_name(done.target.name))
+        print(f"the output has no guarantee, so it is named {output}", file=stream)
+    print(f"record: {output}.record.json", file=stream)
+    if done.operator is not None:
+        print(f"never to be published: {output}.operator.json, {output}.tokens.parquet", file=stream)
+
+
+def _exit_code(operator: OperatorReport | None) -> int:
+    """1 where nothing went out because every budget is exhausted: a job that goes on would not notice."""
+    costs = None if operator is None else operator.ledger
+    if costs is None or costs.documents_charged or not costs.documents_requested:
+        return 0
+    print(
+        "lexveil privatize: all rows are withheld, because the budgets of their subjects are exhausted; nothing was "
+        "charged, and the output has no text. `lexveil ledger show` names balances, `lexveil ledger cap` sets the cap",
+        file=sys.stderr,
+    )
+    return 1
+
+
+def _preview(source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, model: str | None) -> int:
+    """Show the first rows, source beside output."""
+    if output is not None:
+        raise RequestError("--preview writes nothing; leave -o out, or --preview")
+    if written(how).get("mode") == "release":
+        raise RequestError("--preview draws an experiment, which no ledger is charged for; leave --mode release out")
+    if not json and not sys.stdout.isatty():
+        raise RequestError(
+            "--preview shows source text, on a terminal only; with --json it goes to a file or another program"
+        )
+    in_file, request = located(source), requested(how, FileRequest, mode="experiment")
+    anywhere()
+    from lexveil.privatization.looking.preview import preview
+
+    found = preview(in_file, n_rows, request, model=model)
+    if json:
+        show(found.result().to_dict(), True)
+        return 0
+    from lexveil.cli.preview import show_preview
+
+    show_preview(found)
+    return 0
+
+
+def inspect(
+    source: Annotated[Stream, Parameter(name="IN")],
+    /,
+    *,
+    how: Looking = Looking(),  # noqa: B008  # frozen
+    words: ChosenModel = CHOSEN,
+    show_examples: bool = False,
+    json: Json = False,
+) -> None:
+    """What `lexveil privatize` would do with a file, without doing it.
+
+    Reads a file or folder and says how many of its words the vocabulary knows, what would be unprotected, how
+    the budget would be spread, how much would change, and how long it would take. Writes and spends nothing.
+    Works anywhere, and has the defaults of `lexveil privatize`.
+
+        lexveil inspect tickets.csv
+        lexveil inspect tickets.csv --protection strong --text-column body --show-examples
+        lexveil inspect letters.jsonl --mechanism madlib --strategy S3 --epsilon 10
+
+    Args:
+        source: file or folder to look at; the address of a database; - is standard input
+        show_examples: name the most frequent words that would be unprotected, and unknown ones: they are source text
+    """
+    file = located(source)
+    anywhere()
+    from lexveil.privatization.looking import inspect as inspection
+
+    request = requested(how, FileRequest)
+    if request.mechanism == "none":
+        raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
+    result = inspection.inspect(file, request, show_examples=show_examples, model=words.name)
+    show(result.to_dict() if json else result, json, inspection.as_text)
+
+
+def explore(
+    source: Annotated[Stream | None, Parameter(name="IN")] = None,
+    /,
+    *,
+    text_column: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    rows: Rows = 20,
+    words: ChosenModel = CHOSEN,
+    port: Port | None = None,
+) -> int:
+    """A page on this machine that shows what texts become: tokens, draws, neighbours, what a reader would guess.
+
+    Prints the address of the page, in which a token stands, and answers at 127.0.0.1 until Ctrl-C. Nothing is sent
+    elsewhere, and the page works without a network. What it draws are experiments, which no ledger is charged for. It
+    opens with public texts. Whoever chooses parameters by looking at private ones, as those of IN may be, has selected
+    by them, and no budget accounts for that. docs/how-to/explore.md says what is to be seen.
+
+        lexveil explore
+        lexveil explore tickets.csv --text-column body
+
+    Args:
+        source: file or folder whose first rows can be opened in the page
+        text_column: the column of IN to look at (default: as of `lexveil privatize`)
+        rows: of IN
+        port: to listen at (default: a free one)
+    """
+    from lexveil.cli.service import require_libraries
+
+    require_libraries()
+    file = None if source is None else located(source)
+    anywhere()
+    from lexveil.service.page.drawing import ExploreSession
+    from lexveil.service.page.form import Row
+    from lexveil.service.page.pages import Shown, read_rows, serve
+
+    session = ExploreSession(words.name)
+    name, column, shown_rows = "FILE" if file is None else str(source), text_column, list[Row]()
+    if file is not None:
+        using = session.model("")
+        spool = using.path(using.params.machine.temp_directory)
+        shown_rows, column = read_rows(file, text_column, rows, spool)
+    code = serve(session, port or 0, Shown(shown_rows, name, column, command_of))
+    os._exit(code)  # what a reader guesses may still be worked out, for nobody
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What is sought.
+
+    Attributes:
+        recovery: the share of words that a best-informed reader is to name
+        band: of which words, by their public frequency; content: all but function words
+        mechanism: one or several, with commas between them; or all
+        strategy: S1 to S4, one or several, with commas between them
+    """
+
+    recovery: Annotated[Share, Parameter(metavar="R")]
+    band: BandName = "all"
+    mechanism: Annotated[str, Parameter(metavar="M,M")] = "tem,madlib"
+    strategy: Annotated[str, Parameter(metavar="S,S")] = "S3"
+
+
+def calibrate(
+    file: Annotated[Stream | None, Parameter(name="FILE")] = None,
+    /,
+    *,
+    target: Target,
+    words: ChosenModel = CHOSEN,
+    text_column: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = ("text",),
+    json: Json = False,
+) -> int:
+    """Find the epsilon at which a reader gets back so many words.
+
+    A reader who knows mechanism, words, epsilon and how frequent each word is decodes the output word by word. For each
+    mechanism and strategy: the epsilon at which that reader is expected to name a share R of the perturbed words (or
+    of the rare ones, ...), and what she then names and what comes out unchanged in each frequency band. It follows
+    from public things alone, so it may be published, and `lexveil privatize --recovery R` uses it. Spends nothing, and
+    keeps what it computed for the next call. Exit code 1 if no epsilon gives R for any of them.
+
+        lexveil calibrate --recovery 0.1
+        lexveil calibrate --recovery 0.05 --band rare --mechanism all --strategy S1,S3
+        lexveil calibrate letters.jsonl --recovery 0.1 --mechanism tem --json
+
+    Args:
+        file: say also what would become of this file or folder; it changes no epsilon
+        text_column: of FILE; can be given several times
+    """
+    strategies = tuple(STRATEGIES.get(name, name) for name in _names(target.strategy))
+    source = file if file in (None, "-") else Path(file).absolute()
+    anywhere()
+    from lexveil.artifacts.model import Model
+    from lexveil.mechanisms.registry import MECHANISMS
+    from lexveil.recovery import calibrate as calibration
+
+    model = Model.load(None, words.name)
+    mechanisms = tuple(MECHANISMS) if target.mechanism == "all" else _names(target.mechanism)
+    result = calibration.calibrate(model, target.recovery, mechanisms, strategies, target.band)
+    if source is not None:
+        from lexveil.privatization.looking.inspect import with_texts
+
+        result = with_texts(result, source, tuple(dict.fromkeys(text_column)), model)
+    show(result.to_dict() if json else result, json, calibration.as_text)
+    return 0 if any(run.epsilon is not None for run in result.runs) else 1
+
+
+def _names(written: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in written.split(","))
+
+
+if TYPE_CHECKING:
+
+    class Auditing: ...  # noqa: D101
+else:
+    Auditing = options_of(AuditRequest)
+
+
+def audit(
+    *,
+    how: Auditing,
+    words: ChosenModel = CHOSEN,
+    json: Json = False,
+    out: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+) -> int:
+    """Test the privacy that a mechanism claims.
+
+    By its own distances, laws and budgets: of the mechanism on toys and on the words of the embedding, and of whole
+    releases of a toy project with a ledger of its own. The verdict is violated (exit code 1), no violation found with
+    power to see a factor, or inconclusive. Works anywhere, as `lexveil privatize`.
+
+        lexveil audit --mechanism madlib --epsilon 10
+        lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json
+
+    Args:
+        out: write the result to FILE as JSON
+    """
+    out, request = out and out.absolute(), requested(how, AuditRequest)
+    anywhere()
+    from lexveil.auditing import audit as auditing
+
+    with contextlib.redirect_stdout(sys.stderr):  # progress; standard output is the result
+        result = auditing.audit(request, out, model=words.name)
+    show(result.as_dict() if json else result, json, auditing.AuditResult.as_text)
+    return 1 if result.violation else 0

@@ -1,0 +1,330 @@
+"""Charts: lines of points with error bars, over linear or logarithmic axes. chart.html.j2 draws what is placed here.
+
+Series differ by colour, marker and dash, so that they can be told apart in grey.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from lexveil.levels import Level
+from lexveil.report import epsilon_units, formatting
+from lexveil.report.formatting import Interval, MeanSd
+from lexveil.report.records import Key
+from lexveil.report.table import Column, Table
+
+Ends = tuple[float, float]
+Known = MeanSd | Interval | float  # what is drawn of a run
+
+WIDTH, HEIGHT = 430, 262  # of an image, in pixels; two stand side by side on a wide page
+LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 46  # free around what is drawn
+DODGE = 4.0  # pixels between points of several series at the same place of a logarithmic axis
+LABEL = 26.0  # pixels between the labels of two ticks, at least
+MARGIN = 1.25  # factor left free at both ends of a logarithmic axis
+INTERVALS = 5  # between the ticks of a linear axis, at most
+
+STYLES = 7  # colours, markers and dashes that page.css and chart.html.j2 have
+PLACES = {"S1": 0, "S2": 1, "S3": 2, "S4": 3}  # what is drawn alike wherever it is drawn
+CLEAN_TEXTS = "clean texts"
+
+
+@dataclass(frozen=True, slots=True)
+class ChartPoint:
+    """One point of a line.
+
+    Attributes:
+        x_ends, y_ends: of its error bars; None for no bar.
+        name: which of its series it is, where its place does not say it.
+        expected: what it estimates, drawn as a ring.
+    """
+
+    x: float
+    y: float
+    x_ends: Ends | None = None
+    y_ends: Ends | None = None
+    name: str = ""
+    expected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line, and its name in the legend."""
+
+    label: str
+    points: Sequence[ChartPoint]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis.
+
+    Attributes:
+        label: with the unit in brackets.
+        show: how a value is written where somebody points.
+        tick: how it is written at a tick.
+        limits: smallest and largest value; None for those of the points, of a linear axis 0 too.
+        ticks: where a logarithmic axis has them; empty for powers of ten.
+    """
+
+    label: str
+    show: Callable[[float], str] = formatting.short
+    tick: Callable[[float], str] = formatting.short
+    limits: Ends | None = None
+    is_log: bool = False
+    ticks: Sequence[float] = ()
+
+    @property
+    def what(self) -> str:
+        """The label without its unit."""
+        return self.label.partition(" (")[0]
+
+    def scale(self, values: Iterable[float], start: float, end: float) -> Scale:
+        """Where its values stand between two pixels."""
+        low, high = self.limits or (min(values, default=1.0), max(values, default=1.0))
+        if not self.limits:
+            low, high = (low / MARGIN, high * MARGIN) if self.is_log else (min(low, 0.0), max(high, low + 1e-9, 0.0))
+        return Scale(self, low, high, start, end)
+
+
+def share_axis(label: str) -> Axis:
+    """An axis of parts of 1, in percent."""
+    return Axis(label, formatting.share, formatting.percent, limits=(0, 1))
+
+
+def score_axis(label: str, lowest: float = 0.0) -> Axis:
+    """An axis of scores of at most 1."""
+    return Axis(label, formatting.three, limits=(min(0.0, lowest), 1))
+
+
+def epsilon_axis(label: str, epsilons: Iterable[float]) -> Axis:
+    """A logarithmic axis with a tick at each of some base epsilons."""
+    ticks = sorted(set(epsilons))
+    return Axis(label, formatting.epsilon, formatting.epsilon, is_log=True, ticks=ticks)
+
+
+class Tick(NamedTuple):
+    """One tick of an axis."""
+
+    place: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """An axis between the pixels ``start`` and ``end``."""
+
+    axis: Axis
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        low, high, at = (math.log(one) if self.axis.is_log else one for one in (self.low, self.high, value))
+        return round(self.start + (at - low) / (high - low) * (self.end - self.start), 1)
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """Those whose labels do not touch; the first and the last stay."""
+        ticks = [Tick(self(value), self.axis.tick(value)) for value in self._values()]
+        if not self.axis.is_log or len(ticks) < 3:
+            return ticks
+        first, *others, last = ticks
+        kept = [first]
+        for tick in others:
+            if min(abs(tick.place - kept[-1].place), abs(tick.place - last.place)) >= LABEL:
+                kept.append(tick)
+        return [*kept, last]
+
+    def _values(self) -> Sequence[float]:
+        if not self.axis.is_log:
+            width = self.high - self.low
+            step = 10 ** math.floor(math.log10(width / INTERVALS))
+            step *= next(times for times in (1, 2, 5, 10) if width / (step * times) <= INTERVALS)
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            return [round(step * number, 9) for number in range(first, last + 1)]
+        powers = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
+        return sorted(self.axis.ticks) or [10.0**power for power in powers]
+
+
+class PlacedPoint(NamedTuple):
+    """A point in pixels: its size, what is said of it, the path of its error bars, and the height of its ring."""
+
+    x: float
+    y: float
+    size: float
+    title: str
+    bars: str
+    ring: float | None
+
+
+class PlacedSeries(NamedTuple):
+    """A series in pixels; ``style`` is that of the page, ``line`` the points of a polyline."""
+
+    label: str
+    style: str
+    line: str
+    marks: list[PlacedPoint]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """One figure.
+
+    Attributes:
+        name: a word for ids and its CSV file, unique on the page.
+        title: its heading.
+        across, down: values to compare with, by name, drawn as lines; lines down are not named in the legend.
+        clean: where the clean texts stand, drawn as a star.
+        is_path: whether markers grow along each line, which then goes from the smallest epsilon to the largest.
+        has_markers: whether points are drawn, and not their line alone.
+    """
+
+    name: str
+    title: str
+    x: Axis
+    y: Axis
+    series: Sequence[Series]
+    across: Mapping[str, float] = field(default_factory=dict)
+    down: Mapping[str, float] = field(default_factory=dict)
+    clean: Ends | None = None
+    is_path: bool = False
+    has_markers: bool = True
+
+    @cached_property
+    def x_scale(self) -> Scale:
+        """From left to right."""
+        return self.x.scale([point.x for line in self.series for point in line.points], LEFT, WIDTH - RIGHT)
+
+    @cached_property
+    def y_scale(self) -> Scale:
+        """From below to above."""
+        return self.y.scale([point.y for line in self.series for point in line.points], HEIGHT - BOTTOM, TOP)
+
+    @cached_property
+    def drawn(self) -> list[PlacedSeries]:
+        """The series in pixels; of a logarithmic axis their points stand side by side, so that no bar hides another."""
+        x, y = self.x_scale, self.y_scale
+        drawn = []
+        for place, line in enumerate(self.series):
+            bars = any(point.y_ends for point in line.points) and self.x.is_log
+            shift = DODGE * (place - (len(self.series) - 1) / 2) * bars
+            marks = []
+            for number, point in enumerate(line.points, 1):
+                left, top = round(x(point.x) + shift, 1), y(point.y)
+                path = f"M{left} {y(point.y_ends[0])}V{y(point.y_ends[1])}" if point.y_ends else ""
+                path += f"M{x(point.x_ends[0])} {top}H{x(point.x_ends[1])}" if point.x_ends else ""
+                size = round(0.6 + 0.7 * number / len(line.points), 2) if self.is_path else 1
+                ring = None if point.expected is None else y(point.expected)
+                marks.append(PlacedPoint(left, top, size, self.said_of(line, point), path, ring))
+            style = f"s{PLACES.get(line.label, place) % STYLES}"
+            drawn.append(PlacedSeries(line.label, style, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks))
+        if self.clean is not None:
+            title = f"{CLEAN_TEXTS}: {self.y.what} {self.y.show(self.clean[1])}"
+            mark = PlacedPoint(x(self.clean[0]), y(self.clean[1]), 1, title, "", None)
+            drawn.append(PlacedSeries(CLEAN_TEXTS, "star", "", [mark]))
+        return drawn
+
+    def said_of(self, line: Series, point: ChartPoint) -> str:
+        """What is said where somebody points at a point."""
+        name = f"{line.label}, {point.name}" if point.name else line.label
+        ends = "" if point.y_ends is None else f" ({'–'.join(map(self.y.show, point.y_ends))})"
+        return f"{name}: {self.y.what} {self.y.show(point.y)}{ends}, {self.x.what} {self.x.show(point.x)}"
+
+    @property
+    def description(self) -> str:
+        """What a person who cannot see it should know."""
+        lines = [
+            f"{line.label}: " + ", ".join(f"{self.y.show(one.y)} at {self.x.show(one.x)}" for one in line.points) + "."
+            for line in self.series
+        ]
+        ends = {**self.across, **({CLEAN_TEXTS: self.clean[1]} if self.clean else {})}
+        lines += [f"{label.capitalize()}: {self.y.show(value)}." for label, value in ends.items()]
+        return f"{self.y.label} over {self.x.label}. {' '.join(lines)}"
+
+    @cached_property
+    def csv(self) -> Table:
+        """What it is drawn of."""
+        keys = ["series", "name", self.x.what, "x_low", "x_high", self.y.what, "low", "high", "expected"]
+        rows = [
+            (line.label, one.name or None, one.x, *(one.x_ends or (None,) * 2), one.y, *(one.y_ends or (None,) * 2),
+             one.expected)
+            for line in self.series for one in line.points
+        ]  # fmt: skip
+        columns = [Column(key, key) for key in keys]
+        return Table(self.name, columns, [dict(zip(keys, row, strict=True)) for row in rows])
+
+
+def lines(keys: Iterable[Key], label: Callable[[Key], str], point: Callable[[Key], ChartPoint]) -> list[Series]:
+    """A point for each run: by the name of its line, by rising epsilon."""
+    grouped: dict[str, list[Key]] = {}
+    for key in keys:
+        grouped.setdefault(label(key), []).append(key)
+    return [Series(name, [point(key) for key in sorted(own, key=lambda key: key[2])]) for name, own in grouped.items()]
+
+
+def middle(value: Known) -> float:
+    """Where a value stands."""
+    return value.mean if isinstance(value, MeanSd) else value.share if isinstance(value, Interval) else value
+
+
+def bar(value: Known) -> Ends | None:
+    """The ends of its error bar, which of a mean is one standard error long on each side."""
+    if isinstance(value, Interval):
+        return value.low, value.high
+    error = value.error if isinstance(value, MeanSd) else None
+    return (middle(value) - error, middle(value) + error) if error else None
+
+
+def over_epsilon(
+    name: str,
+    title: str,
+    y: Axis,
+    known: Mapping[Key, Known],
+    mechanism: str,
+    across: Mapping[str, float] | None = None,
+) -> list[Chart]:
+    """One line per strategy over the base epsilon of a mechanism; nothing where nothing is known of its runs.
+
+    Args:
+        known: by run; those of other mechanisms, of clean texts and at levels are left out.
+        across: see ``Chart``.
+    """
+    keys = [key for key in known if key[0] == mechanism and not isinstance(key[2], Level)]
+    if not keys:
+        return []
+    x = epsilon_axis(f"base ε per word ({epsilon_units.unit(mechanism)}, log)", (key[2] for key in keys))
+    series = lines(keys, lambda key: key[1], lambda key: ChartPoint(key[2], middle(known[key]), y_ends=bar(known[key])))
+    return [Chart(name=f"{name}-{mechanism}", title=title, x=x, y=y, series=series, across=across or {})]
+
+
+def tradeoff(
+    name: str,
+    title: str,
+    axes: tuple[Axis, Axis],
+    known: Mapping[Key, tuple[Known, Known]],
+    label: Callable[[Key], str],
+    clean: Ends,
+    majority: tuple[float | None, float],
+) -> Chart:
+    """What is given away against what is kept, a line from the smallest epsilon to the largest; up and left is better.
+
+    Args:
+        axes, known: across, then up.
+        label: the name of a run's line.
+        majority: what of both is had without reading the texts.
+    """
+
+    def point(key: Key) -> ChartPoint:
+        across, up = known[key]
+        return ChartPoint(middle(across), middle(up), bar(across), bar(up), formatting.run_epsilon(key[2]))
+
+    return Chart(
+        name=name, title=title, x=axes[0], y=axes[1], series=lines(known, label, point), clean=clean, is_path=True,
+        across={"majority": majority[1]}, down={} if majority[0] is None else {"majority": majority[0]},
+    )  # fmt: skip

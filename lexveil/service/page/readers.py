@@ -1,0 +1,86 @@
+"""What a best-informed reader makes of outputs: it takes seconds, so it has a thread of its own beside that of draws.
+
+It is told of no text: settings, numbers of words, epsilons.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from lexveil.artifacts.mechanisms import Prepared
+from lexveil.privatization.settings import Settings, require_uniform_shares, resolve_settings, settings_of
+from lexveil.recovery.adversary import Adversary
+from lexveil.recovery.calibration import recovered, unchanged
+from lexveil.recovery.meaning import purpose_sentences
+from lexveil.recovery.public_words import FEW, PublicWords
+from lexveil.recovery.stored_curve import StoredCurve
+from lexveil.request import Request
+from lexveil.service.page.drawing import refusal
+from lexveil.service.warm_model import WarmModel
+
+REMEMBERED = 256  # answers of each kind
+GUESSES = 3  # of a reader, for each output
+
+
+class ExpectedShares(NamedTuple):
+    """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of rare ones named.
+
+    Behind these stands what is hidden less by a purpose.
+    """
+
+    recovered: float
+    unchanged: float
+    rare: float
+    purposes: list[str]
+
+
+@lru_cache(REMEMBERED)
+def expected_shares(name: str | None, request: Request, epsilon: float) -> ExpectedShares:
+    """What a reader is expected to name of tokens of one epsilon."""
+    model, settings, prepared = _prepared(name, request)
+    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared, n_words=FEW)
+    at = curve.at(epsilon)
+    return ExpectedShares(recovered(at, "all"), unchanged(at, "all"), recovered(at, "rare"), purpose_sentences(at))
+
+
+@lru_cache(REMEMBERED)
+def base_epsilon(name: str | None, request: Request) -> float | None:
+    """The base epsilon of a level of protection or of a recovery."""
+    return resolve_settings(request, _model(name)).epsilon
+
+
+@lru_cache(REMEMBERED)
+def release_refusal(name: str | None, request: Request) -> str:
+    """Why nothing would be released by these settings; empty if something would."""
+    model = _model(name)
+    return refusal(settings_of(request, model.params), model) or ""
+
+
+@lru_cache(REMEMBERED)
+def guesses(name: str | None, request: Request, epsilon: float, outputs: tuple[int, ...]) -> list[list[int]]:
+    """The words, by their numbers, that a reader holds for likeliest behind each output."""
+    ids = np.array(outputs, dtype=np.int64)
+    reader = _reader(name, request, epsilon)
+    return list(reader.candidates(ids, np.full(len(ids), epsilon), GUESSES).ids.tolist())
+
+
+@lru_cache(2)
+def _model(name: str | None) -> WarmModel:
+    return WarmModel.find(name)
+
+
+def _prepared(name: str | None, request: Request) -> tuple[WarmModel, Settings, Prepared]:
+    model = _model(name)
+    settings = settings_of(request, model.params)
+    require_uniform_shares(settings, "what a reader names")
+    return model, settings, model.mechanism(settings.mechanism, settings.strategy, settings.policy)
+
+
+@lru_cache(2)
+def _reader(name: str | None, request: Request, epsilon: float) -> Adversary:
+    model, settings, prepared = _prepared(name, request)
+    words = PublicWords.of(model, settings.mechanism, settings.strategy, settings.policy, prepared)
+    return words.adversary((epsilon, epsilon))

@@ -1,0 +1,10 @@
+-- Keep the keys in clear of those who have spent something, in a ledger of plain keys.
+--
+-- reads    asked (release, subject, key), balances (subject)
+-- params   $release: number
+-- writes   names (subject, key)
+insert or ignore into names
+select asked.subject, asked.key
+from temp.asked
+inner join balances on balances.subject = asked.subject
+where asked.release = $release and asked.key is not null

@@ -1,0 +1,125 @@
+"""The page as a whole, and the files beside it, of a small set of artifacts."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import yaml
+
+from lexveil.errors import CheckFailed, MissingArtifact
+from lexveil.runtime.stage import stage_main
+from tasks import report
+from tests.report.artifacts import ROOT, SECRET, STATIC, Page, change, put, put_run, reported
+
+EXPECTED = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text(encoding="utf-8"))
+
+
+def test_sections_stand_in_the_order_a_reader_needs(page: Page) -> None:
+    assert page.headings == EXPECTED["headings"]
+
+
+@pytest.mark.parametrize(("table", "start", "cells"), EXPECTED["cells"])
+def test_tables_hold_what_the_artifacts_say(page: Page, table: str, start: list[str], cells: list[str]) -> None:
+    assert page.row(table, *start) == cells
+
+
+def test_tables_have_no_other_rows(page: Page) -> None:
+    n_rows = {"results": 7, "tokens": 7, "bigrams-by-pmi": 3, "neighbours-gst": 6, "neighbours-mst": 5, "glance": 6}
+    assert {name: len(page.tables[name]) for name in n_rows} == n_rows  # with one or two lines of headings
+    assert [row[0] for row in page.tables["bigrams-by-count"][1:4]] == ["new york", "heavy rain", "rare9 pair"]
+    scores = ("utility", "on-clean", "attack", "static", "cosine", "perplexity", "membership")
+    assert [name for name in page.tables if name.endswith(("-1", "-2"))] == [f"{score}-1" for score in scores]
+
+
+@pytest.mark.parametrize("words", EXPECTED["phrases"])
+def test_the_page_says(page: Page, words: str) -> None:
+    assert words in page.text
+
+
+def test_nothing_is_fetched_and_no_document_shown(made: Path, page: Page) -> None:
+    assert page.links and all(link.startswith(("#", "data:", "../data_docs/index.html")) for link in page.links)
+    assert not re.search(r"https?:|@import|<script[^>]+src|<iframe|<object|url\(", page.html)
+    files = sorted((made / "artifacts/report").iterdir())
+    assert [file.name for file in files] == ["index.html", "metrics.json", "pmi.csv", "recovery.csv", "runs.csv"]
+    assert not any(SECRET in file.read_text(encoding="utf-8") for file in files)
+    assert "memory_limit" not in page.text  # of this machine: changes no result
+
+
+def test_ids_are_unique_and_every_reference_has_one(page: Page) -> None:
+    references = re.findall(r'href="#([\w-]+)"|aria-labelledby="([\w-]+) ?([\w-]*)"', page.html)
+    assert len(page.ids) == len(set(page.ids)) and references
+    assert {name for names in references for name in names if name} <= set(page.ids)
+
+
+def test_figures_are_labelled_and_have_their_numbers_as_csv(page: Page) -> None:
+    figures = re.findall(r'<figure class="chart">.*?</figure>', page.html, flags=re.DOTALL)
+    found = {}
+    for figure in figures:
+        ((uri, name),) = re.findall(r'href="data:text/csv;charset=utf-8,([^"]*)" download="([^"]*)\.csv"', figure)
+        root = ElementTree.fromstring(re.findall(r"<svg[^>]*role.*?</svg>", figure, flags=re.DOTALL)[0])
+        assert [part.get("id") for part in root if part.tag in ("title", "desc")] == root.attrib[
+            "aria-labelledby"
+        ].split()
+        found[name] = unquote(uri).splitlines()
+        assert len(found[name]) == 1 + len(root.findall(".//g/g")) or name in ("ranks", "answer-1", "tradeoff-1-madlib")
+    assert {name: found[name][: len(lines)] for name, lines in EXPECTED["charts"].items()} == EXPECTED["charts"]
+    assert found.keys() == EXPECTED["charts"].keys()
+    # The standard error of 0.5 in 100 documents and trainings that differ by 0.0625 is √(0.0625² + 0.25/100).
+    *point, low, high = found["utility-1-madlib"][1].split(",")
+    assert point == ["S1", "1.0", "0.5"] and float(high) - float(low) == pytest.approx(2 * np.hypot(0.0625, 0.05))
+
+
+def test_metrics_and_files_for_other_tools(made: Path) -> None:
+    metrics = json.loads((made / "artifacts/report/metrics.json").read_text())
+    for name, own in EXPECTED["metrics"].items():
+        assert {key: metrics[name][key] for key in own} == own
+    for name, lines in EXPECTED["files"].items():
+        assert set(lines) <= set((made / "artifacts/report" / name).read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize("name", ["runs.csv", "pmi.csv"])
+def test_plots_of_dvc_yaml_name_columns_and_templates_that_exist(made: Path, name: str) -> None:
+    stage = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]["report"]
+    (plot,) = [one[f"artifacts/report/{name}"] for one in stage["plots"] if f"artifacts/report/{name}" in one]
+    header = (made / "artifacts/report" / name).read_text().splitlines()[0].split(",")
+    template = json.loads((ROOT / f".dvc/plots/{plot['template']}.json").read_text(encoding="utf-8"))
+    named = {plot["x"], plot["y"]} | set(template["data"]["format"]["parse"])
+    named |= {field for field in re.findall(r'"field": "([^"]+)"', json.dumps(template)) if not field.startswith("<")}
+    assert named - {"rev"} <= set(header)
+
+
+def test_same_artifacts_give_the_same_bytes(made: Path, changed: Path) -> None:
+    put_run(("madlib", "S1", 99.0), 0.987, 0.987)  # an old run of another grid
+    reported()
+    for file in sorted((made / "artifacts/report").iterdir()):
+        assert file.read_bytes() == (changed / "artifacts/report" / file.name).read_bytes(), file.name
+
+
+@pytest.mark.parametrize(("path", "stage"), EXPECTED["made_by"].items())
+def test_missing_artifact_is_named_with_its_stage(
+    changed: Path, capsys: pytest.CaptureFixture[str], path: str, stage: str
+) -> None:
+    (changed / "artifacts" / path).unlink()
+    with pytest.raises(SystemExit) as stopped:
+        stage_main(report.main)
+    assert stopped.value.code == MissingArtifact.exit_code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"artifacts/{path}" in said and f"stage {stage})" in said
+    assert not (changed / "artifacts/report").exists()
+
+
+def test_what_does_not_hold_stops_the_report(changed: Path) -> None:
+    file = "plans/madlib/S2/10.0.parquet"
+    put(file, STATIC[file] | {"budget": [41.0, 41.0, 70.0]})
+    with pytest.raises(CheckFailed, match=r"S1 and S2 plan data set alpha at base epsilon 10\.0 with budgets 40 and"):
+        report.main()
+    put(file, STATIC[file])
+    change("checks/plans/madlib/S1/1.0.json", expectations=[{"checked": 9, "unexpected": 4}])
+    with pytest.raises(CheckFailed, match=r"checks/plans/madlib/S1/1\.0\.json: 4 values"):
+        report.main()
