@@ -18,7 +18,6 @@ from lexveil.inbox.report import ReleaseReport
 from lexveil.inbox.run import release_inbox
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.dvc_graph import open_repo
-from lexveil.runtime.events import ResultEvent, send, send_error
 
 
 def release(dry_run: bool = False) -> ReleaseReport:
@@ -34,45 +33,37 @@ def release(dry_run: bool = False) -> ReleaseReport:
     return report
 
 
-def track(folder: Path) -> list[str]:
-    """Have DVC track what is new or changed in a folder of releases; return what that was.
+def track(folder: Path) -> None:
+    """Have DVC track what is new or changed in a folder of releases.
 
     Raises:
         LexveilError: if DVC cannot; the next run tries again.
     """
     if not folder.is_dir():
-        return []
+        return
     outputs = [path.parent for path in sorted(folder.glob("*/documents.parquet"))]
     outputs += [folder / name for name in (CURRENT, CURRENT_WITHOUT, INDEX) if (folder / name).exists()]
     with open_repo() as repo:
         from dvc.exceptions import DvcException
 
-        pointers = {str(path.with_name(f"{path.name}.dvc")): str(path) for path in outputs}
-        known = [pointer for pointer in pointers if Path(pointer).exists()]
         try:
-            changed = set(repo.status(targets=known)) if known else set()
-            wanted = [path for pointer, path in pointers.items() if pointer not in known or pointer in changed]
-            if wanted:
-                repo.add(wanted)
+            if outputs:
+                repo.add([str(path) for path in outputs])
         except DvcException as error:
             raise LexveilError(
                 f"the release is archived, but `dvc add` failed: {' '.join(str(error).split())[:200]}; put that right "
                 "and run `lexveil release` again, which does it"
             ) from None
-    return wanted
 
 
 def main() -> int:
-    """Make one release for the flow, which holds the build lock; the report is an event, and a line for people."""
+    """Make one release for the flow, which holds the build lock; the last line is the report, or the error."""
     hide_messages()
     try:
-        report = release().as_dict()
+        print(json.dumps(release().as_dict()), flush=True)
     except LexveilError as error:
-        send_error(error, error.exit_code)
         print(f"lexveil release: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
-    send(ResultEvent(report))
-    print(json.dumps(report))
     return 0
 
 

@@ -7,17 +7,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any
 
-from prefect import State, flow, get_run_logger, task
-from prefect.artifacts import create_table_artifact
+from prefect import State, flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.states import Completed, Failed
 from pydantic import Field
 
 from flows.notify import on_failure
-from flows.prefect_records import published
-from flows.supervision import TimedCommands, exclusive, timed_out
+from flows.prefect_records import show_table
+from flows.supervision import exclusive, run_command, timed_out
 from lexveil.artifacts.calibrations import epsilon_of
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
@@ -32,80 +31,15 @@ Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Words = Annotated[int, Field(ge=2)]
 Samples = Annotated[int, Field(ge=200)]
 
-
 Combination = tuple[str, str, float]  # mechanism, strategy, ε
 
 
-class AuditRow(TypedDict):
-    """One test of an audit, as `lexveil audit` writes it; a test without a figure has neither claim nor bound."""
-
-    place: str
-    method: str
-    verdict: str
-    claimed: NotRequired[float]
-    audited: NotRequired[float]
-
-
-class AuditFile(TypedDict):
-    """What this flow reads of the file that `lexveil audit` writes."""
-
-    mechanism: str
-    strategy: str
-    epsilon: float
-    no_guarantee: str | None
-    violation: bool
-    verdict: NotRequired[str]
-    audits: list[AuditRow]
-
-
-def result_file(mechanism: str, strategy: str, epsilon: float) -> Path:
-    """Return where one audit writes its result; of a run at a level under the epsilon that was found for it."""
-    return AUDITS / f"{mechanism}-{strategy}-{epsilon}.json"
-
-
-def audit_command(mechanism: str, strategy: str, epsilon: float, words: int, samples: int, out: Path) -> list[str]:
+def audit_command(combination: Combination, words: int, samples: int, out: Path) -> list[str]:
     """Return the command line of one audit: of the project's own model, also where none was built yet."""
+    mechanism, strategy, epsilon = combination
     argv = [sys.executable, "-m", "lexveil.cli", "audit", "--model", OWN]
     argv += ["--mechanism", mechanism, "--strategy", strategy]
     return [*argv, "--epsilon", repr(epsilon), "--words", str(words), "--samples", str(samples), "--out", str(out)]
-
-
-def _read(file: Path) -> AuditFile:
-    result: AuditFile = json.loads(file.read_text(encoding="utf-8"))
-    return result
-
-
-def rows_of(result: AuditFile) -> list[dict[str, object]]:
-    """One row per place and method of an audit, for Prefect's table."""
-    run = {"mechanism": result["mechanism"], "strategy": result["strategy"], "epsilon": result["epsilon"]}
-    return [
-        run
-        | {
-            "where": row["place"],
-            "method": row["method"],
-            "claimed": row.get("claimed"),
-            "audited": row.get("audited"),
-            "verdict": row["verdict"],
-        }
-        for row in result["audits"]
-    ]
-
-
-def _run_audit(commands: TimedCommands, name: str, argv: Sequence[str], out: Path) -> State[Any]:
-    """Run one audit as a process of its own, which can be ended, and return how it went."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.unlink(missing_ok=True)
-    ended = commands.run(f"audit-{name}", argv)
-    if isinstance(ended, State):
-        return ended
-    if not out.exists():
-        return Failed(
-            message=ended.error.message if ended.error else f"the audit ended with code {ended.code} without a result"
-        )
-    result = _read(out)
-    if result["violation"]:
-        return Failed(name="Violated", message=f"the claimed ε of {result['epsilon']} is violated")
-    return Completed(message="no claim" if result["no_guarantee"] else result.get("verdict", "no violation found"))
 
 
 def released(params: Params) -> list[Combination]:
@@ -133,18 +67,15 @@ def requested_audits(
     The runs of the grid at levels of recovery have the epsilons that the last build found for them.
     """
     grid = params.grid
+    made = grid.runs()  # of others no level was calibrated
     combinations = [] if mechanisms or strategies or epsilons else released(params)
-    combinations += product(
-        mechanisms or grid.mechanisms, strategies or grid.strategies, epsilons or grid.base_epsilons
-    )
-    if not epsilons:
-        combinations += [
-            (mechanism, strategy, epsilon_of(mechanism, strategy, level))
-            for mechanism, strategy, level in grid.runs()
-            if isinstance(level, Level)
-            and mechanism in (mechanisms or [mechanism])
-            and strategy in (strategies or [strategy])
-        ]
+    combinations += [
+        (mechanism, strategy, epsilon_of(mechanism, strategy, epsilon))
+        for mechanism, strategy, epsilon in product(
+            mechanisms or grid.mechanisms, strategies or grid.strategies, epsilons or grid.epsilons
+        )
+        if not isinstance(epsilon, Level) or (mechanism, strategy, epsilon) in made
+    ]
     return list(dict.fromkeys(combinations))
 
 
@@ -169,50 +100,45 @@ def audit(
         samples: draws per word of a toy.
     """
     prepare(find_root(Path.cwd()))
-    logger = get_run_logger()
-    params = load_params()
-    requested = requested_audits(params, mechanisms, strategies, epsilons)
-    commands = TimedCommands()
-    states: dict[Combination, State[Any]] = {}
+    requested = requested_audits(load_params(), mechanisms, strategies, epsilons)
+    states: dict[str, State[Any]] = {}
+    rows: list[dict[str, Any]] = []
 
-    @task(
-        name="audit",
-        task_run_name="{mechanism}-{strategy}-{epsilon}",
-        cache_policy=NO_CACHE,
-        persist_result=False,
-        retries=0,
-    )
-    def audit_one(mechanism: str, strategy: str, epsilon: float) -> State[Any]:
-        out = result_file(mechanism, strategy, epsilon)
-        argv = audit_command(mechanism, strategy, epsilon, words, samples, out)
-        return _run_audit(commands, f"{mechanism}-{strategy}-{epsilon}", argv, out)
+    @task(name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0)
+    def audit_one(name: str, combination: Combination, until: float) -> State[Any]:
+        """Run one audit as a process of its own, which can be ended."""
+        out = AUDITS / f"{name}.json"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.unlink(missing_ok=True)
+        _, line = run_command(audit_command(combination, words, samples, out), until)
+        if not out.exists():
+            return Failed(message=line.removeprefix("lexveil audit: ") or "the audit ended without a result")
+        result = json.loads(out.read_text(encoding="utf-8"))
+        run = {name: result[name] for name in ("mechanism", "strategy", "epsilon")}
+        columns = ("place", "method", "claimed", "audited", "verdict")
+        rows.extend(run | {column: row.get(column) for column in columns} for row in result["audits"])
+        if result["violation"]:
+            return Failed(name="Violated", message=f"the claimed ε of {result['epsilon']} is violated")
+        return Completed(message="no claim" if result["no_guarantee"] else result.get("verdict", "no violation found"))
 
-    minutes = params.operation.timeout_minutes
-    with exclusive(minutes, commands.stop, logger.info):
+    with exclusive() as until:
         for combination in requested:
-            state = states[combination] = audit_one(*combination, return_state=True)
+            name = "-".join(map(str, combination))
+            state = states[name] = audit_one(name, combination, until, return_state=True)
             if not state.is_completed() and state.name != "Violated":
                 break
-    completed = [
-        combination for combination, state in states.items() if state.is_completed() or state.name == "Violated"
-    ]
-    with published(logger):
-        create_table_artifact(
-            key="lexveil-audit",
-            table=[row for combination in completed for row in rows_of(_read(result_file(*combination)))],
-            description=f"{len(completed)} of {len(requested)} audits made",
-        )
-    return timed_out(minutes) if commands.time_is_up else _verdict(states, completed, len(requested))
+    show_table("lexveil-audit", rows, f"{len(states)} of {len(requested)} audits made")
+    return _verdict(states)
 
 
-def _verdict(states: Mapping[Combination, State[Any]], completed: Sequence[Combination], requested: int) -> State[Any]:
-    """Return the state of the flow: failed if a claim is violated or an audit could not be made."""
-    violated = [combination for combination in completed if states[combination].name == "Violated"]
-    if violated:
-        first = "-".join(map(str, violated[0]))
-        more = f" (and {len(violated) - 1} more)" if len(violated) > 1 else ""
-        return Failed(message=f"audit@{first}: {states[violated[0]].message}{more}")
-    if len(completed) < requested:
-        combination, state = list(states.items())[-1]
-        return Failed(message=f"audit@{'-'.join(map(str, combination))}: {state.message}")
-    return Completed(message=f"{len(completed)} audits, no violation found")
+def _verdict(states: Mapping[str, State[Any]]) -> State[Any]:
+    """Return the state of the flow: failed if a claim is violated or an audit, the last, could not be made."""
+    failed = {name: state for name, state in states.items() if not state.is_completed()}
+    if not failed:
+        return Completed(message=f"{len(states)} audits, no violation found")
+    name, first = next(iter(failed.items()))
+    if first.name == "TimedOut":
+        raise timed_out()
+    violated = sum(state.name == "Violated" for state in failed.values())
+    more = f" (and {violated - 1} more)" if violated > 1 else ""
+    return Failed(message=f"audit@{name}: {first.message}{more}")

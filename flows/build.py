@@ -1,4 +1,4 @@
-"""The flow: every stage of dvc.yaml as one Prefect task run, named and ordered as DVC does.
+"""The flow: stages of dvc.yaml as Prefect task runs, named and ordered as DVC does.
 
 DVC alone decides what is stale; Prefect runs, shows and records.
 """
@@ -10,67 +10,62 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
+from contextvars import ContextVar
+from graphlib import TopologicalSorter
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import httpx
 from prefect import State, flow, get_run_logger, task
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
-from prefect.settings import (
-    PREFECT_API_URL,
-    PREFECT_CLIENT_MAX_RETRIES,
-    PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
-    temporary_settings,
-)
+from prefect.futures import PrefectFuture
+from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Cancelled, Completed, Failed
 
-from flows.data_bootstrap import DataUnreachable, ensure_data
+from flows.data_bootstrap import ensure_data
 from flows.display import duration
 from flows.notify import on_failure
 from flows.planning import plan, say_done
-from flows.prefect_records import FLOW_RUN, hand_over, note_run, published, retry_seconds
-from flows.prefect_server import ServerLost, answers_within
+from flows.prefect_records import FLOW_RUN, hand_over, note_run, show_table
+from flows.prefect_server import ServerLost
 from flows.recovery import settle_lock
-from flows.run_summary import metrics_page, table_rows
-from flows.stages import Build, current_build, schedule
-from flows.supervision import time_limit, timed_out
+from flows.stages import TIME_IS_UP, Build
+from flows.supervision import deadline, timed_out
 from lexveil.config import load_params
 from lexveil.errors import LexveilError, advised
 from lexveil.lineage import provenance
 from lexveil.lineage.openlineage import Events
 from lexveil.lineage.trace import code_state
-from lexveil.runtime.dvc_graph import StageGraph, open_repo
+from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.project import build_lock, find_root, prepare
-from lexveil.runtime.run_events import RunObserver, StageResult
+from lexveil.runtime.run_events import StageResult
 
-TIME_IS_UP = signal.SIGALRM  # stands for the time limit among the signals that stop a run
-
-
-def _is_transient(_task: object, _run: object, state: State[Any]) -> bool:
-    return isinstance(state.result(raise_on_failure=False), DataUnreachable)
+# The build that this process runs. A flow's parameters must be plain values that a server can store.
+current_build: ContextVar[Build | None] = ContextVar("build", default=None)
 
 
-@task(
-    name="data",
-    cache_policy=NO_CACHE,
-    persist_result=False,
-    retries=2,
-    retry_delay_seconds=[10, 60],
-    retry_condition_fn=_is_transient,
-)
+@task(name="data", cache_policy=NO_CACHE, persist_result=False, retries=2, retry_delay_seconds=[10, 60])
 def bring_data() -> None:
-    """Make sure that data/ exists. Only a remote that cannot be reached is worth a retry."""
-    logger = get_run_logger()
+    """Make sure that data/ exists; a remote that cannot be reached may be reached a little later."""
+    ensure_data(get_run_logger().info)
 
-    class Log(RunObserver):
-        def say(self, text: str) -> None:
-            logger.info(text)
 
-    ensure_data(Log())
+@task(name="stage", task_run_name="{stage}", cache_policy=NO_CACHE, persist_result=False, retries=0)
+def reproduce(stage: str, why: str) -> State[Any]:
+    """Bring one stage up to date."""
+    build = current_build.get()
+    assert build is not None
+    get_run_logger().info(f"stale: {why}")
+    result = build.reproduce(build.graph.stages[stage])
+    build.end(result)
+    if result.state == "failed":
+        return Failed(message=result.message)
+    if result.state == "stopped":
+        return Cancelled(name="Stopped", message=result.message)
+    name = "Completed" if result.state == "ran" else result.state.capitalize()
+    return Completed(name=name, message=duration(result.seconds))
 
 
 # No retries of the whole: a stage that failed fails again, and Prefect's client repeats what a server did not take.
@@ -86,11 +81,11 @@ def build(keep_going: bool = False) -> State[Any]:
         return _run(requested)
     # Started by a server, not by `lexveil run`.
     prepare(find_root(Path.cwd()))
-    minutes = load_params().operation.timeout_minutes
     requested = Build(keep_going=keep_going)
     token = current_build.set(requested)
     try:
-        with build_lock(wait=True, say=get_run_logger().info), time_limit(minutes, partial(requested.stop, TIME_IS_UP)):
+        with build_lock(wait=True, say=get_run_logger().info):
+            requested.time_is_up = deadline()
             bring_data()
             return _run(requested)
     finally:
@@ -109,53 +104,78 @@ def _run(build: Build) -> State[Any]:
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     build.origin = provenance.Origin(str(build.flow_run), context.flow_run.name, *code_state())
+    params = load_params()
+    build.workers = params.machine.workers
     if not build.graph.stages:
         build.graph = plan(say)
-    if target := load_params().operation.openlineage:
+    if target := params.operation.openlineage:
         build.events = Events(target, str(build.flow_run), build.graph, say)
         build.events.begin()
-    wanted = build.wanted()
-    build.watcher.begin(len(wanted))
-    logger.info(f"{len(wanted)} stages, {sum(stage.name in build.graph.stale for stage in wanted)} stale")
+    n_stages = len(build.graph.wanted(build.until))
+    build.watcher.begin(n_stages)
+    logger.info(f"{n_stages} stages, {len(build.graph.stale)} stale")
     try:
         with _signals(build):
-            schedule(build, load_params().machine.workers)
+            _schedule(build)
     finally:
         with open_repo() as repo:
             settle_lock(repo, build.graph)
             provenance.settle()
         FLOW_RUN.unlink(missing_ok=True)
-        build.seconds = time.monotonic() - started
         if build.events is not None:
             build.events.end(*build.outcome())
-    if build.api_url is None or answers_within(build.api_url, retry_seconds()):
-        with published(logger):
-            create_table_artifact(
-                key="lexveil-build",
-                table=table_rows(build.results.values()),
-                description=f"Stages of one run, {duration(build.seconds)}: {build.headline()}",
-            )
-            if page := metrics_page():
-                create_markdown_artifact(
-                    key="lexveil-report", markdown=page, description="Headline figures of the report"
-                )
-    else:  # DVC has recorded everything; each further request would be retried for minutes
-        build.settings.enter_context(temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}))
+    rows = [
+        {"stage": result.stage, "state": result.state, "seconds": round(result.seconds, 1), "why": result.message}
+        for result in build.results.values()
+    ]
+    seconds = time.monotonic() - started
+    show_table("lexveil-build", rows, f"Stages of one run, {duration(seconds)}: {build.headline()}")
     if build.stopped_by == TIME_IS_UP:
-        return timed_out(load_params().operation.timeout_minutes)
+        raise timed_out()
     if build.stopped_by is not None:
         return Cancelled(message="stopped; the next run continues here")
-    if failed := build.failed:
-        return Failed(message=f"{failed.stage}: {failed.message}")
-    return Completed(message=build.headline())
+    state, reason = build.outcome()
+    return Failed(message=reason) if state == "failed" else Completed(message=build.headline())
+
+
+def _schedule(build: Build) -> None:
+    """Submit each stage when all it needs has ended, at most ``build.workers`` at a time, in DVC's order.
+
+    Stages that need not or cannot run are no task runs: each would cost Prefect a tenth of a second, and in a large
+    graph they would hide the others. The table of the run has them all.
+    """
+    waiting = build.graph.wanted(build.until)
+    order = [stage.name for stage in waiting]
+    sorter = TopologicalSorter({stage.name: stage.needs for stage in waiting})
+    sorter.prepare()
+    futures: dict[str, PrefectFuture[Any]] = {}
+    ready: list[str] = []
+    n_running = 0
+    while sorter.is_active():
+        ready = sorted([*ready, *sorter.get_ready()], key=order.index)
+        if not ready or n_running == build.workers:
+            name = build.await_end()
+            # A task that broke before it could report (a bug, or Prefect's server went away) must not hang the flow.
+            build.results.setdefault(name, StageResult(name, "failed", message="Prefect could not run it; see its log"))
+            sorter.done(name)
+            n_running -= 1
+            continue
+        stage = build.graph.stages[ready.pop(0)]
+        verdict, why = build.verdict(stage)
+        if verdict != "run":
+            build.end(StageResult(stage.name, verdict, message=why))
+            sorter.done(stage.name)
+            continue
+        after = [futures[need] for need in stage.needs if need in futures]
+        future = futures[stage.name] = reproduce.submit(stage.name, why, return_state=False, wait_for=after)
+        future.add_done_callback(lambda _, name=stage.name: build.ended.put(name))  # type: ignore[misc]
+        build.n_task_runs += 1
+        n_running += 1
 
 
 @contextlib.contextmanager
 def _signals(build: Build) -> Iterator[None]:
     """On Ctrl-C and SIGTERM end the stages, then let the flow end cleanly; the same signal again ends it at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def stop(number: int, _: FrameType | None) -> None:
         if build.stopped_by == number:
@@ -172,79 +192,53 @@ def _signals(build: Build) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def run(
-    api_url: str,
-    watcher: RunObserver,
-    keep_going: bool = False,
-    started: float | None = None,
-    until: str | None = None,
-    graph: StageGraph | None = None,
-) -> int:
+def run(api_url: str, current: Build, started: float) -> int:
     """Run the flow for `lexveil run` and return its exit code; the caller holds the build lock.
 
     Args:
         api_url: of a Prefect server that answers.
-        watcher: observes the run.
-        keep_going: after a failure, go on with what does not depend on it.
+        current: what is asked for.
         started: time.monotonic() when the command began, for the total.
-        until: the stage that is wanted; None for all.
-        graph: as planned; None plans it in the flow run.
 
     Raises:
         LexveilError: with the message and the exit code of the stage that failed.
         ServerLost: if the server went away meanwhile, however the stages ended.
     """
-    current = Build(watcher, keep_going, graph or StageGraph({}), api_url=api_url, until=until)
     token = current_build.set(current)
-    started = time.monotonic() if started is None else started
     try:
         # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up to a second.
-        with (
-            temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
-            current.settings,
-        ):
-            state = build(keep_going, return_state=True)
+        with temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+            state = build(current.keep_going, return_state=True)
             hand_over(current.flow_run, current.n_task_runs)
     except httpx.HTTPError as error:
-        raise _lost(current, api_url) from error
+        raise ServerLost(api_url, current.headline(), _exit_error(current)) from error
     finally:
         current_build.reset(token)
-        watcher.close()
+        current.watcher.close()
     seconds = time.monotonic() - started
     took = duration(seconds)
     if current.stopped_by is not None:
-        watcher.say(f"stopped after {took}: {current.headline()}; `lexveil run` continues here")
+        current.watcher.say(f"stopped after {took}: {current.headline()}; `lexveil run` continues here")
         return 128 + current.stopped_by
-    if failed := current.failed:
-        watcher.say(f"failed after {took}: {current.headline()}")
-        raise StageFailed(failed, current.count("failed"))
+    if failure := _exit_error(current):
+        current.watcher.say(f"failed after {took}: {current.headline()}")
+        raise failure
     if not state.is_completed():
         outcome = state.result(raise_on_failure=False)
         if isinstance(outcome, LexveilError):
             raise outcome
         raise LexveilError(advised(f"the flow ended as {state.name}: {state.message}"))
-    say_done(watcher, current.headline(), seconds)
+    say_done(current.watcher.say, current.headline(), seconds)
     return 0
 
 
-def _lost(build: Build, api_url: str) -> ServerLost:
-    """Return the error that the server is gone, with how the stages ended; a failed stage comes first."""
+def _exit_error(build: Build) -> LexveilError | None:
+    """Return the error of a run in which a stage failed, with the stage's message and exit code."""
     failed = build.failed
-    error = ServerLost(
-        f"{f'{failed.stage}: {failed.message}; and ' if failed else ''}Prefect's server at {api_url} went away during "
-        f"the run and does not have its end. {build.headline()}: what is done stays done; `lexveil run` continues here"
-    )
-    if build.stopped_by is not None:
-        error.exit_code = 128 + build.stopped_by
-    elif failed:
-        error.exit_code = failed.exit_code
+    if failed is None:
+        return None
+    failures = sum(result.state == "failed" for result in build.results.values())
+    more = f" (and {failures - 1} more stage{'s' * (failures != 2)} failed)" if failures > 1 else ""
+    error = LexveilError(f"{failed.stage}: {failed.message}{more}")
+    error.exit_code = failed.exit_code
     return error
-
-
-class StageFailed(LexveilError):
-    """A stage ended with an error; the message is its own."""
-
-    def __init__(self, failed: StageResult, failures: int) -> None:
-        more = f" (and {failures - 1} more stage{'s' * (failures != 2)} failed)" if failures > 1 else ""
-        super().__init__(f"{failed.stage}: {failed.message}{more}")
-        self.exit_code = failed.exit_code

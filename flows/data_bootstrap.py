@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lexveil.errors import RequestError
-from lexveil.lineage.file_hashes import Files
+from lexveil.lineage.file_hashes import Files, digest, file_md5
 from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.project import STATE
-from lexveil.runtime.run_events import RunObserver
-
-if TYPE_CHECKING:
-    from dvc.output import Output
 
 DATA, POINTER = Path("data"), Path("data.dvc")
 TRIAL = STATE / "default"
 
 
-class DataUnreachable(RequestError):
-    """The DVC remote that holds the data did not give it; it may later."""
-
-
-def ensure_data(watcher: RunObserver) -> None:
+def ensure_data(say: Callable[[str], None]) -> None:
     """Make sure that data/ exists; existing data is never changed.
 
     Raises:
-        RequestError: if data.dvc names data that neither DVC's cache nor a remote nor the embedded default has;
-            DataUnreachable if a remote is set up.
+        RequestError: if data.dvc names data that neither DVC's cache nor a remote nor the embedded default has.
     """
     if DATA.is_dir() and any(DATA.iterdir()):
         return
     from lexveil.data.data_store import materialize_default, use_default
 
     if not POINTER.exists():
-        watcher.say("no data yet: making the embedded default")
+        say("no data yet: making the embedded default")
         use_default(Path())
         return
     with open_repo() as repo:
@@ -46,9 +37,9 @@ def ensure_data(watcher: RunObserver) -> None:
         try:
             damaged = Files(repo).drop_damaged(str(out.hash_info.value))
             if damaged:
-                watcher.say(f"DVC's cache has {damaged} damaged object{'s' * (damaged != 1)} of data/; removed from it")
+                say(f"DVC's cache has {damaged} damaged object{'s' * (damaged != 1)} of data/; removed from it")
             if out.get_obj() is not None and not out.changed_cache():
-                watcher.say("data/ is absent: taken from DVC's cache")
+                say("data/ is absent: taken from DVC's cache")
                 repo.checkout([str(POINTER)])
                 return
         except CheckoutError:
@@ -56,31 +47,25 @@ def ensure_data(watcher: RunObserver) -> None:
         # Made elsewhere and compared first: a run would take data/ as it is and rewrite data.dvc.
         try:
             materialize_default(TRIAL)
-            if _hash(out, TRIAL / DATA) == out.hash_info.value:
-                watcher.say("data/ is absent: making the embedded default, which data.dvc names")
+            files = [file for file in (TRIAL / DATA).rglob("*") if file.is_file()]
+            made = {file.relative_to(TRIAL / DATA).as_posix(): file_md5(file) for file in files}
+            if digest(made) == out.hash_info.value:
+                say("data/ is absent: making the embedded default, which data.dvc names")
                 if DATA.is_dir():
                     DATA.rmdir()
                 os.replace(TRIAL / DATA, DATA)
                 return
         finally:
             shutil.rmtree(TRIAL, ignore_errors=True)
-        reason, kind = "no DVC remote is set up", RequestError
+        reason = "no DVC remote is set up"
         if repo.config["core"].get("remote"):
             try:
-                watcher.say("data/ is absent: fetching it from the DVC remote")
+                say("data/ is absent: fetching it from the DVC remote")
                 repo.pull([str(POINTER)])
                 return
             except DvcException as error:
-                reason, kind = f"`dvc pull` failed: {' '.join(str(error).split())[:200]}", DataUnreachable
-    raise kind(
+                reason = f"`dvc pull` failed: {' '.join(str(error).split())[:200]}"
+    raise RequestError(
         f"data/ is absent, data.dvc does not name the embedded default, and {reason}; bring the data back by "
         "`dvc pull`, or choose other data by `lexveil data use` or `lexveil data default`"
     )
-
-
-def _hash(out: Output, folder: Path) -> str | None:
-    """Return the hash that DVC would give ``folder`` if it stood where ``out`` stands."""
-    from dvc_data.hashfile.build import build
-
-    _, _, tree = build(out.cache, str(folder.resolve()), out.fs, out.hash_name, dry_run=True)
-    return tree.hash_info.value if tree.hash_info else None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,16 +19,15 @@ from prefect.exceptions import PrefectException
 from prefect.flows import Flow, load_flow_from_entrypoint
 from prefect.logging import get_logger
 from prefect.runner import Runner
-from prefect.schedules import Cron, Interval, Schedule
+from prefect.schedules import Schedule
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.types.entrypoint import EntrypointType
 from pydantic import BaseModel, Field, ValidationError
 
 from flows.prefect_records import settle_killed_run
-from flows.prefect_server import UI_LOG
 from flows.process import Command
 from lexveil.errors import LexveilError, RequestError
-from lexveil.runtime.project import STATE, build_lock
+from lexveil.runtime.project import LOGS, STATE, build_lock
 
 DEPLOYMENTS = Path("prefect.yaml")
 LOCK = STATE / "serve.lock"
@@ -39,29 +37,20 @@ class ScheduleEntry(BaseModel, extra="forbid"):
     """A schedule: a cron line, or an interval in seconds."""
 
     cron: str | None = None
-    interval: Annotated[float, Field(gt=0)] | None = None
+    interval: Annotated[timedelta, Field(gt=timedelta(0))] | None = None
     timezone: str | None = None
     active: bool = True
-
-    def schedule(self) -> Schedule:
-        """Return it as Prefect knows it."""
-        if (self.cron is None) == (self.interval is None):
-            raise ValueError("a schedule has either cron or interval")
-        if self.cron is not None:
-            return Cron(self.cron, timezone=self.timezone, active=self.active)
-        assert self.interval is not None
-        return Interval(datetime.timedelta(seconds=self.interval), timezone=self.timezone, active=self.active)
 
 
 class DeploymentEntry(BaseModel, extra="forbid"):
     """One entry of prefect.yaml. ``work_pool`` is for `prefect deploy`."""
 
     name: str
-    entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release", "flows.searches.searches"]
+    entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release"]
     description: str | None = None
-    tags: list[str] = Field(default_factory=list)
-    parameters: dict[str, object] = Field(default_factory=dict)
-    schedules: list[ScheduleEntry] = Field(default_factory=list)
+    tags: list[str] = []
+    parameters: dict[str, object] = {}
+    schedules: list[ScheduleEntry] = []
     concurrency_limit: ConcurrencyLimitConfig | None = None
     work_pool: dict[str, object] | None = None
 
@@ -74,12 +63,14 @@ class DeploymentEntry(BaseModel, extra="forbid"):
             flow.validate_parameters(self.parameters)
         finally:
             log.disabled = False
+        if any((entry.cron is None) == (entry.interval is None) for entry in self.schedules):
+            raise ValueError("a schedule has either cron or interval")
         deployment = flow.to_deployment(
             self.name,
             description=self.description,
             tags=self.tags,
             parameters=self.parameters,
-            schedules=[entry.schedule() for entry in self.schedules],
+            schedules=[Schedule(**dict(entry)) for entry in self.schedules],
             concurrency_limit=self.concurrency_limit,
             entrypoint_type=EntrypointType.MODULE_PATH,
         )
@@ -100,9 +91,9 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
             f"{path}: there is no such file; it names what is to be served, see docs/how-to/operation.md"
         ) from None
     except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
-        raise RequestError(f"{path}: not valid YAML with a list `deployments`") from None
+        entries = None
     if not isinstance(entries, list) or not entries:
-        raise RequestError(f"{path}: `deployments` must be a list with at least one entry")
+        raise RequestError(f"{path}: not valid YAML with a list `deployments` of at least one entry")
     deployments = []
     for number, entry in enumerate(entries):
         try:
@@ -131,26 +122,44 @@ def serve(url: str, server: Command | None, deployments: list[RunnerDeployment])
     os.environ["PREFECT_API_URL"] = url  # the processes of runs inherit it
     # Wait about 8 minutes for a server that restarts; Prefect's own 5 retries take one.
     retries = int(os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "8"))
-    with _only_one(), temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: retries}):
-        with contextlib.suppress(RequestError), build_lock():
-            settle_killed_run()  # it would block the deployment's next run
-        # One run at a time: the build lock excludes others, whose processes would only wait.
-        runner = StoppableRunner(name="lexveil", limit=1)
-        for deployment in deployments:
-            runner.add_deployment(deployment)
-        _say(url, deployments)
-        if server is not None:
-            threading.Thread(target=_follow, args=(server, runner), daemon=True).start()
-        before = signal.signal(signal.SIGINT, runner.handle_sigterm)
-        try:
-            asyncio.run(runner.start())
-        finally:
-            runner.has_ended = True
-            signal.signal(signal.SIGINT, before)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if server is not None and server.process.poll() is not None:
-            raise LexveilError(f"Prefect's server ended; what it said is in {UI_LOG}")
+    try:
+        # At its end a second one would pause the schedules of the first.
+        with (
+            FileLock(LOCK, timeout=0),
+            temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: retries}),
+        ):
+            _serve(url, server, deployments)
+    except Timeout:
+        raise RequestError("another `lexveil schedule` is at work in this project; end it first") from None
+    if server is not None and server.process.poll() is not None:
+        raise LexveilError(f"Prefect's server ended; what it said is in {LOGS}/prefect-ui.log")
     return 0
+
+
+def _serve(url: str, server: Command | None, deployments: list[RunnerDeployment]) -> None:
+    with contextlib.suppress(RequestError), build_lock():
+        settle_killed_run()  # it would block the deployment's next run
+    # One run at a time: the build lock excludes others, whose processes would only wait.
+    runner = StoppableRunner(name="lexveil", limit=1)
+    print(f"{url.removesuffix('/').removesuffix('/api')}/deployments", flush=True)
+    for deployment in deployments:
+        runner.add_deployment(deployment)
+        schedules = [entry.schedule for entry in deployment.schedules or []]
+        when = [
+            str(getattr(schedule, "cron", None) or f"every {getattr(schedule, 'interval', '')}")
+            for schedule in schedules
+        ]
+        print(f"{deployment.flow_name}/{deployment.name}: {', '.join(when) or 'no schedule'}", flush=True)
+    print("Ctrl-C ends it; schedules are paused until it is started again", flush=True)
+    if server is not None:
+        threading.Thread(target=_follow, args=(server, runner), daemon=True).start()
+    before = signal.signal(signal.SIGINT, runner.handle_sigterm)
+    try:
+        asyncio.run(runner.start())
+    finally:
+        runner.has_ended = True
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class StoppableRunner(Runner):
@@ -167,29 +176,8 @@ class StoppableRunner(Runner):
             self.execute_in_background(self.astop)
 
 
-def _say(url: str, deployments: list[RunnerDeployment]) -> None:
-    print(f"{url.removesuffix('/').removesuffix('/api')}/deployments", flush=True)
-    for deployment in deployments:
-        when = [
-            str(getattr(entry.schedule, "cron", None) or f"every {getattr(entry.schedule, 'interval', '')}")
-            for entry in deployment.schedules or []
-        ]
-        print(f"{deployment.flow_name}/{deployment.name}: {', '.join(when) or 'no schedule'}", flush=True)
-    print("Ctrl-C ends it; schedules are paused until it is started again", flush=True)
-
-
 def _follow(server: Command, runner: StoppableRunner) -> None:
     """End the runner with its server: it would poll forever, and a service manager restarts both."""
     server.process.wait()
     if not runner.has_ended:
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-@contextlib.contextmanager
-def _only_one() -> Iterator[None]:
-    """Refuse a second `lexveil schedule`: at its end it would pause the schedules of the first."""
-    try:
-        with FileLock(LOCK, timeout=0):
-            yield
-    except Timeout:
-        raise RequestError("another `lexveil schedule` is at work in this project; end it first") from None

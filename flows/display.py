@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import threading
-import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lexveil.runtime.run_events import RunObserver, StageResult
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.progress import TaskID
 
 
 def duration(seconds: float) -> str:
@@ -25,22 +21,17 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-@dataclass
 class Plain(RunObserver):
     """One line per stage; with ``verbose`` also the output of stages, each line after its stage's name."""
 
-    verbose: bool = False
+    def __init__(self, verbose: bool) -> None:
+        self.verbose = verbose
 
     def say(self, text: str) -> None:
         """Print a line."""
         # One write: stages end in several threads, and print() writes the line feed apart.
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
-
-    def start(self, stage: str) -> None:
-        """Show that a stage began."""
-        if self.verbose:
-            self.say(f"{stage} ... started")
 
     def output(self, stage: str, line: str) -> None:
         """Show what a stage prints."""
@@ -53,102 +44,76 @@ class Plain(RunObserver):
 
 
 def _outcome(result: StageResult) -> str:
-    took = f" {duration(result.seconds)}"
-    if result.state == "ran":
-        return f"done{took}"
-    if result.state == "restored":
-        return f"restored from DVC's cache{took}"
-    if result.state == "failed":
-        return f"failed after{took}"  # the reason is printed once, at the end
-    if result.state == "not run":
-        return f"not run: {result.message}"
-    return result.state
+    took = duration(result.seconds)
+    outcomes = {
+        "ran": f"done {took}",
+        "restored": f"restored from DVC's cache {took}",
+        "failed": f"failed after {took}",  # the reason is printed once, at the end
+        "not run": f"not run: {result.message}",
+    }
+    return outcomes.get(result.state, result.state)
 
 
-@dataclass
-class Live(RunObserver):
+MARKS = {"ran": ("✓", "green"), "restored": ("✓", "cyan"), "failed": ("✗", "red"), "stopped": ("✗", "red")}
+
+
+class Live(Plain):
     """Finished stages scroll by; below them the running ones, each with the last line it printed."""
 
-    verbose: bool = False
-    total: int = 0
-    ended: int = 0
-    cached: int = 0
-    running: dict[str, tuple[float, str]] = field(default_factory=dict)  # stage -> (since, last line)
-
-    def __post_init__(self) -> None:
+    def __init__(self, verbose: bool) -> None:
+        super().__init__(verbose)
         from rich.console import Console
-        from rich.live import Live as View
+        from rich.progress import Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
 
-        self._started = time.monotonic()
-        self._lock = threading.Lock()
-        self._console = Console(highlight=False)
-        self._view = View(
-            get_renderable=self._render,
-            console=self._console,
-            refresh_per_second=8,
+        self.n_stages = self.n_ended = self.n_cached = 0
+        self.running: dict[str, TaskID] = {}
+        line = Column(no_wrap=True, overflow="ellipsis")
+        self.progress = Progress(
+            TextColumn("▸ {task.description}", markup=False),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[line]}", "dim", markup=False, table_column=line),
+            console=Console(highlight=False),
             transient=True,
             redirect_stderr=False,
         )
-        self._view.start()
+        self.whole = self.progress.add_task("starting", line="")
+        self.progress.start()
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, style: str = "dim") -> None:
         """Print a line."""
-        self._console.print(text, style="dim", markup=False)
+        self.progress.console.print(text, style=style, markup=False)
 
     def begin(self, total: int) -> None:
-        """Remember the number of stages."""
-        self.total = total
+        """Show the number of stages."""
+        self.n_stages = total
 
     def start(self, stage: str) -> None:
         """Show that a stage began."""
-        with self._lock:
-            self.running[stage] = (time.monotonic(), "")
+        self.running[stage] = self.progress.add_task(stage, line="")
 
     def output(self, stage: str, line: str) -> None:
         """Show what a stage prints."""
-        with self._lock:
-            if stage in self.running:
-                self.running[stage] = (self.running[stage][0], line)
-        if self.verbose:
-            self._console.print(f"{stage} | {line}", style="dim", markup=False)
+        self.progress.update(self.running[stage], line=line)
+        super().output(stage, line)
 
     def end(self, result: StageResult) -> None:
         """Show how a stage ended."""
-        with self._lock:
-            self.running.pop(result.stage, None)
-            self.ended += 1
-            self.cached += result.state == "cached"
-        marks = {"ran": ("✓", "green"), "restored": ("✓", "cyan"), "failed": ("✗", "red"), "stopped": ("✗", "red")}
-        mark, style = marks.get(result.state, ("·", "dim"))
+        if result.stage in self.running:
+            self.progress.remove_task(self.running.pop(result.stage))
+        self.n_ended += 1
+        self.n_cached += result.state == "cached"
+        self.progress.update(self.whole, description=f"{self.n_ended} of {self.n_stages} stages")
+        mark, style = MARKS.get(result.state, ("·", "dim"))
         if result.state != "cached" or self.verbose:
-            self._console.print(f"{mark} {result.stage} ... {_outcome(result)}", style=style, markup=False)
+            self.say(f"{mark} {result.stage} ... {_outcome(result)}", style)
 
     def close(self) -> None:
         """Leave what is printed so far."""
-        if not self._view.is_started:
-            return
-        self._view.stop()
-        if self.cached and not self.verbose:
-            self._console.print(f"· {self.cached} stage{'s' * (self.cached != 1)} cached", style="dim", markup=False)
-
-    def _render(self) -> RenderableType:
-        from rich.console import Group
-        from rich.text import Text
-
-        now = time.monotonic()
-        width = shutil.get_terminal_size().columns
-        with self._lock:
-            running = dict(self.running)
-            ended = self.ended
-        rows = []
-        for stage, (since, line) in running.items():
-            row = Text(f"▸ {stage} {duration(now - since)}", style="bold", no_wrap=True, overflow="ellipsis")
-            row.append(f"  {line}", style="dim not bold")
-            row.truncate(width - 1, overflow="ellipsis")
-            rows.append(row)
-        what = f"{ended} of {self.total} stages" if self.total else "starting"
-        rows.append(Text(f"{what} · {duration(now - self._started)}", style="dim"))
-        return Group(*rows)
+        self.progress.stop()
+        if self.n_cached and not self.verbose:
+            self.say(f"· {self.n_cached} stage{'s' * (self.n_cached != 1)} cached")
+            self.n_cached = 0  # once
 
 
 def watcher(verbose: bool) -> RunObserver:

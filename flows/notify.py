@@ -20,7 +20,7 @@ WEBHOOK = "LEXVEIL_WEBHOOK"  # instead of operation.webhook, for an address that
 TIMEOUT_SECONDS = 10.0
 RETRIES = 2  # of a connection that fails
 
-OWN_ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"StageFailed"}
+OWN_ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
 EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w*)(?:: .*)?", re.DOTALL)
 OF_A_STAGE = re.compile(r"(?P<stage>[a-z_]\w*(?:@[\w.@-]+)?): (?P<rest>.+)", re.DOTALL)
 RAISED = "Flow run encountered an exception: "  # Prefect's words before an exception of the flow itself
@@ -54,20 +54,15 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
 def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | None]:
     """Return the body: flow, run, state, stage (None if no stage failed), message, link to Prefect's page."""
     stage, message = blame(state.message or "")
+    api = PREFECT_API_URL.value()
     return {
         "flow": flow,
         "run": flow_run.name,
         "state": state.name,
         "stage": stage,
         "message": message,
-        "link": page_of(flow_run),
+        "link": f"{api.rstrip('/').removesuffix('/api')}/runs/flow-run/{flow_run.id}" if api else None,
     }
-
-
-def page_of(flow_run: FlowRun) -> str | None:
-    """Return the address of a run's page, on the server that knows it."""
-    api = PREFECT_API_URL.value()
-    return f"{str(api).rstrip('/').removesuffix('/api')}/runs/flow-run/{flow_run.id}" if api else None
 
 
 def blame(message: str) -> tuple[str | None, str]:

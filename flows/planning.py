@@ -13,19 +13,16 @@ from lexveil.errors import LexveilError
 from lexveil.lineage.file_hashes import file_md5
 from lexveil.lineage.provenance import own_entries
 from lexveil.runtime.dvc_graph import CODE_STAGE, DVC_YAML, StageGraph, open_repo, read_graph, with_status
-from lexveil.runtime.project import end_leftovers, stage_environment
-from lexveil.runtime.run_events import RunObserver
+from lexveil.runtime.project import stage_environment
 from lexveil.runtime.stage_code import CODE, refresh_code
 
 REPORT = paths.REPORT / "index.html"
 
 
 def plan(say: Callable[[str], None]) -> StageGraph:
-    """Remove leftovers of earlier runs, then ask DVC for the graph and for what is stale in it."""
+    """Repair what earlier runs left, then ask DVC for the graph and for what is stale in it."""
     from dvc.repo import lock_repo
 
-    if ended := end_leftovers():
-        say(f"ended {ended} process{'es' * (ended != 1)} that a killed run had left")
     with open_repo() as repo:
         repair(repo, say)
     if CODE.name in DVC_YAML.read_text(encoding="utf-8") and (refresh_code() or _is_new_code()):
@@ -54,8 +51,8 @@ def repro(stage: str) -> list[str]:
     return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
 
 
-def say_done(watcher: RunObserver, headline: str, seconds: float) -> None:
+def say_done(say: Callable[[str], None], headline: str, seconds: float) -> None:
     """Say that a run has ended well, and where the report is."""
-    watcher.say(f"done in {duration(seconds)}: {headline}")
+    say(f"done in {duration(seconds)}: {headline}")
     if REPORT.exists():
-        watcher.say(f"report: {REPORT}")
+        say(f"report: {REPORT}")

@@ -1,28 +1,23 @@
-"""Records of a flow run on Prefect's server: which run is under way, its pages, and its end."""
+"""Records of a flow run on Prefect's server: which run is under way, its tables, and its end."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterId,
-    TaskRunFilter,
-    TaskRunFilterState,
-    TaskRunFilterStateType,
-)
+from prefect import get_run_logger
+from prefect.artifacts import create_table_artifact
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import TaskRunFilter
 from prefect.client.schemas.objects import TERMINAL_STATES
 from prefect.context import FlowRunContext
 from prefect.events.worker import EventsWorker
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.logging.handlers import APILogWorker
-from prefect.settings import PREFECT_CLIENT_MAX_RETRIES
 from prefect.states import Crashed
 
 from lexveil.runtime.project import STATE
@@ -54,18 +49,12 @@ def settle_killed_run() -> str | None:
     return None
 
 
-@contextlib.contextmanager
-def published(logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> Iterator[None]:
-    """Write artifacts; a server that does not take them costs a warning and not the run."""
+def show_table(key: str, table: list[dict[str, Any]], description: str) -> None:
+    """Show a table on the run's page; a server that does not take it costs a warning and not the run."""
     try:
-        yield
+        create_table_artifact(key=key, table=table, description=description)
     except (httpx.HTTPError, PrefectException) as error:
-        logger.warning(f"the run's pages could not be written to Prefect: {type(error).__name__}")
-
-
-def retry_seconds() -> float:
-    """Return for how many seconds Prefect's client repeats a request that is refused: 2 + 4 + 8 + ..."""
-    return float(2 ** (PREFECT_CLIENT_MAX_RETRIES.value() + 1) - 2)
+        get_run_logger().warning(f"the run's table could not be written to Prefect: {type(error).__name__}")
 
 
 def hand_over(flow_run: UUID | None, n_tasks: int) -> None:
@@ -76,17 +65,11 @@ def hand_over(flow_run: UUID | None, n_tasks: int) -> None:
     """
     EventsWorker.drain_all(timeout=HAND_OVER_SECONDS)
     APILogWorker.drain_all(timeout=HAND_OVER_SECONDS)
-    if flow_run is None:
-        return
+    states = TaskRunFilter.model_validate({"state": {"type": {"any_": list(TERMINAL_STATES)}}}).model_dump(mode="json")
+    ended = {"flow_runs": {"id": {"any_": [str(flow_run)]}}, "task_runs": states}
     deadline = time.monotonic() + HAND_OVER_SECONDS
     with contextlib.suppress(httpx.HTTPError), get_client(sync_client=True) as client:
-        while _recorded(client, flow_run) < n_tasks and time.monotonic() < deadline:
+        while flow_run and client.request("POST", "/task_runs/count", json=ended).json() < n_tasks:
+            if time.monotonic() > deadline:
+                return
             time.sleep(0.1)
-
-
-def _recorded(client: SyncPrefectClient, flow_run: UUID) -> int:
-    """Count the task runs of a flow run that have ended, as far as the server has written it down."""
-    ended = TaskRunFilter(state=TaskRunFilterState(type=TaskRunFilterStateType(any_=list(TERMINAL_STATES))))
-    of_run = FlowRunFilter(id=FlowRunFilterId(any_=[flow_run]))
-    filters = {"flow_runs": of_run.model_dump(mode="json"), "task_runs": ended.model_dump(mode="json")}
-    return int(client.request("POST", "/task_runs/count", json=filters).json())

@@ -8,18 +8,14 @@ import os
 import socket
 import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from flows.process import Command
+from flows.process import Command, interrupt
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.project import LOGS, STATE
 
 RUNNING = STATE / "ui.json"  # where the server of `lexveil ui` listens
-LOG = LOGS / "prefect-server.log"
-UI_LOG = LOGS / "prefect-ui.log"
 STARTUP_SECONDS = 120  # it takes 3 on a fast machine, 40 on a slow one with a new database
 
 # Its scheduler and clean-up belong to a server that stays; a server for one run only records it.
@@ -33,24 +29,14 @@ FOR_ONE_RUN = {
 
 
 class ServerLost(LexveilError):
-    """Prefect's server answered when the run began, and does not when it ends."""
+    """Prefect's server answered when the run began, and does not when it ends; what failed in a stage comes first."""
 
-
-@contextlib.contextmanager
-def api(url: str | None) -> Iterator[str]:
-    """Give the address of a Prefect API that answers: of a server that runs, or of one for this run alone.
-
-    Args:
-        url: of :func:`running_api`.
-
-    Raises:
-        LexveilError: if the server for this run does not start.
-    """
-    if url is not None:
-        yield url
-    else:
-        with _server_for_one_run() as own_url:
-            yield own_url
+    def __init__(self, url: str, headline: str, failure: LexveilError | None) -> None:
+        super().__init__(
+            f"{f'{failure}; and ' if failure else ''}Prefect's server at {url} went away during the run and does not "
+            f"have its end. {headline}: what is done stays done; `lexveil run` continues here"
+        )
+        self.exit_code = failure.exit_code if failure else 1
 
 
 def running_api() -> str | None:
@@ -69,30 +55,6 @@ def running_api() -> str | None:
     return configured
 
 
-def answers(url: str) -> bool:
-    """Return whether a Prefect API is up at ``url`` (http://HOST:PORT/api)."""
-    # No proxy: a server on loopback is not behind one.
-    local = url.startswith(("http://127.", "http://localhost", "http://[::1]"))
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({})) if local else urllib.request.build_opener()
-    try:
-        with opener.open(f"{url.rstrip('/')}/health", timeout=5) as response:
-            return bool(response.status == 200)
-    except urllib.error.HTTPError as error:
-        return error.code in (401, 403)  # it is up, and Prefect's client has the key
-    except (OSError, ValueError):
-        return False
-
-
-def answers_within(url: str, seconds: float) -> bool:
-    """Return whether a Prefect API is up at ``url``, or comes up within so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not answers(url):
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(0.5)
-    return True
-
-
 def running_ui() -> str | None:
     """Return the API address of the project's own `lexveil ui`, if it is up."""
     try:
@@ -102,65 +64,34 @@ def running_ui() -> str | None:
     return url if answers(url) else None
 
 
-def _start(port: int, log: Path, settings: Mapping[str, str]) -> Command:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    # Host and port by variables: `--port` alone leaves the pages asking the default port for their data.
-    address = {
-        "PREFECT_SERVER_API_HOST": "127.0.0.1",
-        "PREFECT_SERVER_API_PORT": str(port),
-        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
-    }
-    with log.open("w", encoding="utf-8") as output:
-        return Command(
-            [sys.executable, "-m", "prefect", "server", "start"], {**os.environ, **address, **settings}, output
-        )
+def answers(url: str) -> bool:
+    """Return whether a Prefect API is up at ``url`` (http://HOST:PORT/api)."""
+    import httpx
 
-
-def _await(server: Command, url: str) -> bool:
-    """Wait until the server answers; false if it ended instead."""
-    deadline = time.monotonic() + STARTUP_SECONDS
-    while time.monotonic() < deadline:
-        if server.process.poll() is not None:
-            return False
-        if answers(url):
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    # No proxy: a server on loopback is not behind one.
+    local = url.startswith(("http://127.", "http://localhost", "http://[::1]"))
+    try:
+        status = httpx.get(f"{url.rstrip('/')}/health", timeout=5, trust_env=not local).status_code
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return False
+    return status in (200, 401, 403)  # the last two: it is up, and Prefect's client has the key
 
 
 @contextlib.contextmanager
-def _server_for_one_run() -> Iterator[str]:
-    for _ in range(3):  # another process may take the free port before the server does
-        port = _free_port()
-        url = f"http://127.0.0.1:{port}/api"
-        server = _start(port, LOG, FOR_ONE_RUN)
-        try:
-            if _await(server, url):
-                yield url
-                return
-        finally:
-            server.end()
-    raise LexveilError(
-        f"Prefect's server did not start; what it said is in {LOG}. If its database is damaged, remove "
-        f"{STATE}/prefect: that forgets past runs and nothing else"
-    )
-
-
-def serve(port: int) -> int:
-    """Run Prefect's server and pages on loopback until interrupted; the runs of this project show there.
+def api(url: str | None) -> Iterator[str]:
+    """Give the address of a Prefect API that answers: ``url`` of a server that runs, or of one for this run alone.
 
     Raises:
-        RequestError: if the port is taken.
+        LexveilError: if the server for this run does not start.
     """
-    with pages(port) as (_, server):
-        print(f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)", flush=True)
-        return server.process.wait()
+    if url is not None:
+        yield url
+        return
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    with _server(port, LOGS / "prefect-server.log", FOR_ONE_RUN) as (own_url, _):
+        yield own_url
 
 
 @contextlib.contextmanager
@@ -188,20 +119,45 @@ def pages(port: int) -> Iterator[tuple[str, Command]]:
         RequestError: if the port is taken.
         LexveilError: if it does not start.
     """
-    url = f"http://127.0.0.1:{port}/api"
-    with contextlib.closing(socket.socket()) as probe:
+    with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
-            hint = "it is this project's own" if running_ui() == url else "give another one with --port"
+            own = running_ui() == f"http://127.0.0.1:{port}/api"
+            hint = "it is this project's own" if own else "give another one with --port"
             raise RequestError(f"port {port} of 127.0.0.1 is taken; {hint}") from None
-    server = _start(port, UI_LOG, {"PREFECT_SERVER_UI_ENABLED": "true"})
-    try:
-        if not _await(server, url):
-            raise LexveilError(f"Prefect's server did not start; what it said is in {UI_LOG}")
+    with _server(port, LOGS / "prefect-ui.log", {"PREFECT_SERVER_UI_ENABLED": "true"}) as (url, server):
         RUNNING.write_text(json.dumps({"api": url}) + "\n", encoding="utf-8")
+        try:
+            yield url, server
+        finally:
+            RUNNING.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[str, Command]]:
+    """Run a server on loopback while the block runs; give the address of its API once that answers."""
+    url = f"http://127.0.0.1:{port}/api"
+    # Host and port by variables: `--port` alone leaves the pages asking the default port for their data.
+    settings = settings | {
+        "PREFECT_SERVER_API_HOST": "127.0.0.1",
+        "PREFECT_SERVER_API_PORT": str(port),
+        "PREFECT_API_URL": url,
+    }
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as output:
+        server = Command([sys.executable, "-m", "prefect", "server", "start"], {**os.environ, **settings}, output)
+    try:
+        deadline = time.monotonic() + STARTUP_SECONDS
+        while not answers(url):
+            if server.process.poll() is not None or time.monotonic() > deadline:
+                raise LexveilError(
+                    f"Prefect's server did not start; what it said is in {log}. If its database is damaged, remove "
+                    f"{STATE}/prefect: that forgets past runs and nothing else"
+                )
+            time.sleep(0.05)
         yield url, server
     finally:
-        RUNNING.unlink(missing_ok=True)
-        server.end()
+        interrupt([server])
+        server.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,8 +121,8 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def prune(graph: StageGraph, say: Say) -> list[Path]:
-    """Remove and report files that no stage of the graph owns; return their paths.
+def prune(graph: StageGraph, say: Say) -> None:
+    """Remove and report files that no stage of the graph owns.
 
     Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps them), and partial
     files of killed stages. A file of unknown origin is moved to .lexveil/set-aside, and only where a stage would read
@@ -130,50 +131,33 @@ def prune(graph: StageGraph, say: Say) -> list[Path]:
     owned = {out for stage in graph.stages.values() for out in stage.outs}
     read = {dep for stage in graph.stages.values() for dep in stage.deps if dep.is_dir()}
     recorded = {Path(out["path"]) for entry in own_entries().values() for out in entry.get("outs", [])} - owned
-    gone: list[Path] = []
-    for path, known in _orphans(paths.ARTIFACTS, owned, recorded, read):
-        if known:
+    for path in list(_orphans(paths.ARTIFACTS, owned, recorded)):
+        is_partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))  # of stages, of DVC
+        if path in recorded or is_partial:
             say(f"pruned {path}: no stage of dvc.yaml makes it")
             remove(path)
-        else:
-            kept = _free(SET_ASIDE / path)
+        elif not read.isdisjoint(path.parents):
+            kept = SET_ASIDE / time.strftime("%Y%m%d-%H%M%S") / path
             say(f"set aside {path} to {kept}: no stage makes it, and stages read its folder")
             kept.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(path, kept)
-        gone.append(path)
+        else:
+            continue
         for parent in path.parents:
             if parent == paths.ARTIFACTS or any(parent.iterdir()):
                 break
             parent.rmdir()
-    return gone
 
 
-def _orphans(folder: Path, owned: set[Path], recorded: set[Path], read: set[Path]) -> list[tuple[Path, bool]]:
-    """Return (path, whether a stage certainly made it) of every orphan below ``folder``."""
-    orphans: list[tuple[Path, bool]] = []
-    if not folder.is_dir() or folder.is_symlink():
-        return orphans
-    for path in sorted(folder.iterdir()):
+def _orphans(folder: Path, owned: set[Path], recorded: set[Path]) -> Iterator[Path]:
+    """Yield what is in ``folder`` and not owned; of folders that hold outputs, what is in them."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path in owned or path in UNVERSIONED:
             continue
-        partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))  # of stages, of DVC
-        holds_owned = any(path in out.parents for out in owned)
-        if partial or (path in recorded and not holds_owned):
-            orphans.append((path, True))
-        elif path.is_dir() and not path.is_symlink():
-            orphans.extend(_orphans(path, owned, recorded, read))
-        elif not read.isdisjoint(path.parents):
-            orphans.append((path, False))
-    return orphans
-
-
-def _free(path: Path) -> Path:
-    """Return ``path``, numbered if it is taken."""
-    number, free = 1, path
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.name}.{number}")
-    return free
+        if path not in recorded and any(path in out.parents for out in owned | recorded):
+            yield from _orphans(path, owned, recorded)
+        else:
+            yield path
 
 
 def settle_lock(repo: Repo, graph: StageGraph) -> list[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +26,9 @@ from lexveil.embeddings.extent import largest_distance, smallest_distance
 from lexveil.embeddings.knn_graph import nearest_others
 from lexveil.embeddings.neighborhoods import NearTable, nearest_words
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError
 from lexveil.runtime.checkpoints import kept_work
-from lexveil.runtime.stage import Progress, stage_main
+from lexveil.runtime.stage import Progress, named_segmentation, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Floats, Vectors
 
@@ -60,9 +59,7 @@ def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -
 
 def main() -> None:
     """Run the stage for the segmentation named on the command line."""
-    if len(sys.argv) != 2:
-        raise RequestError("usage: python -m tasks.build_neighborhoods word|gst|mst")
-    segmentation = sys.argv[1]
+    segmentation = named_segmentation("build_neighborhoods")
     params = load_params()
     space = load_embedding(segmentation)
     vectors = np.ascontiguousarray(space.vectors)

@@ -6,26 +6,14 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.checks.data_docs import DataDocs
-from lexveil.config import NO_BASE, MachineParams, load_params
+from lexveil.config import NO_BASE, Params, load_params
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
 
 
-def run(
-    sample: Path,
-    tokens: Path,
-    words: Path,
-    out: Path,
-    docs: DataDocs,
-    machine: MachineParams,
-    *,
-    may_be_empty: bool = False,
-) -> dict[str, int]:
-    """Write the record and return its totals.
-
-    Args:
-        may_be_empty: as in ``corpus_suite``.
+def run(params: Params, out: Path, docs: DataDocs) -> dict[str, int]:
+    """Write the record and return its totals. With a base the corpus may be empty.
 
     Raises:
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
@@ -35,12 +23,11 @@ def run(
     from lexveil.checks.validation import validate
 
     out.unlink(missing_ok=True)
-    with duckdb_session.session(machine) as con:
-        duckdb_session.view(con, "sample", sample)
-        duckdb_session.view(con, "tokens", tokens)
-        duckdb_session.view(con, "words", words)
+    with duckdb_session.session(params.machine) as con:
+        for file in (paths.SAMPLE, paths.TOKENS, paths.WORDS):
+            duckdb_session.view(con, file.stem, require(file, "sample_corpus"))
         frame = duckdb_session.run(con, "checks/corpus_totals").df()
-    verdict = validate("corpus", corpus_suite(may_be_empty=may_be_empty), frame, docs)
+    verdict = validate("corpus", corpus_suite(may_be_empty=params.embeddings.base != NO_BASE), frame, docs)
     summary = {
         "n_documents": len(frame),
         "n_blank_documents": int((frame["is_readable"] == 0).sum()),
@@ -53,16 +40,7 @@ def run(
 
 def main() -> None:
     """Run the stage."""
-    params = load_params()
-    summary = run(
-        require(paths.SAMPLE, "sample_corpus"),
-        require(paths.TOKENS, "sample_corpus"),
-        require(paths.WORDS, "sample_corpus"),
-        paths.CHECKS / "corpus.json",
-        DataDocs(paths.DATA_DOCS),
-        params.machine,
-        may_be_empty=params.embeddings.base != NO_BASE,
-    )
+    summary = run(load_params(), paths.CHECKS / "corpus.json", DataDocs(paths.DATA_DOCS))
     print(f"the corpus holds: {summary['n_documents']:,} documents, {summary['n_tokens']:,} tokens")
 
 

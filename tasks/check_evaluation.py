@@ -22,11 +22,10 @@ def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
         MissingArtifact: if a run was not evaluated.
     """
     return {
-        f"{mechanism}/{strategy}/{epsilon}": read_json(
-            paths.evaluation(mechanism, strategy, epsilon),
-            "evaluate_baseline" if mechanism == "none" else stage_name("evaluate", mechanism, strategy, epsilon),
+        "/".join(map(str, run)): read_json(
+            paths.evaluation(*run), "evaluate_baseline" if run[0] == "none" else stage_name("evaluate", *run)
         )
-        for mechanism, strategy, epsilon in grid.runs_and_clean()
+        for run in grid.runs_and_clean()
     }
 
 

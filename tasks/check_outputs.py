@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 
 from lexveil import paths
@@ -19,6 +18,7 @@ from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import read_json, require, write_json
 
+NO_PLAN = "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget from ledger limit 0"
 TOTALS = ("n_tokens_in", "n_tokens_out", "n_words_out", "n_dropped", "n_unprotected")
 
 
@@ -44,35 +44,22 @@ class Run:
 def runs_of(grid: GridParams) -> list[Run]:
     """The clean baseline, then every run that params.yaml names; what another grid left behind is not looked at."""
     sizes: dict[str, int] = {
-        strategy: int(
-            read_json(paths.embedding(SEGMENTATION_OF[strategy]) / "meta.json", "train_embeddings")["n_tokens"]
-        )
-        for strategy in grid.strategies
+        strategy: read_json(paths.embedding(segmentation) / "meta.json", "train_embeddings")["n_tokens"]
+        for strategy, segmentation in SEGMENTATION_OF.items()
+        if strategy in grid.strategies
     }
     clean = require(paths.private(*CLEAN), "baseline")
     baseline = Run("/".join(map(str, CLEAN)), "baseline", clean, None, 0)
     return [baseline] + [
         Run(
-            f"{mechanism}/{strategy}/{epsilon}",
-            stage_name("privatize", mechanism, strategy, epsilon),
-            require(paths.private(mechanism, strategy, epsilon), "privatize"),
-            require(paths.plan(mechanism, strategy, epsilon), "plan_budgets"),
-            sizes[strategy],
+            "/".join(map(str, run)),
+            stage_name("privatize", *run),
+            require(paths.private(*run), "privatize"),
+            require(paths.plan(*run), "plan_budgets"),
+            sizes[run[1]],
         )
-        for mechanism, strategy, epsilon in grid.runs()
+        for run in grid.runs()
     ]
-
-
-def open_run(con: duckdb.DuckDBPyConnection, output: Run) -> None:
-    """Make the tables of one run readable as ``documents``, ``ledger`` and ``plan``."""
-    duckdb_session.view(con, "documents", output.folder / "documents.parquet")
-    duckdb_session.view(con, "ledger", output.folder / "tokens.parquet")
-    if output.plan is None:
-        con.execute(
-            "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget from ledger limit 0"
-        )
-    else:
-        duckdb_session.view(con, "plan", output.plan)
 
 
 def run(
@@ -97,14 +84,18 @@ def run(
     with duckdb_session.session(machine) as con:
         con.register("inputs", inputs)
         for output in runs:
-            open_run(con, output)
+            duckdb_session.view(con, "documents", output.folder / "documents.parquet")
+            duckdb_session.view(con, "ledger", output.folder / "tokens.parquet")
+            if output.plan is None:
+                con.execute(NO_PLAN)
+            else:
+                duckdb_session.view(con, "plan", output.plan)
             frame = duckdb_session.run(con, "checks/output_lengths", n_vocabulary=output.n_vocabulary).df()
             suite = output_suite(output.stage, is_clean=output.plan is None)
             verdicts.append(validate(f"outputs/{output.name}", suite, frame, docs))
             totals[output.name] = {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}
             progress.advance(1)
-    summary: dict[str, object] = {"runs": totals}
-    write_json(merge("outputs", verdicts).record(summary), out)
+    write_json(merge("outputs", verdicts).record({"runs": totals}), out)
     return totals
 
 

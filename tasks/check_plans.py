@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import duckdb
-
 from lexveil import paths
 from lexveil.checks.data_docs import DataDocs
 from lexveil.config import GridParams, MachineParams, load_params
@@ -25,6 +23,10 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
     Raises:
         CheckFailed: if an expectation does not hold in one of them; ``out`` is not there then.
     """
+    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
+    from lexveil.checks.plan_suite import plan_suite
+    from lexveil.checks.validation import validate
+
     shutil.rmtree(out, ignore_errors=True)
     docs.forget("plans")
     n_texts, judged = 0, dict[tuple[str, float], Path]()
@@ -36,38 +38,15 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
             if not at_level and (known := judged.get((strategy, epsilon))):
                 shutil.copyfile(known, record)
                 continue
-            suite = f"plans/{mechanism}/{strategy}/{epsilon}" if at_level else f"plans/{strategy}/{epsilon}"
-            plan = require(paths.plan(mechanism, strategy, epsilon), "plan_budgets")
-            n_texts = judge(con, suite, strategy, plan, record, docs, at_level=at_level)
             judged[strategy, epsilon] = record
+            suite = f"plans/{mechanism}/{strategy}/{epsilon}" if at_level else f"plans/{strategy}/{epsilon}"
+            duckdb_session.view(con, "plan", require(paths.plan(mechanism, strategy, epsilon), "plan_budgets"))
+            frame = duckdb_session.run(con, "checks/plan_totals").df()
+            verdict = validate(suite, plan_suite(strategy, at_level=at_level), frame, docs)
+            n_texts = len(frame)
+            totals = {column: int(frame[column].sum()) for column in ("n_words", "n_tokens", "n_perturbed")}
+            write_json(verdict.record({"n_texts": n_texts} | totals), record)
     return n_texts
-
-
-def judge(
-    con: duckdb.DuckDBPyConnection,
-    suite: str,
-    strategy: str,
-    plan: Path,
-    out: Path,
-    docs: DataDocs,
-    *,
-    at_level: bool,
-) -> int:
-    """Write the record of one plan to ``out`` and return the number of texts.
-
-    Raises:
-        CheckFailed: if an expectation does not hold.
-    """
-    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
-    from lexveil.checks.plan_suite import plan_suite
-    from lexveil.checks.validation import validate
-
-    duckdb_session.view(con, "plan", plan)
-    frame = duckdb_session.run(con, "checks/plan_totals").df()
-    verdict = validate(suite, plan_suite(strategy, at_level=at_level), frame, docs)
-    totals = {column: int(frame[column].sum()) for column in ("n_words", "n_tokens", "n_perturbed")}
-    write_json(verdict.record({"n_texts": len(frame)} | totals), out)
-    return len(frame)
 
 
 def main() -> None:

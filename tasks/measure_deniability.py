@@ -10,19 +10,16 @@ list set take part, also where the mechanism does not work on lists. The file na
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.mechanisms import Prepared, prepare
-from lexveil.artifacts.word_orders import load_word_orders
+from lexveil.artifacts.word_orders import shared_rows
 from lexveil.config import Params, load_params
-from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.deniability import choose_words, statistics
 from lexveil.mechanisms.noise.streams import stream
@@ -31,23 +28,6 @@ from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Rows
 
 STAGE = "measure_deniability"  # the name of its streams
-
-
-def shared_rows(segmentation: str, space: WordSpace, policy: Policy, sets: Sequence[str]) -> Rows:
-    """The rows of the vocabulary's words that are in every list set, ascending.
-
-    Raises:
-        RequestError: if there are none.
-    """
-    lists = [set(load_word_orders(segmentation, name).words) for name in sets]
-    rows = Vocabulary.of(space.tokens, space.vectors, policy).rows
-    shared = [row for row in rows.tolist() if all(space.tokens[row] in words for words in lists)]
-    if not shared:
-        raise RequestError(
-            f"{STAGE} {segmentation}: no word of the vocabulary is in every list set of word_orders.sets; enlarge the "
-            "corpus, or take out of word_orders.models the model that shares no words with it"
-        )
-    return np.array(shared, dtype=np.int64)
 
 
 def measure(
@@ -83,6 +63,11 @@ def run(mechanism: str, params: Params, out: Path) -> None:
         for segmentation in segmentations:
             space = load_embedding(segmentation)
             shared = shared_rows(segmentation, space, policy, params.word_orders.sets)
+            if not len(shared):
+                raise RequestError(
+                    f"{STAGE} {segmentation}: no word of the vocabulary is in every list set of word_orders.sets; "
+                    "enlarge the corpus, or take out of word_orders.models the model that shares no words with it"
+                )
             rng = stream(params.seed, STAGE, segmentation, "words")
             rows = shared[choose_words(len(shared), params.deniability.words, rng)]
             prepared = prepare(mechanism, segmentation, space, policy, params.mechanisms)

@@ -54,11 +54,6 @@ def main() -> None:
             raise RequestError(f"{STAGE}: {error}; enlarge the corpus") from None
         result = measured(load_lexicon(segmentation, Path(), params.model.language), replacements, params, source)
         write_json(result.to_dict(), paths.structure(segmentation))
-        for name, change in result.strategies.items():
-            print(
-                f"{name}: one other word changes the number of tokens in {change.number.share:.1%} of the texts, "
-                f"the pattern in {change.pattern.share:.1%}, every epsilon in {change.epsilon.share:.1%}"
-            )
 
 
 if __name__ == "__main__":

@@ -5,15 +5,14 @@ The file EPSILON.json beside a plan has the epsilon of the run: its base epsilon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lexveil import paths
-from lexveil.accounting.budgets import SEGMENTATION_OF, Policy, document_budget, epsilon_per_token
+from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.data_set_budgets import TokenCounts, spread
 from lexveil.artifacts.calibrations import LevelCalibration, PlannedEpsilon
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
@@ -28,68 +27,11 @@ from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json, write_table
-from lexveil.types import Floats, Ids
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCounts:
-    """What the budgets of n texts follow from, (n,) each.
-
-    Attributes:
-        n_perturbed_words: words of the tokens that are perturbed.
-    """
-
-    n_words: Ids
-    n_tokens: Ids
-    n_perturbed: Ids
-    n_perturbed_words: Ids
-
-    @classmethod
-    def of(cls, texts: pa.Table, strategy: str, params: Params) -> TokenCounts:
-        """Cut the texts as a strategy does, and count."""
-        policy = params.policy
-        resolved = Policy.of(strategy, policy.stopwords, policy.punctuation, policy.oov)
-        lexicon = load_lexicon(SEGMENTATION_OF[strategy], Path(), params.model.language)
-        return cls(*count_tokens(texts.column("text").to_pylist(), lexicon, resolved))
-
-    def table(self, texts: pa.Table, budget: Floats, per_token: Floats) -> pa.Table:
-        """The plan of the texts."""
-        table = texts.drop_columns(["text"])
-        for name, values in {
-            "n_words": self.n_words,
-            "n_tokens": self.n_tokens,
-            "n_perturbed": self.n_perturbed,
-            "budget": budget,
-            "epsilon_per_token": per_token,
-        }.items():
-            table = table.append_column(name, pa.array(values))
-        return table
-
-
-def spread(counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, epsilon: float) -> tuple[Floats, Floats]:
-    """Budgets (n,) and epsilons of a token (n,) of n texts: one budget for each data set.
-
-    At a level every perturbed token gets its epsilon, however long its text is: a budget that is the same for all texts
-    would be spread over more tokens in long ones, and of those an adversary would name less than the level says. The
-    budget of a data set is there what its longest text spends.
-
-    Args:
-        epsilon: base epsilon, or a level with the epsilon that was found for it.
-    """
-    budget, per_token = np.zeros(len(dataset)), np.zeros(len(dataset))
-    for name in np.unique(dataset):
-        of_dataset = dataset == name
-        n_perturbed, n_words = counts.n_perturbed[of_dataset], counts.n_perturbed_words[of_dataset]
-        if isinstance(epsilon, Level):
-            assert epsilon.epsilon is not None
-            budget[of_dataset] = epsilon.epsilon * n_perturbed.max(initial=0)
-            per_token[of_dataset] = np.where(n_perturbed > 0, epsilon.epsilon, 0.0)
-        else:
-            budget[of_dataset] = document_budget(epsilon, counts.n_words[of_dataset])
-            per_token[of_dataset] = epsilon_per_token(
-                strategy, budget[of_dataset].max(initial=0.0), n_perturbed, n_words
-            )
-    return budget, per_token
+def policy_of(strategy: str, params: Params) -> Policy:
+    """The policy of params.yaml for a strategy."""
+    return Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
 
 
 def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> LevelCalibration:
@@ -102,8 +44,7 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
         ParameterError: if a parameter does not suit the mechanism or the words.
         RequestError: if no epsilon gives the level.
     """
-    chosen, band = params.policy, params.grid.recovery_band
-    policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
+    band, policy = params.grid.recovery_band, policy_of(strategy, params)
     curve = StoredCurve(
         Model.load(Path(), OWN), mechanism, strategy, policy, told=lambda epsilon: print(f"epsilon {epsilon:.4g}")
     )
@@ -124,16 +65,18 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
     )
 
 
-def run(texts: pa.Table, params: Params, out: Path) -> int:
-    """Write plan and epsilon of every run of the grid into folder ``out``, and return how many there are.
+def run(texts: pa.Table, params: Params, out: Path) -> None:
+    """Write plan and epsilon of every run of the grid into folder ``out``.
 
     Raises:
         MissingArtifact, ParameterError, RequestError: as ``calibrate``.
     """
     dataset = np.array(texts.column("dataset").to_pylist())
-    counts: dict[str, TokenCounts] = {
-        strategy: TokenCounts.of(texts, strategy, params) for strategy in params.grid.strategies
-    }
+    words, named = texts.column("text").to_pylist(), texts.drop_columns(["text"])
+    counts: dict[str, TokenCounts] = {}
+    for name in params.grid.strategies:
+        lexicon = load_lexicon(SEGMENTATION_OF[name], Path(), params.model.language)
+        counts[name] = TokenCounts(*count_tokens(words, lexicon, policy_of(name, params)))
     progress = Progress("plan budgets", len(params.grid.runs()), "runs")
     with atomic_directory(out) as folder:
         for mechanism, strategy, wanted in params.grid.runs():
@@ -142,20 +85,22 @@ def run(texts: pa.Table, params: Params, out: Path) -> int:
                 planned = calibrate(mechanism, strategy, wanted, params)
                 epsilon = Level(wanted.share, planned.epsilon)
                 print(f"{mechanism} {strategy} {wanted}: epsilon {planned.epsilon:g} of each token")
-            plans = folder / mechanism / strategy
-            plans.mkdir(parents=True, exist_ok=True)
-            table = counts[strategy].table(texts, *spread(counts[strategy], dataset, strategy, epsilon))
-            write_table(table, plans / f"{epsilon}.parquet")
-            write_json(planned.to_dict(), plans / f"{epsilon}.json")
+            plan = named
+            budget, per_token = spread(counts[strategy], dataset, strategy, epsilon)
+            figures = dict(zip(TokenCounts._fields[:3], counts[strategy], strict=False))
+            for column, values in (figures | {"budget": budget, "epsilon_per_token": per_token}).items():
+                plan = plan.append_column(column, pa.array(values))
+            file = folder / mechanism / strategy / f"{epsilon}.parquet"
+            write_table(plan, file)
+            write_json(planned.to_dict(), file.with_suffix(".json"))
             progress.advance(1)
-    return len(params.grid.runs())
 
 
 def main() -> None:
     """Run the stage."""
     texts = texts_of(load_documents())
-    n_runs = run(texts, load_params(), paths.ARTIFACTS / "plans")
-    print(f"planned {texts.num_rows:,} texts for {n_runs} runs")
+    run(texts, load_params(), paths.ARTIFACTS / "plans")
+    print(f"planned {texts.num_rows:,} texts")
 
 
 if __name__ == "__main__":

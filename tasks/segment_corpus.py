@@ -2,125 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.artifacts.collocation_tables import load_collocations
-from lexveil.config import MachineParams, load_params
-from lexveil.runtime.checkpoints import expect_file
-from lexveil.runtime.pool import ordered_map
-from lexveil.runtime.stage import Progress, stage_main
-from lexveil.runtime.tables import atomic_file, read_table, require, write_json
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.segment import TRAINED, segment, write_lines
-from lexveil.types import Ids
+from lexveil.collocations.segmenting import segment_file
+from lexveil.config import load_params
+from lexveil.runtime.stage import stage_main
+from lexveil.runtime.tables import require, write_json
+from lexveil.text.segment import TRAINED
 
-BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else
 SMALL = 5_000_000  # sentences below which starting worker processes costs more than it saves
-
-
-class Cut(NamedTuple):
-    """A row group as lines, how many there are, how its words were cut (as ``segment`` says), and the PMI of parts."""
-
-    lines: list[bytes]
-    n_sentences: int
-    lengths: npt.NDArray[np.int64]
-    pmi_bits: list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Segmenter:
-    """Cuts one row group of the corpus, in whatever process.
-
-    Attributes:
-        words: the word of each number.
-        number: what each word is to the look-up; None, as ``collocations``, if every word is a token.
-    """
-
-    tokens: Path
-    segmentation: str
-    words: pa.LargeStringArray
-    number: Ids | None
-    collocations: Collocations | None
-
-    def __call__(self, group: int) -> Cut:
-        """Cut, some sentences at a time."""
-        expect_file(self.tokens, "this worker")
-        source = pq.ParquetFile(self.tokens)
-        written, n_sentences, totals, pmi_bits = [], 0, np.zeros(4, dtype=np.int64), []
-        for batch in source.iter_batches(batch_size=BATCH, row_groups=[group], columns=["ids"]):
-            lists = batch.column("ids")
-            ids = lists.flatten().to_numpy()
-            offsets = np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)])
-            if self.collocations is None or self.number is None:
-                lengths = np.ones(len(ids), dtype=np.int8)
-            else:
-                pair, triple = self.collocations.scores(self.number[ids], offsets)
-                lengths = segment(self.segmentation, pair, triple, offsets)
-                pmi_bits.append(float(pair[lengths == 2].sum() + triple[lengths == 3].sum()))
-            written.append(write_lines(self.words, ids, lengths, offsets))
-            totals += np.bincount(lengths, minlength=4)[:4]
-            n_sentences += len(lists)
-        return Cut(written, n_sentences, totals, pmi_bits)
-
-
-def segment_file(
-    tokens: Path,
-    words: Path,
-    out: Path,
-    segmentation: str,
-    collocations: Collocations | None,
-    machine: MachineParams | int = 1,
-) -> dict[str, float]:
-    """Write one sentence per line, tokens separated by a space, words of a token joined by ``_``.
-
-    Args:
-        tokens: (doc_id, sentence_id, ids), one row per sentence.
-        words: (word_id, word, …), the word of each number.
-        machine: who cuts the row groups, as in ``ordered_map``; changes no byte.
-
-    Returns:
-        How many sentences, words and tokens of one, two and three words were written, and the total PMI in bits.
-    """
-    meta = pq.read_metadata(tokens)
-    vocabulary = read_table(words, "sample_corpus", ["word"]).column("word").cast(pa.large_string()).combine_chunks()
-    # What each word is to the look-up, worked out once: from here on words are numbers until they are written.
-    number = None if collocations is None else collocations.ids(vocabulary.to_pylist())
-    kept = None if collocations is None else replace(collocations, word_ids={})  # and need not travel as text
-    segmenter = Segmenter(tokens.resolve(), segmentation, vocabulary, number, kept)
-    totals, pmi_bits, n_sentences = np.zeros(4, dtype=np.int64), 0.0, 0
-    progress = Progress(f"segment {segmentation}", meta.num_rows, "sentences")
-    with (
-        atomic_file(out) as partial,
-        partial.open("wb") as lines,
-        closing(ordered_map(segmenter, range(meta.num_row_groups), machine)) as parts,
-    ):
-        for part in parts:
-            lines.writelines(part.lines)
-            totals += part.lengths
-            for bits in part.pmi_bits:  # one after the other: how they are added shows in the last digits
-                pmi_bits += bits
-            n_sentences += part.n_sentences
-            progress.advance(part.n_sentences, int(part.lengths.sum()))
-    progress.finish()
-    return {
-        "n_sentences": n_sentences,
-        "n_words": int(totals.sum()),
-        "n_tokens": int(totals[1:].sum()),
-        "n_unigram_tokens": int(totals[1]),
-        "n_bigram_tokens": int(totals[2]),
-        "n_trigram_tokens": int(totals[3]),
-        "pmi_bits": round(pmi_bits, 3),
-    }
 
 
 def main() -> None:

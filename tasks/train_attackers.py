@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
-from pathlib import Path
-
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from lexveil import paths
 from lexveil.artifacts.attackers import write_attackers
-from lexveil.config import CLEAN, Params, load_params
+from lexveil.config import CLEAN, load_params
 from lexveil.evaluation.base import joined
 from lexveil.evaluation.metrics.membership import STREAM, Parts, attackers, parts_of
 from lexveil.evaluation.ngrams import Ngrams
@@ -23,33 +20,21 @@ from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_table
 
 
-def run(clean: pa.Table, params: Params, out: Path) -> dict[str, int]:
-    """Write the models of every data set that can be attacked into folder ``out``; return how many texts take part.
-
-    Args:
-        clean: documents as they were given: dataset, label, text, text_b.
-    """
-    trained, n_texts = {}, {}
+def main() -> None:
+    """Run the stage: write the models of every data set that can be attacked."""
+    params = load_params()
+    clean = read_table(paths.private(*CLEAN) / "documents.parquet", "baseline", ["dataset", "label", "text", "text_b"])
+    trained = {}
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
         documents = clean.filter(pc.equal(clean.column("dataset"), dataset))
         parts = parts_of(documents.column("label").to_pylist())
         if not isinstance(parts, Parts):
             continue
         counts = Ngrams.counted(joined(documents.column("text").to_pylist(), documents.column("text_b").to_pylist()))[1]
-        shuffles = range(params.evaluation.shuffles)
-        rngs = [stream(params.seed, STREAM, dataset, str(number)) for number in shuffles]
+        rngs = [stream(params.seed, STREAM, dataset, str(number)) for number in range(params.evaluation.shuffles)]
         trained[dataset] = attackers(counts, parts, rngs)
-        n_texts[dataset] = len(parts.rows)
-    write_attackers(trained, out)
-    return n_texts
-
-
-def main() -> None:
-    """Run the stage."""
-    clean = read_table(paths.private(*CLEAN) / "documents.parquet", "baseline", ["dataset", "label", "text", "text_b"])
-    n_texts = run(clean, load_params(), paths.ATTACKERS)
-    for dataset, n in n_texts.items():
-        print(f"{dataset}: attack models of {n:,} texts")
+        print(f"{dataset}: attack models of {len(parts.rows):,} texts")
+    write_attackers(trained, paths.ATTACKERS)
 
 
 if __name__ == "__main__":

@@ -13,42 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexveil import paths
-from lexveil.artifacts.language_models import write_language_model
+from lexveil.artifacts.language_models import read_sentences, write_language_model
 from lexveil.config import load_params
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import atomic_directory, read_table, require, write_json
-from lexveil.types import Ids
 
 ORDER = 3
-
-
-def read_sentences(file: Path, max_tokens: int) -> tuple[Ids, Ids]:
-    """The first sentences that have at most ``max_tokens`` tokens together, at least one sentence.
-
-    No more of the file is read than that takes.
-
-    Returns:
-        (n,) word numbers, and (s + 1,) where each of s sentences starts among them.
-    """
-    parts, n_tokens = [], 0
-    for batch in pq.ParquetFile(require(file, "sample_corpus")).iter_batches(columns=["ids"]):
-        parts.append(batch.column("ids"))
-        n_tokens += len(parts[-1].flatten())
-        if n_tokens >= max_tokens:
-            break
-    sentences = pa.chunked_array(parts, pa.list_(pa.int32()))
-    ends = np.cumsum(pc.list_value_length(sentences).to_numpy(), dtype=np.int64)
-    n_sentences = max(int(np.searchsorted(ends, max_tokens, side="right")), min(len(ends), 1))
-    offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends[:n_sentences]])
-    ids = pc.list_flatten(sentences.slice(0, n_sentences)).to_numpy().astype(np.int64)
-    return ids, offsets
 
 
 def run(tokens: Path, words: Sequence[str], max_tokens: int, out: Path) -> dict[str, Any]:
@@ -81,16 +56,15 @@ def run(tokens: Path, words: Sequence[str], max_tokens: int, out: Path) -> dict[
 def main() -> None:
     """Run the stage."""
     settings = load_params().evaluation
+    why = None
     if settings.language_model != NgramModel.name:
-        about = {"language_model": settings.language_model, "is_trained": False}
+        why = "made elsewhere, nothing to train"
+    elif not pq.read_metadata(require(paths.TOKENS, "sample_corpus")).num_rows:
+        why = "there is no corpus, so there is none, and perplexity is not measured"
+    if why is not None:
         with atomic_directory(paths.LANGUAGE_MODEL) as folder:
-            write_json(about, folder / "meta.json")
-        print(f"language model {settings.language_model}: made elsewhere, nothing to train")
-        return
-    if not pq.read_metadata(require(paths.TOKENS, "sample_corpus")).num_rows:
-        with atomic_directory(paths.LANGUAGE_MODEL) as folder:
-            write_json({"language_model": NgramModel.name, "is_trained": False}, folder / "meta.json")
-        print("language model: there is no corpus, so there is none, and perplexity is not measured")
+            write_json({"language_model": settings.language_model, "is_trained": False}, folder / "meta.json")
+        print(f"language model {settings.language_model}: {why}")
         return
     words = read_table(paths.WORDS, "sample_corpus", ["word"]).column("word").to_pylist()
     trained = run(paths.TOKENS, words, settings.language_model_tokens, paths.LANGUAGE_MODEL)

@@ -40,6 +40,10 @@ def imports() -> grimp.ImportGraph:
             graph.add_import(importer="lexveil.mechanisms.registry", imported=module)
     for importer, imported in stage_code._CUT:
         graph.remove_import(importer=importer, imported=imported)
+    for module in graph.modules:  # Python runs the packages that a module is in, too
+        package = module.rpartition(".")[0]
+        if package not in ("", "lexveil", "tasks"):
+            graph.add_import(importer=module, imported=package)
     return graph
 
 

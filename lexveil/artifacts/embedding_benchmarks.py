@@ -1,11 +1,24 @@
-"""The test sets of word embeddings that gensim's wheel carries: similarity judgements and analogies."""
+"""How good embeddings are, by the test sets that gensim's wheel carries: similarity judgements and analogies."""
 
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
-from lexveil.embeddings.intrinsic_evaluation import Question
+import numpy as np
+
+from lexveil.embeddings.intrinsic_evaluation import (
+    LENGTHS,
+    Question,
+    analogies,
+    by_frequency,
+    neighbour_samples,
+    similarity,
+)
+from lexveil.embeddings.training import Trained
+from lexveil.embeddings.word_space import WordSpace
 
 SIMILARITY = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt"}
 ANALOGIES = "questions-words.txt"
@@ -37,3 +50,35 @@ def _lines(file: str) -> list[str]:
     if path is None or not path.is_file():
         return []
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def embedding_metrics(
+    space: WordSpace, raw: WordSpace, about: Mapping[str, object], trained: Trained | None
+) -> dict[str, object]:
+    """How large and how good an embedding is, and how it was trained.
+
+    Args:
+        space: as it is used.
+        raw: as it was trained, before its lengths were changed.
+        about: how it was made.
+        trained: the training that it is of; None of a model that was brought in.
+    """
+    lengths = Counter(token.count("_") for token in space.tokens)
+    norms = np.linalg.norm(space.vectors, axis=1)
+    losses = None if trained is None else [loss and round(loss, 4) for loss in trained.losses]
+    return {
+        "n_tokens": len(space.tokens),
+        **{f"n_{name}s": lengths[n] for n, name in enumerate(LENGTHS)},
+        "tokens_covered": int(space.counts.sum()) if trained is None else trained.tokens_covered,
+        # Rounded: a metric people compare, not the vectors themselves.
+        "norm_median": round(float(np.median(norms)), 3),
+        "norm_largest": round(float(norms.max()), 3),
+        "training": {**about, "began": None if trained is None else trained.began, "loss_by_epoch": losses},
+        "quality": {
+            "neighbours": neighbour_samples(raw),
+            "similarity": {name: similarity(raw, load_similarity(name)) for name in SIMILARITY},
+            "analogies": analogies(raw, load_analogies()),
+            # Of the vectors as trained, whose lengths say what training did.
+            "frequency": by_frequency(raw, None if trained is None else trained.moved),
+        },
+    }

@@ -1,4 +1,4 @@
-"""Read and write the language model: words.txt, meta.json, and three arrays for each order of n-grams; no pickle."""
+"""What a language model is trained on, and the model: words.txt, meta.json, three arrays for each order of n-grams."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from lexveil import paths
 from lexveil.artifacts.embeddings import read_arrays, read_words, write_arrays
 from lexveil.evaluation.kneser_ney import KneserNey, Order
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.runtime.tables import atomic_directory, read_json, require
+from lexveil.types import Ids
 
 STAGE = "train_language_model"
 ARRAYS = ("keys", "seen", "rest")  # of an order; lexveil/evaluation/kneser_ney.py defines them
@@ -46,3 +52,25 @@ def load_language_model() -> NgramModel | None:
         keys, seen, rest = read_arrays(folder, *(f"{name}_{number}" for name in ARRAYS))
         orders.append(Order(keys, seen, rest, discount))
     return NgramModel(KneserNey(meta["n_words"], orders), read_words(folder / "words.txt"))
+
+
+def read_sentences(file: Path, max_tokens: int) -> tuple[Ids, Ids]:
+    """The first sentences that have at most ``max_tokens`` tokens together, at least one sentence.
+
+    No more of the file is read than that takes.
+
+    Returns:
+        (n,) word numbers, and (s + 1,) where each of s sentences starts among them.
+    """
+    parts, n_tokens = [], 0
+    for batch in pq.ParquetFile(require(file, "sample_corpus")).iter_batches(columns=["ids"]):
+        parts.append(batch.column("ids"))
+        n_tokens += len(parts[-1].flatten())
+        if n_tokens >= max_tokens:
+            break
+    sentences = pa.chunked_array(parts, pa.list_(pa.int32()))
+    ends = np.cumsum(pc.list_value_length(sentences).to_numpy(), dtype=np.int64)
+    n_sentences = max(int(np.searchsorted(ends, max_tokens, side="right")), min(len(ends), 1))
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends[:n_sentences]])
+    ids = pc.list_flatten(sentences.slice(0, n_sentences)).to_numpy().astype(np.int64)
+    return ids, offsets

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from lexveil.embeddings.training import TrainingState
-from lexveil.runtime.events import ProgressEvent, send
+from lexveil.embeddings.base import Base
+from lexveil.embeddings.training import Trained, TrainingState, Word2VecSettings, train_word2vec
 from lexveil.runtime.tables import atomic_directory
 
 FORMAT = 1  # of a checkpoint; an older one is not read
+SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
@@ -104,4 +105,31 @@ class TrainingProgress:
         if finished < self.epochs:
             line += f", about {per_epoch * (self.epochs - finished):.0f} s left"
         print(line, flush=True)
-        send(ProgressEvent(self.label, finished, self.epochs, "epochs", line))
+
+
+def resumed_training(
+    segmentation: str, corpus: Path, settings: Word2VecSettings, base: Base | None, folder: Path
+) -> Trained:
+    """Train, or go on with what a stopped training left in ``folder``, and say how far it is."""
+    epochs, workers = settings.epochs, settings.workers
+    if workers > 1:
+        print(f"training with {workers} workers: faster, and not byte-stable: other vectors each time", flush=True)
+    checkpoints = Checkpoints(folder)
+    state = checkpoints.load()
+    if state is not None:
+        print(f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done", flush=True)
+    progress = TrainingProgress(f"train {segmentation}", epochs)
+
+    def on_epoch(state: TrainingState) -> None:
+        checkpoints.save(state)
+        progress.epoch_ends(state.epoch, state.losses)
+
+    return train_word2vec(
+        str(corpus),
+        settings,
+        base=base,
+        sentences=some_sentences(corpus, SENTENCES),
+        resume=state,
+        on_start=lambda n_tokens: progress.begin(n_tokens, state.epoch if state else 0),
+        on_epoch=on_epoch,
+    )

@@ -159,7 +159,7 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     changes: dict[str, dict[str, object]] = {
         "ledger": {"folder": ".lexveil/ledger", "cap": None},
         "release": release,
-        "machine": {"executor": "local"},
+        "machine": {"dask_scheduler": None},
         "embeddings": {"base": NO_BASE},
         "policy": {"detector": None, "protect": None},  # audits are of releases without
     }

@@ -20,7 +20,6 @@ from cyclopts import App, CycloptsError, Parameter
 from lexveil.cli.options import option_name
 from lexveil.errors import LexveilError, advised
 from lexveil.runtime.crash import hide_messages
-from lexveil.runtime.events import send_error
 from lexveil.runtime.graph_libraries import lacking
 
 ABOUT = """\
@@ -134,8 +133,7 @@ def _refuse(chain: Sequence[str], message: str) -> NoReturn:
 
 
 def fail(verb: str, error: LexveilError) -> int:
-    """Print an error as one line, send it to a flow that runs this, and return its exit code."""
-    send_error(error, error.exit_code)
+    """Print an error as one line and return its exit code."""
     print(f"{verb}: {' '.join(error.told(option_name).split())}", file=sys.stderr, flush=True)
     return error.exit_code
 

@@ -110,7 +110,7 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
     logging.raiseExceptions = False  # a line that the server did not take is no line for the console either
     view = watcher(verbose)
     try:
-        ensure_data(view)
+        ensure_data(view.say)
         url = running_api()
         graph = plan(view.say)
         wanted = graph.wanted(until)
@@ -121,12 +121,13 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
                 view.end(StageResult(stage.name, "cached"))
             provenance.settle()
             view.close()
-            say_done(view, f"{len(wanted)} cached", time.monotonic() - started)
+            say_done(view.say, f"{len(wanted)} cached", time.monotonic() - started)
             return 0
         with api(url) as api_url:
             from flows.build import run as run_flow
+            from flows.stages import Build
 
-            return run_flow(api_url, view, keep_going, started, until, graph)
+            return run_flow(api_url, Build(view, keep_going, graph, until), started)
     finally:
         view.close()
 
@@ -173,10 +174,12 @@ def ui(*, port: Port = 4200) -> int:
     """
     in_project()
     require("prefect")
-    from flows.prefect_server import serve
+    from flows.prefect_server import pages
 
     try:
-        return serve(port)
+        with pages(port) as (_, server):
+            print(f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)", flush=True)
+            return server.process.wait()
     except KeyboardInterrupt:
         return 0  # that is how one ends it
 

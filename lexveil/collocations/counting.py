@@ -139,7 +139,7 @@ def count_shards(shards: list[Shard], words: Range, machine: MachineParams) -> d
         n_known = len(shards) - len(missing)
         print(f"count: {n_known} of {len(shards)} shards were counted by an interrupted run", flush=True)
     progress = Progress("count", sum(shard.n_tokens for shard in missing), "tokens")
-    alone = machine.executor == "local" or len(missing) < 2
+    alone = machine.dask_scheduler is None or len(missing) < 2
     counter = partial(count_shard, words=words, machine=machine if alone else duckdb_session.share(machine))
     for shard, counted in zip(
         missing, map(counter, missing) if alone else ordered_map(counter, missing, machine), strict=True
@@ -190,7 +190,7 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     """
     table = read_table(words, "sample_corpus", columns=["count", "kind"])
     used = countable(table, min_count)
-    memory = duckdb_session.memory_bytes(machine if machine.executor == "local" else duckdb_session.share(machine))
+    memory = duckdb_session.memory_bytes(machine if machine.dask_scheduler is None else duckdb_session.share(machine))
     size = min(SHARD_TOKENS, max(2**14, memory // (2 * TOKEN_BYTES)))
     code = ["lexveil.collocations.counting", *QUERIES]
     with kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work, atomic_directory(out) as folder:

@@ -27,21 +27,19 @@ class MachineParams(Documented):
     """of one process"""
     workers: int = Field(2, ge=1, le=1024)
     """independent stages that run side by side, and processes of one"""
-    executor: Literal["local", "dask"] = "local"
-    """processes of this machine; or dask, the parts of a stage on a cluster"""
     dask_scheduler: Annotated[
         str | None,
         matching(
             SCHEDULER,
-            "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for a cluster "
-            "of machine.workers processes on this machine",
+            "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for "
+            "machine.workers processes of this machine",
         ),
     ] = None
-    """of executor dask: tcp://HOST:PORT of a scheduler; null is a cluster of workers made here"""
+    """tcp://HOST:PORT of a Dask cluster for the parts of a stage; null: processes of this machine"""
 
     def alone(self) -> MachineParams:
         """For work so small that handing it out takes longer than doing it."""
-        return self.model_copy(update={"executor": "local", "workers": 1})
+        return self.model_copy(update={"dask_scheduler": None, "workers": 1})
 
 
 class OperationParams(Documented):

@@ -34,7 +34,7 @@ def crash_report(error: BaseException | None) -> str:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        said = f": {error}" if isinstance(error, LexveilError) else f" ({HIDDEN})"
+        said = f": {error}" if isinstance(error, LexveilError) else f" in {short_report(error)} ({HIDDEN})"
         frames = "".join(traceback.format_tb(error.__traceback__))
         parts.append(f"Traceback (most recent call last):\n{frames}{type(error).__name__}{said}\n")
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

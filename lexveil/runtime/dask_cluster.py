@@ -1,4 +1,4 @@
-"""The executor on a Dask cluster: of this machine, or of several behind a scheduler.
+"""Parts of a stage on the Dask cluster behind a scheduler.
 
 Values are pickled by this process and its own workers only. A scheduler runs whatever code it is sent, and texts pass
 through it: docs/how-to/clusters.md says how to secure one.
@@ -7,24 +7,19 @@ through it: docs/how-to/clusters.md says how to secure one.
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import platform
 import re
-import signal
-import tempfile
 import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from functools import cache
-from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 import dask
 import numpy as np
-from distributed import Client, Future, KilledWorker, LocalCluster, Worker, WorkerPlugin, rpc
+from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, rpc
 from distributed.protocol import pickle
 from distributed.security import Security
 
@@ -32,7 +27,6 @@ from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import code_hash
-from lexveil.runtime.process_start import starting_workers
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -45,9 +39,6 @@ LOOK = 5.0  # seconds between two checks for workers while a result is awaited
 
 # Items may be large: they are batches of texts. Dask would warn that this is a mistake.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
-
-# No web pages, whatever their address.
-NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 
 
 class PickledPayload:
@@ -122,7 +113,8 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
         RuntimeError: with name and place of another exception of ``function``; what it says stays there.
     """
     name = f"lexveil-{uuid.uuid4().hex}"
-    with dask.config.set(QUIET), _connected(machine) as client:
+    address = str(machine.dask_scheduler)
+    with dask.config.set(QUIET), _connected(address) as client:
         pending: deque[Future] = deque()
         try:
             client.register_plugin(FunctionPlugin(name, PickledPayload(function)), name=name)
@@ -133,11 +125,11 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
             while pending:
                 yield _result(pending.popleft(), client)
         except Exception as error:
-            raise _explained(error, client, machine) from None
+            raise _explained(error, client, address) from None
         finally:
-            # A cluster of this process ends with it. Another keeps what it was sent until that is cancelled, which
-            # must neither delay Ctrl-C nor hide another error.
-            if machine.dask_scheduler is not None and client.status == "running":
+            # The cluster keeps what it was sent until that is cancelled, which must neither delay Ctrl-C nor hide
+            # another error.
+            if client.status == "running":
                 with suppress(Exception):
                     client.cancel(list(pending), force=True)
                     client.sync(client.scheduler.unregister_worker_plugin, name=name, callback_timeout=ANSWER)
@@ -163,7 +155,7 @@ def _result(future: Future, client: Client) -> Any:
     )
 
 
-def _explained(error: Exception, client: Client, machine: MachineParams) -> Exception:
+def _explained(error: Exception, client: Client, address: str) -> Exception:
     """The error to raise: one with advice where the cause is known."""
     if isinstance(error, KilledWorker):
         return LexveilError(
@@ -176,9 +168,7 @@ def _explained(error: Exception, client: Client, machine: MachineParams) -> Exce
             "the same on all machines and start them again"
         )
     if isinstance(error, CancelledError) or (isinstance(error, OSError) and client.status != "running"):
-        return LexveilError(
-            f"the Dask scheduler {machine.dask_scheduler or 'of this process'} was lost; run again when it is back"
-        )
+        return LexveilError(f"the Dask scheduler {address} was lost; run again when it is back")
     return error
 
 
@@ -194,13 +184,8 @@ async def _identity(address: str) -> str:
 
 
 @contextmanager
-def _connected(machine: MachineParams) -> Iterator[Client]:
-    """A client of the scheduler that is named, or of a cluster that lives as long as this block."""
-    address = machine.dask_scheduler
-    if address is None:
-        with _local_cluster(machine) as cluster, Client(cluster, set_as_default=False) as client:
-            yield client
-        return
+def _connected(address: str) -> Iterator[Client]:
+    """A client of the scheduler at an address, which has a worker."""
     if address.startswith("tls:") and not Security().get_connection_args("client").get("ssl_context"):
         raise RequestError(
             f"params.yaml: machine.dask_scheduler is {address}, but Dask's own configuration names no certificates; "
@@ -213,7 +198,7 @@ def _connected(machine: MachineParams) -> Iterator[Client]:
     except (OSError, TimeoutError, ValueError, MemoryError) as error:  # the last by what speaks something else
         raise RequestError(
             f"params.yaml: machine.dask_scheduler is {address}, where no Dask scheduler answers "
-            f"({type(error).__name__}); start one there, or set machine.executor to local. One that requires TLS is "
+            f"({type(error).__name__}); start one there, or set it to null. One that requires TLS is "
             "named as tls://HOST:PORT"
         ) from None
     with client:
@@ -225,46 +210,3 @@ def _connected(machine: MachineParams) -> Iterator[Client]:
                 f"dask worker {address}"
             ) from None
         yield client
-
-
-# What does not answer on the loopback is dead; but a killed worker may take long to restart on a busy machine, and Dask
-# would give it up for good.
-LOOPBACK = {"distributed.comm.timeouts.connect": ANSWER, "distributed.deploy.lost-worker-timeout": "1 hour"}
-
-
-@contextmanager
-def _local_cluster(machine: MachineParams) -> Iterator[Any]:
-    """Workers of one thread each. They listen on the loopback only, and by TLS: the machine may have other users.
-
-    Their memory is not limited by Dask, which would write texts to disk before it killed them.
-    """
-    # Starting it unblocks SIGINT in its thread, which must not happen while workers are started below.
-    resource_tracker.ensure_running()
-    with (
-        tempfile.TemporaryDirectory(prefix="lexveil-dask-") as folder,
-        dask.config.set(NO_PAGES | LOOPBACK),
-    ):
-        with starting_workers():
-            cluster = LocalCluster(
-                n_workers=machine.workers,
-                threads_per_worker=1,
-                memory_limit=0,
-                host="127.0.0.1",
-                security=Security.temporary(),
-                dashboard_address="127.0.0.1:0",
-                scheduler_kwargs={"dashboard": False},
-                local_directory=folder,
-                silence_logs=logging.CRITICAL,  # errors are raised here, once
-            )
-        logging.getLogger("distributed.nanny").setLevel(logging.WARNING)  # reports that a worker is replaced
-        # What a worker still had to say when Ctrl-C closed the connection: nobody hears it, and it is no error.
-        logging.getLogger("distributed.batched").setLevel(logging.CRITICAL)
-        with cluster:
-            try:
-                yield cluster
-            except BaseException:
-                for nanny in cluster.workers.values():  # which would wait seconds for work nobody needs
-                    nanny.auto_restart = False
-                    if nanny.pid:
-                        os.kill(nanny.pid, signal.SIGKILL)
-                raise

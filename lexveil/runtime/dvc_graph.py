@@ -47,14 +47,6 @@ class StageGraph:
             waiting += needs
         return [stage for stage in self.stages.values() if stage.name in names]
 
-    def downstream(self, names: set[str]) -> set[str]:
-        """Return the stages that need one of ``names``, directly or not."""
-        downstream: set[str] = set()
-        for stage in self.stages.values():  # in order: what a stage needs comes before it
-            if any(need in names or need in downstream for need in stage.needs):
-                downstream.add(stage.name)
-        return downstream
-
 
 @contextlib.contextmanager
 def open_repo() -> Iterator[Repo]:
@@ -113,23 +105,12 @@ def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
 
 def _why(changes: list[Any]) -> str:
     """Turn DVC's list of changes into one line of paths; a new stage has no entry in dvc.lock at all."""
-    states = {
-        state
-        for change in changes
-        if isinstance(change, dict)
-        for what in (change.get("changed deps") or {}).values()
-        for state in (what.values() if isinstance(what, dict) else [what])
-    }
-    if states == {"new"}:
+    changed = {kind: paths for change in changes if isinstance(change, dict) for kind, paths in change.items()}
+    deps = changed.get("changed deps", {}).values()
+    if deps and all(state == "new" or (isinstance(state, dict) and set(state.values()) == {"new"}) for state in deps):
         return "has not run yet"
-    descriptions = []
-    for change in changes:
-        if isinstance(change, dict):
-            for kind, items in change.items():  # {"changed deps": {path: "modified" | {key: "modified"}}}
-                paths = [
-                    f"{path} ({', '.join(what)})" if isinstance(what, dict) else path for path, what in items.items()
-                ]
-                descriptions.append(f"{kind}: {', '.join(paths[:4])}{', …' if len(paths) > 4 else ''}")
-        else:
-            descriptions.append(str(change))
+    descriptions = [str(change) for change in changes if not isinstance(change, dict)]
+    for kind, paths in changed.items():  # {"changed deps": {path: "modified" | {key: "modified"}}}
+        names = [f"{path} ({', '.join(keys)})" if isinstance(keys, dict) else path for path, keys in paths.items()]
+        descriptions.append(f"{kind}: {', '.join(names[:4])}{', …' if len(names) > 4 else ''}")
     return "; ".join(descriptions)

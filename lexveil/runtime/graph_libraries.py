@@ -6,34 +6,25 @@ import importlib.util
 
 from lexveil.errors import RequestError
 
-# The package that each is imported as, and the name that it is installed by: those of the extra in pyproject.toml.
-LIBRARIES = {
-    "prefect": "prefect",
-    "dvc": "dvc",
-    "duckdb": "duckdb",
-    "gensim": "gensim",
-    "pandas": "pandas",
-    "pynndescent": "pynndescent",
+# The packages of the extra in pyproject.toml by which they are imported, and those that are installed by another name.
+PACKAGES = frozenset(
+    "prefect dvc duckdb gensim pandas pynndescent great_expectations sklearn threadpoolctl floret matplotlib jinja2 "
+    "fsspec httpx openlineage fastapi sqlalchemy".split()
+)
+INSTALLED_AS = {
     "great_expectations": "great-expectations",
     "sklearn": "scikit-learn",
-    "threadpoolctl": "threadpoolctl",
-    "floret": "floret",
-    "jinja2": "jinja2",
-    "fsspec": "fsspec",
-    "httpx": "httpx",
     "openlineage": "openlineage-python",
-    "fastapi": "fastapi",
-    "sqlalchemy": "sqlalchemy",
 }
 
 
 def lacking(package: str | None) -> RequestError | None:
     """What to say where ``package`` cannot be imported; None if it is none of the extra."""
-    if package not in LIBRARIES:
+    if package not in PACKAGES:
         return None
     return RequestError(
-        f"this needs {LIBRARIES[package]}, which is not installed; `pip install 'lexveil[graph]'` brings it and "
-        "all else that a project needs"
+        f"this needs {INSTALLED_AS.get(package, package)}, which is not installed; `pip install 'lexveil[graph]'` "
+        "brings it and all else that a project needs"
     )
 
 

@@ -13,16 +13,8 @@ from lexveil.errors import LexveilError, RequestError
 
 # What a project consists of; the wheel has it in lexveil/_project (.ci/wheel.py).
 FOLDERS = (".dvc/plots", "flows", "tasks", "sql")
-FILES = (
-    ".dvc/.gitignore",
-    ".dvc/config",
-    ".dvcignore",
-    ".gitignore",
-    "data.dvc",
-    "dvc.yaml",
-    "params.yaml",
-    "prefect.yaml",
-)
+DVC_FILES = (".dvc/.gitignore", ".dvc/config", ".dvcignore", "data.dvc", "dvc.yaml")
+FILES = (*DVC_FILES, ".gitignore", "params.yaml", "prefect.yaml")
 
 
 def create(folder: Path) -> None:
@@ -41,18 +33,14 @@ def create(folder: Path) -> None:
         raise RequestError("git is not installed; DVC keeps a project's versions in a git repository, so install git")
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
         project = Path(scratch) / "project"
-        project.mkdir()
-        _write(project)
+        unwanted = shutil.ignore_patterns("__pycache__", "*.pyc")
+        for name in FOLDERS:
+            shutil.copytree(paths.TEMPLATE / name, project / name, ignore=unwanted)
+        for name in FILES:
+            shutil.copyfile(paths.TEMPLATE / name, project / name)
         done = subprocess.run(["git", "init", "--quiet"], cwd=project, capture_output=True, text=True, check=False)
         if done.returncode:
             raise LexveilError(f"git init failed: {' '.join(done.stderr.split())}")
         if folder.exists():
             folder.rmdir()
         os.replace(project, folder)
-
-
-def _write(project: Path) -> None:
-    for name in FOLDERS:
-        shutil.copytree(paths.TEMPLATE / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
-    for name in FILES:
-        shutil.copyfile(paths.TEMPLATE / name, project / name)

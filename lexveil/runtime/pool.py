@@ -14,7 +14,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from multiprocessing import forkserver, get_context, reduction, spawn
 from multiprocessing.connection import Connection
-from multiprocessing.context import BaseContext, ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 from typing import Any, BinaryIO, Generic, Self, TypeVar
 
 from lexveil.config import MachineParams
@@ -36,20 +35,20 @@ def ordered_map(function: Callable[[A], B], items: Iterable[A], where: MachinePa
     Args:
         function: picklable.
         items: picklable.
-        where: machine.executor selects the executor; a number is that many processes of this machine, one is this
-            process.
+        where: a machine whose dask_scheduler names a cluster, or else has so many workers; a number is that many
+            processes of this machine, one is this process.
 
     Raises:
         LexveilError: if a worker was killed. What ``function`` raises is raised here.
-        RequestError: if Dask is chosen and not installed, or there is no cluster where one is named.
+        RequestError: if Dask is not installed, or there is no cluster where one is named.
     """
-    if isinstance(where, int) or where.executor != "dask":
+    if isinstance(where, int) or where.dask_scheduler is None:
         return process_map(function, items, where if isinstance(where, int) else where.workers)
     try:
         from lexveil.runtime.dask_cluster import cluster_map
     except ModuleNotFoundError:
         raise RequestError(
-            "params.yaml: machine.executor is dask, which is not installed; `uv sync --extra dask` brings it"
+            "params.yaml: machine.dask_scheduler needs Dask, which is not installed; `uv sync --extra dask` brings it"
         ) from None
     return cluster_map(function, items, where)
 
@@ -88,51 +87,24 @@ def prepared_workers(module: str) -> Iterator[None]:
 _is_prepared = False
 
 
-class _WithoutMain(str):
-    """The name of a process that does not run the program's script again.
-
-    A child of ``multiprocessing`` does, to find functions of ``__main__``. A script that calls ``lexveil.privatize``
-    without asking for its own ``__name__`` would so start itself in each worker, and all its imports with it.
-    """
-
-    __slots__ = ()
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)
-
-
 _prepare = spawn.get_preparation_data
+_starting = threading.local()
 
 
 def _preparation(name: str) -> dict[str, object]:
-    data: dict[str, object] = _prepare(name)
-    if isinstance(name, _WithoutMain):
-        data = {key: value for key, value in data.items() if not key.startswith("init_main_")} | {"name": str(name)}
+    """What a child of ``multiprocessing`` is told; where ``_starting`` says so, without the program's script.
+
+    A child runs that script again, to find functions of ``__main__``. A script that calls ``lexveil.privatize`` without
+    asking for its own ``__name__`` would so start itself in each worker, and all its imports with it.
+    """
+    data = _prepare(name)
+    if getattr(_starting, "without_main", False):
+        data = {key: value for key, value in data.items() if not key.startswith("init_main_")}
     return data
 
 
-# Once and for all: no other processes than those of that name are prepared otherwise, in whatever thread they start.
+# Once and for all: processes that other threads start are prepared as ever.
 spawn.get_preparation_data = _preparation
-
-
-class _Spawned(SpawnProcess):
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.name = _WithoutMain(self.name)
-
-
-class _Forked(ForkServerProcess):
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.name = _WithoutMain(self.name)
-
-
-class _SpawnContext(SpawnContext):
-    Process = _Spawned
-
-
-class _ForkServerContext(ForkServerContext):
-    Process = _Forked
 
 
 class Workers(Generic[A, B]):
@@ -154,11 +126,8 @@ class Workers(Generic[A, B]):
             # Not forked from this process: DuckDB and Arrow run threads that a child would inherit half-dead.
             file = stack.enter_context(tempfile.TemporaryFile())
             shared = Shared(function, file)
-            context: BaseContext
-            if b"__main__" in shared.pickled:
-                context = get_context("forkserver" if _is_prepared else "spawn")
-            else:
-                context = _ForkServerContext() if _is_prepared else _SpawnContext()
+            self._without_main = b"__main__" not in shared.pickled
+            context = get_context("forkserver" if _is_prepared else "spawn")
             watched, self._held = context.Pipe(duplex=False)
             stack.enter_context(self._held)
             stack.enter_context(watched)
@@ -200,7 +169,11 @@ class Workers(Generic[A, B]):
             pending: deque[Future[B]] = deque()
             for item in items:
                 with starting_workers():
-                    pending.append(self._executor.submit(_call, item))
+                    _starting.without_main = self._without_main
+                    try:
+                        pending.append(self._executor.submit(_call, item))
+                    finally:
+                        _starting.without_main = False
                 if len(pending) > self.workers + 1:
                     yield pending.popleft().result()
             while pending:

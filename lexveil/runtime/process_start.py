@@ -21,30 +21,18 @@ def starting_workers() -> Iterator[None]:
     """Let processes that start in this block inherit single-threaded BLAS and blocked SIGINT.
 
     A terminal sends Ctrl-C to the whole group. Only this process handles it, by ending the others; but not while one is
-    being started, which would be left without its instructions and complain. Blocking the signal in this thread is not
-    enough for that: another thread of this process may receive it.
+    being started, which would be left without its instructions and complain.
     """
     with _starting:  # or one of two threads would put back what the other one has set
-        yield from _started()
-
-
-def _started() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    received: list[int] = []
-    in_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number)) if in_main else None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.environ.update(ONE_THREAD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        if in_main:
-            signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if received:
-            signal.raise_signal(signal.SIGINT)
+        before = {name: os.environ.get(name) for name in ONE_THREAD}
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.environ.update(ONE_THREAD)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)

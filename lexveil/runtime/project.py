@@ -11,15 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lexveil.errors import LexveilError, RequestError, option
+from lexveil.errors import RequestError, option
 
 STATE = Path(".lexveil")  # git ignores it; nothing in it is needed to repeat a run
 LOGS = STATE / "logs"
 SCRATCH = STATE / "tmp"
 LOCK = STATE / "build.lock"
-
-# Every process of a run inherits this, so that what outlives a killed run can be found.
-MARKER = "LEXVEIL_BUILD"
 
 # How many threads matrix products have.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -70,7 +67,7 @@ def stage_environment(at_once: int = 1) -> dict[str, str]:
         at_once: processes side by side, which share the cores: more threads of matrix products than that leaves to each
             would wait for each other, and take a quarter more processor time.
     """
-    environment = {**os.environ, "SHELL": "/bin/sh", MARKER: str(Path.cwd())}
+    environment = {**os.environ, "SHELL": "/bin/sh"}
     if at_once > 1:
         environment = dict.fromkeys(THREADS, str(max(1, (os.cpu_count() or 1) // at_once))) | environment
     scratch = Path.cwd() / SCRATCH
@@ -82,9 +79,6 @@ def stage_environment(at_once: int = 1) -> dict[str, str]:
     return environment
 
 
-_held: dict[Path, int] = {}  # lock file -> depth; a flow may be called by the command that holds the lock already
-
-
 @contextlib.contextmanager
 def build_lock(wait: bool = False, say: Callable[[str], None] = print) -> Iterator[None]:
     """Keep every other run out of this project; the kernel frees the lock when this process ends, however it ends.
@@ -93,20 +87,15 @@ def build_lock(wait: bool = False, say: Callable[[str], None] = print) -> Iterat
         RequestError: if another run is at work and ``wait`` is false.
     """
     path = Path.cwd() / LOCK
-    if path in _held:
-        yield
-        return
     path.parent.mkdir(exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
         _acquire(file.fileno(), path, wait, say)
         file.truncate(0)
         json.dump({"pid": os.getpid(), "since": time.strftime("%H:%M:%S")}, file)
         file.flush()
-        _held[path] = 1
         try:
             yield
         finally:
-            del _held[path]
             file.truncate(0)
 
 
@@ -127,25 +116,3 @@ def _acquire(descriptor: int, path: Path, wait: bool, say: Callable[[str], None]
         )
     say(f"waiting for another run ({who})")
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def end_leftovers() -> int:
-    """Kill the processes that a killed run of this project left behind, wait for their end, and return their number.
-
-    Only the holder of the build lock may call this: then no process with the marker belongs to a living run.
-    """
-    import psutil
-
-    living = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    leftovers = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            if process.pid not in living and process.environ().get(MARKER) == str(Path.cwd()):
-                leftovers.append(process)
-    for process in leftovers:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-    _, alive = psutil.wait_procs(leftovers, timeout=30)
-    if alive:
-        raise LexveilError(f"process {alive[0].pid}, left by an earlier run, does not end; stop it and run again")
-    return len(leftovers)

@@ -1,4 +1,4 @@
-"""Stage entry point: errors and progress, as lines for people and as events for the process that runs the stage."""
+"""Stage entry point: arguments, errors and progress. What a stage that fails prints last says why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.levels import parse_epsilon
 from lexveil.runtime.arrow import keep_pandas_out
 from lexveil.runtime.crash import hide_messages
-from lexveil.runtime.events import ProgressEvent, send, send_error
 
 
 def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
@@ -29,12 +28,8 @@ def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
             keep_pandas_out(of_process=True)
         main()
     except LexveilError as error:
-        send_error(error, error.exit_code)
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        print(f"{type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except Exception as error:  # a bug: let the traceback through
-        send_error(error)
-        raise
 
 
 def named_run(usage: str) -> tuple[str, str, float]:
@@ -50,15 +45,26 @@ def named_run(usage: str) -> tuple[str, str, float]:
         raise RequestError(usage) from None
 
 
+def named_segmentation(stage: str) -> str:
+    """The segmentation that the command line of a stage names.
+
+    Raises:
+        RequestError: if it does not name one.
+    """
+    if len(sys.argv) != 2:
+        raise RequestError(f"usage: python -m tasks.{stage} word|gst|mst")
+    return sys.argv[1]
+
+
 class Progress:
-    """Reports how far a long loop is, at most once in ``every`` seconds: a line on ``stream`` or stdout, and an event.
+    """Reports how far a long loop is, at most once in ``every`` seconds, by a line on ``stream`` or stdout.
 
     What is left is estimated by what was done since the first units were: before them libraries, lists and compiled
     code are loaded, and work that a stopped run had done is there at once.
 
     Args:
         label: of the loop.
-        total: units of work; 0 if not known, then no events are sent.
+        total: units of work; 0 if not known.
         unit: in the plural.
         every: seconds between two reports.
         stream: where lines go.
@@ -103,5 +109,3 @@ class Progress:
             left = (now - begin) * (self.total - self.done) / (self.done - n_first)
             line += f", about {left:.0f} s left"
         print(line, file=self.stream, flush=True)
-        if self.total:
-            send(ProgressEvent(self.label, self.done, self.total, self.unit, line))

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,8 +24,6 @@ CODE = Path("code.json")
 # Imports that decide no byte of an output, cut with the reason. What a stage needs behind them it imports itself.
 _CUT = {
     ("lexveil.runtime.pool", "lexveil.runtime.dask_cluster"): "results do not depend on who computes them",
-    ("lexveil.runtime.stage", "lexveil.runtime.events"): "a report of progress or of an error is no output",
-    ("lexveil.artifacts.training_checkpoints", "lexveil.runtime.events"): "a report of progress is no output",
     **{
         # Parameters decide by their values, which a stage declares; their names, ranges and defaults are only checked.
         (f"lexveil.config.{section}", f"lexveil.{registry}"): "names and ranges of parameters decide no byte"
@@ -114,25 +111,14 @@ _content = cache(sha256)
 @cache
 def _imports(file: Path) -> frozenset[str]:
     """The modules of the library that a file imports anywhere, but for type checkers."""
-    imported: set[str] = set()
-    for node in _statements(ast.parse(file.read_text(encoding="utf-8"))):
-        names = (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [f"{node.module}.{alias.name}" for alias in node.names]
-        )
-        for name in names:
-            if name.partition(".")[0] == "lexveil":
-                imported.add(name if source_of(name).is_file() else name.rpartition(".")[0])
-    return frozenset(imported)
-
-
-def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module and not node.level):
-            yield node
-        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            for other in node.orelse:
-                yield from _statements(other)
-        else:
-            yield from _statements(node)
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    checks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    unread = {node for check in checks for statement in check.body for node in ast.walk(statement)}
+    names: list[str] = []
+    for node in set(ast.walk(tree)) - unread:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    own = [name for name in names if name.partition(".")[0] == "lexveil"]
+    return frozenset(name if source_of(name).is_file() else name.rpartition(".")[0] for name in own)

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil.checks.collocation_suite import collocation_suite
-from lexveil.config import CollocationParams
+from lexveil.config import CollocationParams, parse_params
 from lexveil.errors import CheckFailed
+from lexveil.runtime.tables import write_json
 from tasks import check_collocations
 from tests.checks.conftest import rules_of
 
@@ -53,8 +54,9 @@ def counted(ngrams: dict[tuple[str, ...], int], length: int) -> pd.DataFrame:
 
 
 @pytest.fixture
-def check(write, tmp_path, docs, out, machine):
+def check(write, tmp_path, docs, out, machine, monkeypatch):
     """Write consistent tables for these n-grams, spoil the collocations, run the stage."""
+    monkeypatch.chdir(tmp_path)
 
     def _check(
         bigrams=BIGRAMS, trigrams=TRIGRAMS, spoil=lambda bigrams, trigrams: None, min_pmi=2.0, base=None, added=None
@@ -62,20 +64,21 @@ def check(write, tmp_path, docs, out, machine):
         tables = kept(bigrams, 2), kept(trigrams, 3)
         spoil(*tables)
         words = pd.DataFrame([(IDS[word], word, *known) for word, known in WORDS.items()], columns=WORD_SCHEMA.names)
-        write("ngrams/words.parquet", words, WORD_SCHEMA)
+        write("artifacts/ngrams/words.parquet", words, WORD_SCHEMA)
         for name, length, ngrams, table in zip(
             ("bigrams", "trigrams"), (2, 3), (bigrams, trigrams), tables, strict=True
         ):
             ids = pa.schema([*((f"{ordinal}_id", pa.int32()) for ordinal in ORDINALS[:length]), ("count", COUNT)])
-            write(f"ngrams/{name}.parquet", counted(ngrams, length), ids)
+            write(f"artifacts/ngrams/{name}.parquet", counted(ngrams, length), ids)
             names = [(f"{ordinal}_word", STRING) for ordinal in ORDINALS[:length]]
             schema = pa.schema([*names, ("count", COUNT), ("pmi_bits", pa.float64())])
-            write(f"collocations/{name}.parquet", table, schema)
+            write(f"artifacts/collocations/{name}.parquet", table, schema)
             if added is not None:
-                pq.write_table(added[name], tmp_path / "collocations" / f"base_{name}.parquet")
-        params = CollocationParams(min_count=2, min_pmi=min_pmi)
-        folders = tmp_path / "collocations", tmp_path / "ngrams"
-        return check_collocations.run(*folders, N, out, docs, params=params, machine=machine, base=base)
+                pq.write_table(added[name], tmp_path / "artifacts/collocations" / f"base_{name}.parquet")
+        write_json({"n_tokens": N}, tmp_path / "artifacts/metrics/ngrams.json")
+        limits = CollocationParams(min_count=2, min_pmi=min_pmi)
+        params = parse_params({"seed": 1}).model_copy(update={"machine": machine, "collocations": limits})
+        return check_collocations.run(params, out, docs, base)
 
     return _check
 

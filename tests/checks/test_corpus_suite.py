@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lexveil.checks.corpus_suite import corpus_suite
+from lexveil.config import NO_BASE, parse_params
 from lexveil.runtime import duckdb_session
 from tasks import check_corpus
 from tests.checks.conftest import SECRET, rules_of
@@ -44,10 +45,14 @@ def put(frame: pd.DataFrame, at: int, column: str, value: object) -> pd.DataFram
 
 
 @pytest.fixture
-def check(write, docs, out, machine):
-    def _check(sample: pd.DataFrame, sentences: pd.DataFrame, words: pd.DataFrame = words(), **options: bool):  # noqa: B008
-        files = write("sample.parquet", sample, SAMPLE), write("tokens.parquet", sentences, TOKENS)
-        return check_corpus.run(*files, write("words.parquet", words, WORDS), out, docs, machine, **options)
+def check(write, docs, out, machine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def _check(sample: pd.DataFrame, sentences: pd.DataFrame, words: pd.DataFrame = words(), base: str = NO_BASE):  # noqa: B008
+        for file, table, schema in (("sample", sample, SAMPLE), ("tokens", sentences, TOKENS), ("words", words, WORDS)):
+            write(f"artifacts/corpus/{file}.parquet", table, schema)
+        params = parse_params({"seed": 1, "embeddings": {"base": base}}).model_copy(update={"machine": machine})
+        return check_corpus.run(params, out, docs)
 
     return _check
 
@@ -121,5 +126,6 @@ def test_words_numbered_twice_stop(check, fault):
     assert fault(lambda: check(sample(), sentences(), put(words(), 4, "word_id", 3))) == ("n_unnumbered", 2, 2)
 
 
-def test_a_base_may_take_the_place_of_all_documents(check, fault):
-    assert fault(lambda: check(sample()[:0], sentences()[:0], words()[:0], may_be_empty=True)) is None
+def test_a_base_may_take_the_place_of_all_documents(check, out):
+    assert check(sample()[:0], sentences()[:0], words()[:0], base="en")["n_documents"] == 0
+    assert json.loads(out.read_text(encoding="utf-8"))["success"] is True

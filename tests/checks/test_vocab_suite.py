@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lexveil.artifacts import coverage
+from lexveil.config import parse_params
 from lexveil.errors import CheckFailed
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
@@ -38,29 +40,30 @@ def words_only(segmentation: str) -> Lexicon:
 @pytest.fixture
 def check(docs, out, machine):
     def _check(rows=DOCUMENTS, lexicon_of=words_only, min_coverage=0.5):
-        return check_vocab.run(documents(*rows), lexicon_of, out, docs, min_coverage=min_coverage, machine=machine)
+        params = parse_params({"seed": 1, "checks": {"min_coverage": min_coverage}})
+        return check_vocab.run(params.model_copy(update={"machine": machine}), documents(*rows), lexicon_of, out, docs)
 
     return _check
 
 
 def test_coverage_by_hand(check, out):
-    coverage = check()
+    made = check()
     four = {"n_texts": 3, "n_words": 6, "n_covered": 4, "n_oov": 2, "coverage": 4 / 6}
-    assert coverage["pairs"] == {
+    assert made["pairs"] == {
         "gst": four,
         "word": four,
         "mst": four | {"n_covered": 5, "n_oov": 1, "coverage": 5 / 6},
     }
-    assert {name: one["n_covered"] for name, one in coverage["singles"].items()} == {"gst": 2, "mst": 3, "word": 2}
+    assert {name: one["n_covered"] for name, one in made["singles"].items()} == {"gst": 2, "mst": 3, "word": 2}
     record = json.loads(out.read_text(encoding="utf-8"))
-    assert record["summary"] == {"coverage": coverage}
+    assert record["summary"] == {"coverage": made}
     assert SECRET not in out.read_text(encoding="utf-8")
 
 
 def test_words_inside_a_collocation_count_one_by_one():
     pairs = Collocations.build([["new"], ["york"]], np.array([4.0]), [[], [], []], np.zeros(0))
     lexicon = Lexicon.build("gst", ["new_york", "is", "big"], pairs)
-    counts = check_vocab.count_words(["New York is big", "new is york", ""], lexicon)
+    counts = coverage.count_words(["New York is big", "new is york", ""], lexicon)
     assert {name: n.tolist() for name, n in counts.items()} == {
         "n_words": [4, 3, 0],
         "n_covered": [4, 1, 0],  # "new" and "york" apart have no vector here
@@ -69,9 +72,9 @@ def test_words_inside_a_collocation_count_one_by_one():
 
 
 def test_batches_change_nothing(monkeypatch):
-    whole = check_vocab.text_words(documents(*DOCUMENTS), words_only)
-    monkeypatch.setattr(check_vocab, "BATCH", 1)
-    assert check_vocab.text_words(documents(*DOCUMENTS), words_only).equals(whole.combine_chunks())
+    whole = coverage.text_words(documents(*DOCUMENTS), words_only)
+    monkeypatch.setattr(coverage, "BATCH", 1)
+    assert coverage.text_words(documents(*DOCUMENTS), words_only).equals(whole.combine_chunks())
     assert whole.num_rows == 3 * 5
 
 

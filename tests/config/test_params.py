@@ -45,7 +45,6 @@ def test_the_committed_file_is_valid() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("machine.executor", "dsk", r"machine\.executor is 'dsk'.*nearest: dask"),
         ("machine.dask_scheduler", "10.0.0.5", r"machine\.dask_scheduler is '10.0.0.5'.*tcp://HOST:PORT"),
         ("collocations.min_pmy", 2.0, r"unknown key collocations\.min_pmy; did you mean collocations\.min_pmi\?"),
         ("sede", 1, r"unknown key sede; did you mean seed\?"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scratch_project import Project, Run, make_template, run_flow
+from scratch_project import Project, Run, RunFlow, make_template, run_flow, task_runs
 
 import flows  # noqa: F401  (turns telemetry off before Prefect is imported)
 from tests.shared_trees import share
@@ -18,6 +19,11 @@ from tests.shared_trees import share
 # Read when Prefect is imported, which the test files do: nothing of the user's home, and a server that starts sooner.
 os.environ.setdefault("PREFECT_HOME", str(Path(tempfile.gettempdir()) / "lexveil-tests-prefect"))
 os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
+
+
+def environment() -> dict[str, str]:
+    """One in which `python` is the interpreter of the tests."""
+    return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +41,7 @@ def project(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     root = tmp_path / "project"
     shutil.copytree(template, root)
     monkeypatch.chdir(root)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", environment()["PATH"])
     return Project(root)
 
 
@@ -44,11 +50,9 @@ def built_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """The project after one serial `dvc repro`."""
     root = tmp_path_factory.mktemp("built") / "project"
     shutil.copytree(template, root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-        project = Project(root)
-        project.dvc("repro")
-        project.ran()
+    with (root / "repro.log").open("w") as log:
+        subprocess.run([sys.executable, "-m", "dvc", "repro"], cwd=root, env=environment(), stdout=log, check=True)
+    Project(root).ran()
     share(root)
     return root
 
@@ -71,7 +75,7 @@ def prefect_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def run(project: Project, prefect_server: str) -> Callable[..., Run]:
+def run(project: Project, prefect_server: str) -> RunFlow:
     """Run the flow in the project."""
     return lambda keep_going=False: run_flow(prefect_server, keep_going)
 
@@ -83,11 +87,12 @@ def first_run(template: Path, prefect_server: str, tmp_path_factory: pytest.Temp
     shutil.copytree(template, root)
     project = Project(root)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        patch.setenv("PATH", environment()["PATH"])
         patch.chdir(root)
         project.behave("count@a meet count@b", "count@b meet count@a")
         project.commit()
         run = run_flow(prefect_server)
+        run.task_runs = task_runs(len(run.states))
     share(root)
     return root, run
 

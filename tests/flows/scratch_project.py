@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shutil
 import subprocess
-import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from dvc import cli as dvc_cli
 
 from lexveil.errors import LexveilError
 from lexveil.runtime.project import build_lock
@@ -47,23 +53,11 @@ stages:
 """
 
 # Each stage joins what it reads, writes that in two steps and notes when it ran. behaviour.txt, which no stage
-# declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5"), wait
-# for another to begin ("count@a meet count@b") or report its progress ("count@a progress 5"). Events are what
-# lexveil.runtime.events sends, written by hand.
+# declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5") or wait
+# for another to begin ("count@a meet count@b").
 STAGE = """
-import json, os, sys, time
+import os, sys, time
 from pathlib import Path
-
-def send(**event):
-    if pipe := os.environ.get("LEXVEIL_EVENTS"):
-        with open(pipe, "w") as opened:
-            opened.write(json.dumps(event) + "\\n")
-
-def break_down(kind, error, trace):
-    send(event="error", type=kind.__name__, message=str(error), exit_code=1)
-    sys.__excepthook__(kind, error, trace)
-
-sys.excepthook = break_down
 
 out, source = Path(sys.argv[1]), Path(sys.argv[2])
 name = os.environ["DVC_STAGE"]
@@ -79,17 +73,10 @@ partial = out.with_name(f".{out.name}.partial")
 partial.write_text(text)
 if what[:1] == ["fail"]:
     message = f"{name} does not hold; the limit is 3"
-    send(event="error", type="CheckFailed", message=message, exit_code=int(what[1]))
     print(f"CheckFailed: {message}", file=sys.stderr)
     sys.exit(int(what[1]))
 if what[:1] == ["die"]:
     os.kill(os.getpid(), 9)
-if what[:1] == ["progress"]:
-    for done in range(1, int(what[1]) + 1):
-        line = f"{name}: {done} of {what[1]} documents, 7 tokens/s"
-        send(event="progress", label=name, done=done, total=int(what[1]), unit="documents", text=line)
-        print(line, flush=True)
-        time.sleep(0.2)
 if what[:1] == ["wait"]:
     Path(f"waiting-{os.getpid()}").touch()
     time.sleep(float(what[1]))
@@ -106,6 +93,9 @@ with open("ran.log", "a") as log:
 
 
 ORDER = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
+
+
+RunFlow = Callable[..., "Run"]
 
 
 @dataclass
@@ -133,6 +123,7 @@ class Run:
     code: int
     error: str
     notes: Notes
+    task_runs: dict[str, Any] = field(default_factory=dict)  # if they were asked for
 
     @property
     def states(self) -> dict[str, str]:
@@ -143,13 +134,30 @@ class Run:
 def run_flow(prefect_server: str, keep_going: bool = False) -> Run:
     """Run the flow in the current folder as `lexveil run` does."""
     from flows import build
+    from flows.stages import Build
 
     notes = Notes()
     with build_lock():
         try:
-            return Run(build.run(prefect_server, notes, keep_going), "", notes)
+            return Run(build.run(prefect_server, Build(notes, keep_going), time.monotonic()), "", notes)
         except LexveilError as error:
             return Run(error.exit_code, str(error), notes)
+
+
+def task_runs(n: int) -> dict[str, Any]:
+    """The n task runs of the last flow run, by name, as the server knows them; the flow run itself as ""."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    with get_client(sync_client=True) as client:
+        (last,) = client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=1)
+        for _ in range(600):  # the server has the states, and writes them to its database in its own time
+            runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id={"any_": [last.id]}))
+            if len(runs) >= n and all(run.state is not None and run.state.is_final() for run in runs):
+                break
+            time.sleep(0.05)
+    return {"": last} | {run.name: run for run in runs}
 
 
 class Project:
@@ -174,10 +182,11 @@ class Project:
         lines = (line.split() for line in (self.root / "ran.log").read_text().splitlines())
         return {(stage, what): float(when) for stage, what, when in lines}
 
-    def dvc(self, *arguments: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-m", "dvc", *arguments], cwd=self.root, check=True, capture_output=True, text=True
-        ).stdout
+    def dvc(self, *arguments: str) -> None:
+        """Run DVC in this process, which spares a second of imports; the project is the current folder."""
+        assert Path.cwd() == self.root
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert dvc_cli.main([*arguments, "--quiet"]) == 0
 
     def git(self, *arguments: str) -> str:
         identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false")

@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 import yaml
+from filelock import FileLock
 from scratch_project import ROOT, Project
 
-from flows.deployments import _only_one, read_deployments
+from flows.deployments import LOCK, read_deployments, serve
 from lexveil.errors import RequestError
 
 
@@ -28,23 +29,11 @@ def test_the_committed_file(entries: list[dict[str, object]]) -> None:
         ("build", "flows.build.build", "0 2 * * *"),
         ("audit", "flows.audit.audit", "0 4 * * 0"),
         ("release", "flows.release.release", "0 3 * * *"),
-        ("searches", "flows.searches.searches", "0 5 * * *"),
     ]
     for deployment in deployments:
         assert deployment.flow_name == deployment.name
         assert deployment.concurrency_limit == 1
         assert deployment.concurrency_options.collision_strategy.value == "ENQUEUE"
-
-
-def test_what_can_be_changed_in_the_pages_has_types(entries: list[dict[str, object]]) -> None:
-    build, audit = (entry._parameter_openapi_schema.properties for entry in read_deployments()[:2])
-    assert list(build) == ["keep_going"] and build["keep_going"]["type"] == "boolean"
-    assert list(audit) == ["mechanisms", "strategies", "epsilons", "words", "samples"]
-    choices, nothing = audit["mechanisms"]["anyOf"]
-    assert "madlib" in choices["items"]["enum"] and nothing == {"type": "null"}
-    assert audit["epsilons"]["anyOf"][0]["items"] == {"type": "number", "exclusiveMinimum": 0}
-    assert (audit["words"]["minimum"], audit["samples"]["minimum"]) == (2, 200)
-    assert audit["epsilons"]["description"].startswith("null takes those of the grid")
 
 
 @pytest.mark.parametrize(
@@ -78,14 +67,7 @@ def test_a_file_without_deployments(project: Project, text: str) -> None:
         read_deployments()
 
 
-def test_an_absent_file(project: Project) -> None:
-    with pytest.raises(RequestError, match="there is no such file"):
-        read_deployments()
-
-
-def test_a_second_serve_is_refused(project: Project) -> None:
+def test_a_second_schedule_is_refused(project: Project) -> None:
     (project.root / ".lexveil").mkdir()
-    with _only_one(), pytest.raises(RequestError, match="another `lexveil schedule`"), _only_one():
-        pass
-    with _only_one():
-        pass
+    with FileLock(LOCK), pytest.raises(RequestError, match="another `lexveil schedule`"):
+        serve("http://127.0.0.1:9/api", None, [])

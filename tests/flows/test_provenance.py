@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scratch_project import Project
 
-from lexveil.lineage.provenance import matching, stamp
 from lexveil.lineage.rendering import as_text
 from lexveil.lineage.trace import lineage
 
@@ -84,11 +83,3 @@ def test_what_dvc_brings_back_is_given_to_the_run_that_made_it(ran: Project, run
     ran.ran()
     run()
     assert ran.ran() == [] and noted(ran) == first
-
-
-def test_an_entry_belongs_to_one_entry_of_the_lock_only() -> None:
-    entry = {"cmd": "x", "outs": [{"path": "a", "md5": "1"}]}
-    provenance = {"stages": {"s": {"entry": stamp(entry)}, "gone": {"entry": stamp(entry)}}}
-    assert matching(provenance, {"s": dict(reversed(entry.items()))}) == {"s": {"entry": stamp(entry)}}
-    assert matching(provenance, {"s": entry | {"cmd": "y"}}) == {}
-    assert matching({}, {"s": entry}) == {}

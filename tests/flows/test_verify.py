@@ -72,12 +72,6 @@ def test_further_down_the_chain_and_only_there(built: Project) -> None:
     assert verify(Path("artifacts/first.txt"))["holds"]
 
 
-def test_what_was_made_again_since_is_said(built: Project) -> None:
-    (built.root / "src.txt").write_text("another source\n")
-    built.dvc("repro", "--single-item", "first", "count@a")
-    assert set(changed(verify(PRIVATE))) == {("link", "artifacts/counts"), ("link", "artifacts/first.txt")}
-
-
 def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
     first = built.commit()
     (built.root / "stage.py").write_text("print('new')\n")
@@ -89,19 +83,6 @@ def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
     assert set(changed(verify(PRIVATE))) == {("code", "stage.py")}
 
 
-def test_an_older_revision_is_what_is_compared_with(built: Project) -> None:
-    first = built.commit()
-    assert verify(PRIVATE, first)["holds"]
-    built.set_params("seed: 20261", "seed: 7")
-    (built.root / "src.txt").write_text("another source\n")
-    built.dvc("repro")
-    built.commit()
-    assert verify(PRIVATE)["holds"] and not verify(PRIVATE, first)["holds"]
-    built.git("checkout", "-q", first)
-    built.dvc("checkout")
-    assert verify(PRIVATE)["holds"]
-
-
 def test_what_is_absent_cannot_differ_but_the_artifact_must_be_there(built: Project) -> None:
     (built.root / "artifacts/first.txt").unlink()
     report = verify(PRIVATE)
@@ -110,14 +91,6 @@ def test_what_is_absent_cannot_differ_but_the_artifact_must_be_there(built: Proj
     (built.root / PRIVATE).unlink()
     with pytest.raises(RequestError, match="is not there"):
         verify(PRIVATE)
-
-
-def test_without_the_list_of_files_the_folder_is_named(built: Project) -> None:
-    (recorded,) = (one["md5"] for one in lock_outs(built, "privatize@S1-1.0"))
-    (built.root / ".dvc/cache/files/md5" / recorded[:2] / recorded[2:]).unlink()
-    assert verify(PRIVATE)["holds"]
-    replace(built.root / PRIVATE, b"tampered")
-    assert changed(verify(PRIVATE)) == {("output", "artifacts/private/S1/1.0"): None}
 
 
 def test_a_list_of_files_that_was_altered_is_not_believed(built: Project) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from lexveil.config import MachineParams
 from lexveil.errors import RequestError
-from lexveil.runtime.checkpoints import check_disk, kept_work, size
+from lexveil.runtime.checkpoints import check_disk, kept_work
 
 
 @pytest.fixture
@@ -47,13 +47,6 @@ def test_anything_else_finds_nothing(machine: MachineParams, source: Path, chang
         assert not before.exists()  # or the work of every try would pile up
 
 
-def test_stages_leave_each_other_alone(machine: MachineParams, source: Path) -> None:
-    before = interrupted(machine, source)
-    with kept_work(machine, "other", ["lexveil.text"], [source]):
-        pass
-    assert (before / "part").exists()
-
-
 def test_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RequestError, match=r"^sorting takes about 1,000,000,000\.0 GB in .* machine.temp_directory"):
         check_disk(tmp_path, 1e18, 1e19, "sorting")
@@ -62,7 +55,3 @@ def test_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("caution: sorting takes about 1 bytes")
     assert said[1].startswith("sorting takes about 1 bytes")
-
-
-def test_sizes() -> None:
-    assert [size(n) for n in (999, 1500, 2.5e6, 3.25e9)] == ["999 bytes", "2 kB", "2 MB", "3.2 GB"]

@@ -59,8 +59,3 @@ def test_memory_limits_are_those_of_duckdb(written: str, wanted: int, tmp_path: 
         (said,) = con.execute("select current_setting('memory_limit')").fetchone()
     number, unit = said.split()
     assert float(number) * 1024 ** (["bytes", "KiB", "MiB", "GiB", "TiB"].index(unit)) == pytest.approx(wanted, rel=0.1)
-
-
-def test_a_limit_without_a_unit(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="memory_limit is 'much'; write for example 2GB"):
-        memory_bytes(machine(tmp_path, "much"))

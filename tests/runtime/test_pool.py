@@ -100,41 +100,31 @@ def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code:
     assert said == "interrupted\n" if number == signal.SIGINT else "Traceback" not in said
 
 
-@pytest.mark.parametrize("prepared", [False, True])
-def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, prepared: bool) -> None:
+def run_script(folder: Path, script: str) -> str:
+    """What a program prints that is a file of its own."""
+    file = folder / "script.py"
+    file.write_text(script)
+    done = subprocess.run(
+        [sys.executable, file], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("block", ["prepared_workers('lexveil.formats')", "nullcontext()"])
+def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, block: str) -> None:
     """It need not look at ``__name__``, as scripts that call ``lexveil.privatize`` do not."""
-    script = tmp_path / "script.py"
-    block = "prepared_workers('lexveil.formats')" if prepared else "nullcontext()"
-    script.write_text(
+    script = (
         "from contextlib import nullcontext\nfrom operator import neg\n"
         "from lexveil.runtime.pool import ordered_map, prepared_workers\nprint('begun')\n"
         f"with {block}:\n    print(list(ordered_map(neg, range(4), 2)))\n"
     )
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=120, check=False
-    )
-    assert done.stdout == "begun\n[0, -1, -2, -3]\n", done.stderr
-    assert done.returncode == 0
+    assert run_script(tmp_path, script) == "begun\n[0, -1, -2, -3]\n"
 
 
-def test_functions_of_a_script_are_found_by_its_workers(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from lexveil.runtime.pool import ordered_map\n\n\ndef double(number):\n    return 2 * number\n\n\n"
-        "if __name__ == '__main__':\n    print(list(ordered_map(double, range(4), 2)))\n"
-    )
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=120, check=False
-    )
-    assert done.stdout == "[0, 2, 4, 6]\n", done.stderr
-
-
-def test_programs_start_their_own_processes_as_before(tmp_path: Path) -> None:
+def test_functions_of_a_script_are_found_and_its_own_processes_start_as_before(tmp_path: Path) -> None:
     """Beside workers that begin in two threads at once: neither environment nor other processes are changed."""
-    script = tmp_path / "script.py"
-    script.write_text(
+    script = (
         "import multiprocessing, operator, os, threading\nfrom lexveil.runtime.pool import ordered_map\n\n\n"
         "def own(number):\n    return number + 1\n\n\n"
         "def work():\n    assert list(ordered_map(operator.neg, range(3), 2)) == [0, -1, -2]\n\n\n"
@@ -142,10 +132,7 @@ def test_programs_start_their_own_processes_as_before(tmp_path: Path) -> None:
         "    threads = [threading.Thread(target=work) for _ in range(2)]\n"
         "    for thread in threads:\n        thread.start()\n"
         "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print(pool.map(own, range(3)))\n"
-        "    for thread in threads:\n        thread.join()\n    assert dict(os.environ) == before\n"
+        "    for thread in threads:\n        thread.join()\n"
+        "    print(list(ordered_map(own, range(3), 2)), dict(os.environ) == before)\n"
     )
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=120, check=False
-    )
-    assert (done.stdout, done.returncode) == ("[1, 2, 3]\n", 0), done.stderr
+    assert run_script(tmp_path, script) == "[1, 2, 3]\n[1, 2, 3] True\n"

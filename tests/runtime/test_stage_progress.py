@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from lexveil.errors import RequestError
 from lexveil.runtime import stage
 from lexveil.runtime.stage import Progress
 
@@ -56,3 +57,13 @@ def test_an_estimate_has_seen_some_seconds_of_work(clock: Clock) -> None:
 
 def test_at_the_end_nothing_is_left(clock: Clock) -> None:
     assert lines([(10.0, 500), (10.0, 500)], clock)[-1] == "privatize: 1,000 of 1,000 rows"
+
+
+def test_the_last_line_of_a_stage_is_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> None:
+        raise RequestError("no such\nkey")
+
+    with pytest.raises(SystemExit) as ended:
+        stage.stage_main(fails)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "RequestError: no such key\n"

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.errors import MissingArtifact
-from lexveil.runtime.tables import atomic_directory, atomic_file, read_json, require, write_json
+from lexveil.runtime.tables import atomic_directory, atomic_file, read_json, write_json
 
 
 def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
@@ -43,8 +42,3 @@ def test_json_bytes_do_not_depend_on_insertion(tmp_path: Path) -> None:
     write_json({"a": "é", "b": 1}, tmp_path / "two.json")
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
     assert read_json(tmp_path / "one.json", "x") == {"a": "é", "b": 1}
-
-
-def test_what_is_missing_is_named_with_its_stage(tmp_path: Path) -> None:
-    with pytest.raises(MissingArtifact, match=r"absent is not there yet; `lexveil run` makes it \(stage report\)"):
-        require(tmp_path / "absent", "report")

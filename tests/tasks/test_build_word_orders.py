@@ -14,8 +14,7 @@ from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import load_params
 from lexveil.embeddings.word_orders import greedy_orders
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import MissingArtifact, ParameterError, RequestError
-from tasks import build_word_orders
+from lexveil.errors import ParameterError, RequestError
 from tests.conftest import run_stage
 
 
@@ -78,22 +77,6 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
     # Another content under the same name is not what params.yaml names.
     write_embedding(WordSpace(tokens, vectors * 2, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
     with pytest.raises(RequestError, match="is mine@"):
-        run_stage("build_word_orders")
-
-
-def test_models_that_share_nothing(tmp_path: Path) -> None:
-    def space(*tokens: str) -> WordSpace:
-        return WordSpace(tokens, np.eye(len(tokens), 3, dtype=np.float32), np.zeros(len(tokens), dtype=np.int64))
-
-    spaces = {"own": space("a", "b"), "gst": space("b", "c")}
-    with pytest.raises(RequestError, match="share 1 words"):
-        build_word_orders.run("word", ["own", "gst"], ["L0"], "exact", 1, spaces.__getitem__, tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_model_that_is_not_there(project: Path) -> None:
-    set_params(word_orders={"models": ["own", "absent@0123456789ab"]})
-    with pytest.raises(MissingArtifact, match="lexveil embeddings add absent"):
         run_stage("build_word_orders")
 
 

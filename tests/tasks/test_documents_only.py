@@ -12,11 +12,8 @@ from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.structure import load_structure
-from lexveil.config import NO_BASE
 from lexveil.data.corpus import write_no_corpus
-from lexveil.data.data_store import set_base
 from lexveil.data.default import write_default_documents
-from lexveil.errors import ParameterError, RequestError
 from lexveil.report.data import ReportData
 from lexveil.report.sections import corpus as corpus_section
 from lexveil.runtime.tables import read_json, write_json
@@ -63,18 +60,3 @@ def test_every_stage_copes_with_no_corpus(documents_only: Path, packaged: Packag
     assert "embeddings/gst/meta.json" in model.hashes("S3")
     shown = corpus_section.view(ReportData(model.params))
     assert shown["has_corpus"] is False and shown["base"]["name"] == "toy"
-
-
-def test_one_line_of_params_is_changed(documents_only: Path, packaged: PackagedModel) -> None:
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8").replace("\n  base: en ", "\n  base: none ")
-    Path("params.yaml").write_text(text, encoding="utf-8")
-    base = f"toy@{packaged.hash[:12]}"
-    assert set_base(Path(), base) and not set_base(Path(), base)
-    changed = Path("params.yaml").read_text(encoding="utf-8").splitlines()
-    differing = [(old, new) for old, new in zip(text.splitlines(), changed, strict=True) if old != new]
-    assert [new.split("#")[0].split() for _, new in differing] == [["base:", base]]
-    with pytest.raises(ParameterError, match="there is no model other"):
-        set_base(Path(), "other")
-    Path("params.yaml").write_text(text.replace("  base: none ", "  bases: none "), encoding="utf-8")
-    with pytest.raises(RequestError):
-        set_base(Path(), NO_BASE)

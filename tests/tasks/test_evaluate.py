@@ -13,14 +13,9 @@ import yaml
 from lexveil import paths
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.language_models import write_language_model
-from lexveil.config import load_params, parse_params
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import CheckFailed, MissingArtifact, RequestError
 from lexveil.evaluation.kneser_ney import train
-from lexveil.evaluation.language_model import NgramModel
-from lexveil.evaluation.metrics import prediction
-from lexveil.evaluation.metrics.prediction import SETTINGS
-from lexveil.evaluation.registry import CLASSIFIERS
 from tests.conftest import run_stage
 
 pytestmark = pytest.mark.slow
@@ -131,43 +126,6 @@ def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does
     assert max(macro(spoilt["duets"]["utility"]).values()) < 0.6
 
 
-def test_similarity_and_perplexity_of_texts_made_by_hand() -> None:
-    """One word in each note, so that weights do not matter: opposite, the same, and two that cannot be compared."""
-    original, rewritten = ["fine", "fine", "was", SECRET], ["poor", "fine", SECRET, "it"]
-    for texts, run in ((original, ("none", "none", "0.0")), (rewritten, ("tem", "S1", "1.0"))):
-        rows = [("notes", f"n{i}", "all", text, None, None, None) for i, text in enumerate(texts)]
-        put_run([dict(zip(NAMES, row, strict=True)) for row in rows], *run)
-    record = made("tem", "S1", "1.0")
-    notes = record["datasets"]["notes"]
-    assert (record["encoder"], record["language_model"]) == ("tfidf_mean", "kneser_ney")
-    assert notes["similarity"] == {
-        "left_out": None, "n_texts": 4, "n_compared": 2, "n_original_unknown": 1, "n_private_unknown": 1,
-        "mean": 0.0, "sd": pytest.approx(2**0.5),
-    }  # fmt: skip
-    p = NgramModel(train(np.array([0, 1, 2, 5]), np.array([0, 4]), len(WORDS)), WORDS)
-    expected = p.score(rewritten)
-    assert notes["perplexity"] == {
-        "left_out": None, "n_texts": 4, "n_tokens": 8, "n_unknown": 1,
-        "mean": pytest.approx(expected.average_perplexity()), "corpus": pytest.approx(expected.corpus_perplexity()),
-    }  # fmt: skip
-    clean = made()["datasets"]["notes"]["similarity"]
-    assert (clean["mean"], clean["sd"], clean["n_compared"]) == (pytest.approx(1), pytest.approx(0, abs=1e-9), 3)
-
-
-def test_texts_without_a_known_word_are_left_out_of_similarity_and_of_pairs_each_text_counts() -> None:
-    datasets = made()["datasets"]
-    assert datasets["notes"]["similarity"] == {
-        "left_out": "no text and its rewriting both have a word that the encoder knows"
-    }
-    assert (datasets["notes"]["perplexity"]["n_texts"], datasets["notes"]["perplexity"]["n_unknown"]) == (4, 4)
-    assert datasets["duets"]["perplexity"]["n_texts"] == 40
-    change(max_texts=7)
-    datasets = made()["datasets"]
-    assert [datasets[name]["perplexity"]["n_texts"] for name in ("duets", "letters", "notes")] == [6, 7, 4]
-    change(max_texts=None)
-    assert made()["datasets"]["letters"]["similarity"]["n_texts"] == 36
-
-
 def test_attack_models_are_trained_once_for_all_runs_and_are_the_same_again() -> None:
     run_stage("train_attackers")
     files = {file: file.read_bytes() for file in sorted(paths.ATTACKERS.rglob("*.npy"))}
@@ -198,34 +156,6 @@ def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
     assert not any(word.encode() in first for word in (SECRET, *AUTHORS, "l00"))
 
 
-def test_parameters_are_followed() -> None:
-    change(shuffles=2, max_classes=2, train_share=0.75)
-    letters = made()["datasets"]["letters"]
-    entries = [letters[name] for name in SETTINGS]
-    assert all(len(one["macro_f1"]["each"]) == 2 for entry in entries for one in entry["scores"].values())
-    assert (letters["attack"]["n_classes"], letters["attack"]["n_train"], letters["attack"]["n_left_out"]) == (
-        2,
-        16,
-        12,
-    )
-    assert letters["attack"]["n_learnt"] == 12  # 6 of the 8 letters of each
-    assert letters["utility"]["n_train"] == 24  # max_classes is of attributes
-
-
-def test_orders_are_the_same_for_all_runs_and_differ_by_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = []
-    shuffles_of = prediction.Problem.shuffles
-    monkeypatch.setattr(prediction.Problem, "shuffles", lambda *a: taken.append(shuffles_of(*a)) or taken[-1])
-    put_run(documents(told=False), "tem", "S2", "1.0")
-    for run in (("none", "none", "0.0"), ("tem", "S2", "1.0")):
-        evaluate(*run)
-    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-    Path("params.yaml").write_text(yaml.safe_dump(params | {"seed": 5}), encoding="utf-8")
-    evaluate("none", "none", "0.0")
-    orders = [[one.order.tolist() for one in shuffles] for shuffles in taken]
-    assert len(orders) == 9 and orders[:3] == orders[3:6] and orders[:3] != orders[6:]
-
-
 @pytest.mark.parametrize("fault", ["fewer", "other label", "other order"])
 def test_runs_of_other_documents_are_refused(fault: str) -> None:
     rows = documents()
@@ -240,15 +170,6 @@ def test_runs_of_other_documents_are_refused(fault: str) -> None:
         made("madlib", "S1", "1.0")
     assert SECRET not in str(caught.value)
     assert not Path("artifacts/evaluation").exists()
-
-
-@pytest.mark.parametrize(
-    ("run", "stage_name"), [(("madlib", "S1", "1.0"), "privatize@madlib-S1-1.0"), (("none", "none", "0.0"), "baseline")]
-)
-def test_a_run_that_is_not_there_is_named(run: tuple[str, str, str], stage_name: str) -> None:
-    Path("artifacts/private/none/none/0.0/documents.parquet").unlink()
-    with pytest.raises(MissingArtifact, match=rf"stage {stage_name}\)"):
-        run_stage("evaluate", *run)
 
 
 def test_the_check_holds_for_what_the_stage_wrote_and_stops_when_a_run_is_of_fewer_trainings() -> None:
@@ -280,12 +201,3 @@ def test_the_check_holds_for_what_the_stage_wrote_and_stops_when_a_run_is_of_few
 def test_wrong_arguments(arguments: list[str]) -> None:
     with pytest.raises(RequestError, match=r"usage: python -m tasks\.evaluate MECHANISM"):
         run_stage("evaluate", *arguments)
-
-
-def test_params_name_the_classifiers_there_are() -> None:
-    raw = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-    for name in CLASSIFIERS:
-        raw["evaluation"] |= {"classifier": name, "transformer_model": "models/one"}
-        assert parse_params(raw).evaluation.classifier == name
-    assert load_params().evaluation.shuffles == 3
-    assert set(SETTINGS["utility"]) == {"private", "clean"}

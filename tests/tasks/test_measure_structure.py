@@ -16,8 +16,7 @@ def test_the_stage_measures_public_texts(built: Path, monkeypatch: pytest.Monkey
     shutil.rmtree("artifacts/structure")
     assert load_structure("S3") is None
     run_stage("measure_structure")
-    said = capsys.readouterr().out
-    assert [line.partition(":")[0] for line in said.splitlines()] == ["S1", "S2", "S3", "S4"]
+
     measured, words = load_structure("S3"), load_structure("S1")
     assert measured is not None and words is not None
     assert (measured.texts, measured.replacements, measured.segmentation) == (40, 400, "gst")

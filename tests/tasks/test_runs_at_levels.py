@@ -14,9 +14,6 @@ from lexveil.config import load_params
 from lexveil.errors import CheckFailed, MissingArtifact, RequestError
 from lexveil.levels import Level
 from lexveil.recovery import public_words
-from lexveil.report.data import ReportData
-from lexveil.report.equal_recovery import made_at_levels
-from lexveil.report.formatting import MeanSd
 from tasks import plan_budgets
 from tests.conftest import run_stage
 
@@ -89,20 +86,6 @@ def test_every_perturbed_token_gets_the_epsilon_however_long_its_text(made: Path
     assert (record["mode"], record["base_epsilon"]) == ("experiment", epsilon)
 
 
-def test_what_is_measured_names_its_level_and_is_near_it(made: Path) -> None:
-    """Documents of the corpus's own kind: near the level, though not at it, as their words are not the public ones."""
-    shares = []
-    for level in LEVELS:
-        record = read(paths.recovery("tem", "S3", level))
-        assert (record["level"], record["epsilon"]) == (level.share, epsilon_of("tem", "S3", level))
-        bands = [record["all"][band] for band in ("frequent", "middle", "rare")]
-        shares.append(
-            sum(one["by_word"]["share"] * one["n"] for one in bands if one["n"]) / sum(one["n"] for one in bands)
-        )
-    assert shares[0] < shares[1]
-    assert shares == pytest.approx([0.3, 0.7], abs=0.2)
-
-
 def test_the_checks_judge_runs_at_levels(made: Path) -> None:
     assert read(paths.CHECKS / "outputs.json")["summary"]["runs"].keys() == {
         "none/none/0.0",
@@ -110,17 +93,6 @@ def test_the_checks_judge_runs_at_levels(made: Path) -> None:
         "tem/S3/r0.7",
     }
     assert read(paths.plan_check(*RUN))["suite"] == "plans/tem/S3/r0.3"
-
-
-def test_the_report_reads_them(made: Path) -> None:
-    report = ReportData(load_params())
-    assert report.keys == [("tem", "S3", level) for level in LEVELS]
-    assert [key[2].epsilon for key in report.keys] == [epsilon_of(*key) for key in report.keys]
-    assert [run.key for run in report.runs[:-1]] == report.keys == [run.key for run in report.recovery]
-    of = {("utility", key): MeanSd(0.5, None, 0.1) for key in report.keys}
-    found = made_at_levels(of, report.recovery, "reviews", ["utility"])
-    assert [one.level for one in found] == [0.3, 0.7]
-    assert found[0].recovered.share < found[1].recovered.share
 
 
 def test_other_documents_change_no_epsilon(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

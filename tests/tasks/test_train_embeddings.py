@@ -78,35 +78,6 @@ def test_a_killed_training_goes_on(project: Path, capsys: pytest.CaptureFixture[
     assert not list(Path(".lexveil/work").rglob("*.npy"))  # nothing is left of it
 
 
-def test_what_is_said_of_the_training(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = metrics()
-    about = {"source": "own", "scale": "none", "workers": 1, "byte_stable": True}
-    assert about.items() <= found["training"].items()
-    losses = found["training"]["loss_by_epoch"]
-    assert len(losses) == 2 and losses[1] < losses[0] < 6 * np.log(2)
-    assert about.items() <= json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8")).items()
-    capsys.readouterr()
-    change(workers=2)
-    run_stage("train_embeddings", "gst")
-    assert "not byte-stable" in capsys.readouterr().out
-    assert metrics()["training"]["byte_stable"] is False
-    assert json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8"))["byte_stable"] is False
-
-
-def test_quality_is_written(built: Path) -> None:
-    quality = metrics()["quality"]
-    assert quality["analogies"]["questions"] == 19_544 and 0 < quality["analogies"]["questions_known"] < 19_544
-    assert quality["similarity"]["wordsim353"]["pairs_known"] > 10
-    assert -1 <= quality["similarity"]["wordsim353"]["spearman"] <= 1
-    assert sum(band["n_tokens"] for band in quality["frequency"]["bands"]) == metrics()["n_tokens"]
-    # Two epochs of a small text leave many vectors near where they started.
-    assert 0 < quality["frequency"]["hardly_moved"] < 1
-    tokens = set(load_embedding("gst").tokens)
-    for length in ("unigram", "bigram", "trigram"):
-        for one in [one for ones in quality["neighbours"][length].values() for one in ones]:
-            assert {one["token"], *(near["token"] for near in one["neighbours"])} <= tokens
-
-
 def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Lengths of the written space are 1, or what the list says; the figures of quality are those as trained."""
     before, raw = metrics(), np.array(load_embedding("gst").vectors)

@@ -12,7 +12,7 @@ import yaml
 from lexveil import paths
 from lexveil.artifacts.language_models import load_language_model
 from lexveil.collocations.sampling import TOKENS
-from lexveil.errors import MissingArtifact, ParameterError
+from lexveil.errors import ParameterError
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from tasks import train_language_model as stage
@@ -57,27 +57,11 @@ def test_words_that_were_not_learnt_from_are_unknown(tokens: Path) -> None:
     assert model.score(["the cat", "sat the."]).log_sum == pytest.approx(direct.score(["the cat", "sat the."]).log_sum)
 
 
-def test_same_bytes_again(tokens: Path) -> None:
-    made = []
-    for _ in range(2):
-        stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
-        made.append({file.name: file.read_bytes() for file in paths.LANGUAGE_MODEL.iterdir()})
-    assert made[0] == made[1] and len(made[0]) == 11
-    about = json.loads(made[0]["meta.json"])
-    assert (about["n_tokens"], about["n_sentences"], about["n_words"], about["n_ngrams"][0]) == (13, 4, 5, 7)
-
-
 def test_a_corpus_without_sentences_is_refused(tokens: Path) -> None:
     pq.write_table(TOKENS.empty_table(), tokens)
     with pytest.raises(ParameterError, match="no sentence to learn from"):
         stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
     assert not paths.LANGUAGE_MODEL.exists()
-
-
-def test_a_model_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(MissingArtifact, match=r"stage train_language_model\)"):
-        load_language_model()
 
 
 def test_nothing_is_trained_for_a_model_made_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,11 +73,3 @@ def test_nothing_is_trained_for_a_model_made_elsewhere(tmp_path: Path, monkeypat
     assert [file.name for file in paths.LANGUAGE_MODEL.iterdir()] == ["meta.json"]
     about = json.loads((paths.LANGUAGE_MODEL / "meta.json").read_text(encoding="utf-8"))
     assert about == {"language_model": "gpt2", "is_trained": False}
-
-
-def test_the_stage_in_a_project(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(paths, "LANGUAGE_MODEL", tmp_path / "model")
-    run_stage("train_language_model")
-    texts, model = ("The man said that he had come.", "zyx zyx zyx zyx"), load_language_model()
-    in_clear, unknown = (model.score([text]).average_perplexity() for text in texts)
-    assert 1 < in_clear < unknown

@@ -1,0 +1,51 @@
+"""How many words of texts the vocabularies know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lexveil.artifacts.text_rows import texts_of
+from lexveil.runtime.stage import Progress
+from lexveil.text.encode import Lexicon, TokenClass, encode
+from lexveil.text.segment import TRAINED
+from lexveil.types import Ids
+
+BATCH = 5_000  # texts cut at a time, which bounds memory
+
+LexiconOf = Callable[[str], Lexicon]
+SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("dataset", "segmentation", "doc_id", "field")]
+    + [(name, pa.int64()) for name in ("n_words", "n_covered", "n_oov")]
+)
+
+
+def count_words(texts: Sequence[str], lexicon: Lexicon) -> dict[str, Ids]:
+    """Words, words in the vocabulary, and words outside it, of each of n texts: (n,) each. Punctuation is no word."""
+    encoded = encode(texts, lexicon)
+    is_word = encoded.kind != TokenClass.PUNCTUATION.value
+    is_known = is_word & (encoded.rows >= 0)
+
+    n_words, n_covered = (
+        np.bincount(encoded.text_of[chosen], encoded.n_words[chosen], minlength=len(texts)).astype(np.int64)
+        for chosen in (is_word, is_known)
+    )
+    return {"n_words": n_words, "n_covered": n_covered, "n_oov": n_words - n_covered}
+
+
+def text_words(documents: pa.Table, lexicon_of: LexiconOf) -> pa.Table:
+    """One row per segmentation and text: dataset, segmentation, doc_id, field, n_words, n_covered, n_oov."""
+    texts = texts_of(documents)
+    progress = Progress("coverage", len(TRAINED) * texts.num_rows, "texts")
+    tables = [SCHEMA.empty_table()]
+    for segmentation in TRAINED:
+        lexicon = lexicon_of(segmentation)  # one at a time: on a large corpus each fills much memory
+        for batch in texts.to_batches(max_chunksize=BATCH):
+            columns: dict[str, object] = {name: batch.column(name) for name in ("dataset", "doc_id", "field")}
+            columns["segmentation"] = pa.array([segmentation] * batch.num_rows, pa.string())
+            columns |= count_words(batch.column("text").to_pylist(), lexicon)
+            tables.append(pa.table(columns, SCHEMA))
+            progress.advance(batch.num_rows)
+    return pa.concat_tables(tables)
