@@ -20,10 +20,11 @@ from lexveil.artifacts.embedding_benchmarks import embedding_metrics
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import load_model
 from lexveil.artifacts.purpose_files import purposes_of
-from lexveil.artifacts.training_checkpoints import FORMAT, resumed_training
+from lexveil.artifacts.training_checkpoints import FORMAT, count_tokens, resumed_training
 from lexveil.artifacts.user_lists import load_factors
 from lexveil.config import Params, load_params
 from lexveil.embeddings.base import Base
+from lexveil.embeddings.effort import default_epochs, default_min_count
 from lexveil.embeddings.purposes import with_axes
 from lexveil.embeddings.scaling import scaled
 from lexveil.embeddings.training import Trained, Word2VecSettings, with_plain_copies
@@ -47,13 +48,16 @@ def main() -> None:
         return
     model = find_base(options)
     base = None if model is None else Base(base_space(options, model, segmentation), options.base_vectors == "keep")
-    names = {field.name for field in fields(Word2VecSettings)} - {"seed", "dimensions"}
+    corpus = require(paths.segmented(segmentation), "segment_corpus")
+    n_tokens = count_tokens(corpus)
+    names = {field.name for field in fields(Word2VecSettings)} - {"seed", "dimensions", "min_count", "epochs"}
     settings = Word2VecSettings(
         **{name: getattr(options, name) for name in names},
+        min_count=options.min_count or default_min_count(n_tokens),
+        epochs=options.epochs or default_epochs(n_tokens),
         dimensions=(options.dimensions or DIMENSIONS) if model is None else model.card.dimensions,
         seed=params.seed,
     )
-    corpus = require(paths.segmented(segmentation), "segment_corpus")
     plain_copy = options.plain_copy and segmentation != "word"
     about: dict[str, object] = {
         "source": "own",
@@ -71,7 +75,8 @@ def main() -> None:
             read = folder / "with-plain-copies.txt"
             with corpus.open("rb") as lines, atomic_file(read) as partial, partial.open("wb") as out:
                 out.writelines(with_plain_copies(lines))
-        trained = resumed_training(segmentation, read if plain_copy else corpus, settings, base, folder)
+        source, limit = (read if plain_copy else corpus), params.machine.stage_minutes
+        trained = resumed_training(segmentation, source, settings, base, folder, limit)
         write(trained.space, segmentation, about, trained, params)
 
 

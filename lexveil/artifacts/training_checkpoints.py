@@ -12,11 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from lexveil.embeddings.base import Base
+from lexveil.embeddings.effort import training_effort
 from lexveil.embeddings.training import Trained, TrainingState, Word2VecSettings, train_word2vec
+from lexveil.errors import RequestError
 from lexveil.runtime.tables import atomic_directory
 
 FORMAT = 1  # of a checkpoint; an older one is not read
 SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
+BLOCK = 2**20  # bytes read at a time
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
@@ -107,10 +110,25 @@ class TrainingProgress:
         print(line, flush=True)
 
 
+def count_tokens(corpus: Path) -> int:
+    """The tokens of a segmented corpus: each ends in a space or a line feed."""
+    with corpus.open("rb") as file:
+        return sum(block.count(b" ") + block.count(b"\n") for block in iter(lambda: file.read(BLOCK), b""))
+
+
 def resumed_training(
-    segmentation: str, corpus: Path, settings: Word2VecSettings, base: Base | None, folder: Path
+    segmentation: str,
+    corpus: Path,
+    settings: Word2VecSettings,
+    base: Base | None,
+    folder: Path,
+    most_minutes: int | None = None,
 ) -> Trained:
-    """Train, or go on with what a stopped training left in ``folder``, and say how far it is."""
+    """Train, or go on with what a stopped training left in ``folder``, and say how far it is.
+
+    Raises:
+        RequestError: if it is estimated to take more than ``most_minutes``.
+    """
     epochs, workers = settings.epochs, settings.workers
     if workers > 1:
         print(f"training with {workers} workers: faster, and not byte-stable: other vectors each time", flush=True)
@@ -119,6 +137,18 @@ def resumed_training(
     if state is not None:
         print(f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done", flush=True)
     progress = TrainingProgress(f"train {segmentation}", epochs)
+
+    def on_start(n_tokens: int, n_words: int) -> None:
+        finished = state.epoch if state else 0
+        effort = training_effort(n_tokens, n_words, epochs - finished, settings.dimensions, workers)
+        print(f"train {segmentation}: {n_tokens:,} tokens, {n_words:,} vectors, {epochs} epochs: {effort}", flush=True)
+        if most_minutes is not None and effort.minutes > most_minutes:
+            raise RequestError(
+                f"training {segmentation} is estimated at {effort.minutes:,.0f} minutes; params.yaml: "
+                f"machine.stage_minutes allows {most_minutes:,}. Lower embeddings.epochs or sample.max_documents, "
+                "raise embeddings.min_count, or raise the limit"
+            )
+        progress.begin(n_tokens, finished)
 
     def on_epoch(state: TrainingState) -> None:
         checkpoints.save(state)
@@ -130,6 +160,6 @@ def resumed_training(
         base=base,
         sentences=some_sentences(corpus, SENTENCES),
         resume=state,
-        on_start=lambda n_tokens: progress.begin(n_tokens, state.epoch if state else 0),
+        on_start=on_start,
         on_epoch=on_epoch,
     )

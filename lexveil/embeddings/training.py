@@ -176,7 +176,7 @@ def train_word2vec(
     base: Base | None = None,
     sentences: Sequence[Sequence[str]] = (),
     resume: TrainingState | None = None,
-    on_start: Callable[[int], None] | None = None,
+    on_start: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[TrainingState], None] | None = None,
 ) -> Trained:
     """Train on a file of one sentence per line, tokens separated by spaces.
@@ -188,7 +188,7 @@ def train_word2vec(
         base: a model whose vectors training begins with, and whose other tokens are added.
         sentences: some of the corpus; the loss is measured on examples drawn from them.
         resume: a state that ``on_epoch`` was given, of the same corpus, settings and base.
-        on_start: called when the vocabulary is known, with the number of tokens of the corpus.
+        on_start: called when the vocabulary is known, with the numbers of tokens of the corpus and of vectors.
         on_epoch: called after each epoch; the arrays of the state are gensim's own and change when it returns.
 
     Raises:
@@ -217,7 +217,7 @@ def train_word2vec(
         model.syn1neg[:] = resume.output_vectors
         model.random.set_state(("MT19937", resume.generator_key, resume.generator_position))
     if on_start is not None:
-        on_start(model.corpus_total_words)
+        on_start(model.corpus_total_words, len(tokens))
     model.train(
         corpus_file=corpus_file,
         total_examples=model.corpus_count,

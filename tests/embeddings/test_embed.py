@@ -73,7 +73,7 @@ def test_a_resumed_training_ends_with_the_same_bytes(corpus: Path, skip_gram: bo
         str(corpus),
         settings,
         sentences=sentences,
-        on_start=begun.append,
+        on_start=lambda n_tokens, _: begun.append(n_tokens),
         on_epoch=lambda state: states.append(copy(state)),
     )
     assert [state.epoch for state in states] == [1, 2, 3]

@@ -1,0 +1,26 @@
+"""The flow of the long searches among the tests: `pytest -m nightly`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from prefect import State, flow
+from prefect.states import Completed, Failed
+
+from flows.notify import on_failure
+from flows.supervision import deadline, run_command
+from lexveil.runtime.project import find_root, prepare
+
+TESTS = Path("tests")
+
+
+@flow(name="searches", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
+def searches() -> State[Any]:
+    """Run the tests that search for long: killed releases, power cuts, arbitrary inputs. Off where there are none."""
+    prepare(find_root(Path.cwd()))
+    if not TESTS.is_dir():
+        return Completed(name="Off", message="this project has no tests")
+    code, line = run_command([sys.executable, "-m", "pytest", "-n", "0", "-m", "nightly", str(TESTS)], deadline())
+    return Failed(message=f"searches: {line}; the run's log names what was found") if code else Completed(message=line)
