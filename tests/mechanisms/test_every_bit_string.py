@@ -120,7 +120,7 @@ def test_every_string_chooses_a_list_with_the_same_chance(n_lists: int) -> None:
 def tem_intervals(tem: Tem, word: int, epsilon: float, way: str, patch: pytest.MonkeyPatch) -> dict[int, Interval]:
     """Of the real positions below 2^bits of each proposed word, how many are accepted, and how many may be."""
     budgets, none = np.array([epsilon]), np.zeros((1, 4), dtype=np.uint64)
-    space = kernels.Space(tem.vectors, tem.sketch.rows, tem.sketch.step)
+    space = kernels.Space(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
     points, total = list[int](), [1]
 
     class Refused(Exception):
