@@ -21,7 +21,8 @@ from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.kernels import tem as kernels
 from lexveil.mechanisms.noise import keystream
-from lexveil.mechanisms.tem import FIRST_NONCE, PENDING, UNDECIDED, Tem
+from lexveil.mechanisms.rejection import PENDING, UNDECIDED
+from lexveil.mechanisms.tem import FIRST_NONCE, Tem
 from lexveil.mechanisms.word_lists import OnLists
 from tests.mechanisms.toys import vectors
 
