@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from few_words import asked, sha, spend
 from lexveil.errors import RequestError
 from lexveil.ledger.chain import START, Entry
 from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import as_text, verify
+from lexveil.ledger.verification import verify
 from lexveil.runtime.hashes import sha256
 
 
@@ -73,8 +72,6 @@ def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
     assert checked.problems == [] and checked.holds
     assert (checked.entries, checked.subjects) == (13, 3)
     assert checked.releases == {"aborted": 1, "committed": 2}
-    assert "everything holds" in as_text(checked)[0] and as_text(checked)[1] == "1 record is in its chain"
-    assert as_text(replace(checked, records=2))[1] == "2 records are in its chain"
 
 
 A = "(select subject from names where key = 'ana')"
