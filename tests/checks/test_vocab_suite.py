@@ -71,13 +71,6 @@ def test_words_inside_a_collocation_count_one_by_one():
     }
 
 
-def test_batches_change_nothing(monkeypatch):
-    whole = coverage.text_words(documents(*DOCUMENTS), words_only)
-    monkeypatch.setattr(coverage, "BATCH", 1)
-    assert coverage.text_words(documents(*DOCUMENTS), words_only).equals(whole.combine_chunks())
-    assert whole.num_rows == 3 * 5
-
-
 def test_too_many_unknown_words_stop(check):
     says = (
         "^vocab: 4 of 6 pairs of data set and segmentation have too many unknown words: artifacts/embeddings/(gst|word)"
