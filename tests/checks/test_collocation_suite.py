@@ -12,7 +12,6 @@ import pytest
 
 from lexveil.checks.collocation_suite import collocation_suite
 from lexveil.config import CollocationParams, parse_params
-from lexveil.errors import CheckFailed
 from lexveil.runtime.tables import write_json
 from tasks import check_collocations
 from tests.checks.conftest import rules_of

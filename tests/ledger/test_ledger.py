@@ -36,16 +36,6 @@ def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
     assert verify(ledger.folder).holds
 
 
-def test_reserved_counts_while_its_release_is_on_its_way(ledger: Ledger) -> None:
-    with ledger.begin({}) as first:
-        asked(first, "ana", cap=1.0)
-        with Ledger.open(ledger.folder) as other:
-            assert other.recovered == []  # the first one lives
-            assert spend(other, "ana", cap=1.0).n_withheld == 1
-        first.abort()
-    assert spend(ledger, "ana", cap=1.0).n_withheld == 0
-
-
 def test_an_error_aborts_and_leaves_no_file(ledger: Ledger, tmp_path: Path) -> None:
     partial = tmp_path / ".out"
     with pytest.raises(KeyError), ledger.begin({}, [partial]) as release:
@@ -196,13 +186,8 @@ def test_plain_keys_are_kept(folder: Path) -> None:
         spend(ledger, "ana", "ben", "ana")
         with pytest.raises(ZeroDivisionError), ledger.begin({}) as release:
             asked(release, "zoe")
-            assert len(ledger.database.rows("select * from names")) == 3
-            raise ZeroDivisionError
-        assert len(ledger.database.rows("select * from names")) == 2
-        assert ledger.database.rows("select key from names where subject = ?", (ledger.hasher.one("ana"),)) == [
-            ("ana",)
-        ]
-        assert verify(folder).holds
+            raise ZeroDivisionError  # who has spent nothing is forgotten
+        assert sorted(ledger.database.rows("select key from names")) == [("ana",), ("ben",)]
         with pytest.raises(RequestError, match="not valid Unicode"), ledger.begin({}) as release:
             asked(release, "\ud800")
     with pytest.raises(RequestError, match="keeps plain keys since it was made, and hashed ones are asked for"):

@@ -78,15 +78,6 @@ def test_one_subject(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "0 epsilon spent, 2.5 of 2.5 are left (the ledger has nothing of this subject)" in capsys.readouterr().out
 
 
-def test_what_rounding_left_is_nothing_left(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A cap of 2.5000001: whoever spent 2.5 has nothing that a document could be paid from."""
-    put("cap: 2.5", "cap: 2.5000001")
-    assert call("show") == 0
-    assert "1 of them at the cap or above" in capsys.readouterr().out
-    assert call("show", "--subject", "ana") == 0
-    assert "2.5 epsilon spent, 0 of 2.5 are left" in capsys.readouterr().out
-
-
 def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with opened() as ledger:
         ((name,), *_) = ledger.database.rows("select release from entries where kind = 'reserved'")
