@@ -98,21 +98,17 @@ def put(column: str, value: object):
     return _put
 
 
+def off(difference: float):
+    return lambda bigrams, trigrams: trigrams.__setitem__("pmi_bits", trigrams["pmi_bits"] + difference)
+
+
 def repeat(bigrams, trigrams):
     trigrams.loc[len(trigrams)] = trigrams.loc[0]
 
 
-def off(difference: float):
-    def _off(bigrams, trigrams):
-        trigrams["pmi_bits"] += difference
-
-    return _off
-
-
 def more(bigrams, trigrams):
     """One occurrence more than was counted, with the PMI that belongs to it."""
-    bigrams.at[1, "count"] += 1
-    bigrams.at[1, "pmi_bits"] = pmi(("york", "zanzibar"), 9)
+    bigrams.loc[1] = ["york", "zanzibar", 9, pmi(("york", "zanzibar"), 9)]
 
 
 DEFECTS = [

@@ -76,76 +76,56 @@ def test_sound_scores_hold(check, out) -> None:
     assert {(one["checked"], one["unexpected"]) for one in record["expectations"]} == {(28, 0)}
 
 
-def run_of(made) -> Any:
-    return made["madlib/S1/1.0"]["datasets"]
+GONE = object()
 
 
-def edit(path: str, value: Any = None):
-    """Change one thing of the run, or take it away."""
-
-    def change(made) -> None:
-        *keys, last = path.split("/")
-        place = made["madlib/S1/1.0"]
-        for key in keys:
-            place = place[key]
-        place.pop(last) if value is None else place.__setitem__(last, value)
-
-    return change
-
-
-def put_in(measured: str, **values: Any):
-    def change(made) -> None:
-        run_of(made)["letters"][measured] |= values
-
-    return change
+def edited(path: str, value: Any = GONE) -> dict[str, dict[str, Any]]:
+    """The records with one thing of the run changed, or taken away."""
+    made = records()
+    *keys, last = path.split("/")
+    place = made["madlib/S1/1.0"]
+    for key in keys:
+        place = place[key]
+    place.pop(last) if value is GONE else place.__setitem__(last, value)
+    return made
 
 
 DEFECTS = [
-    (edit("datasets/notes"), ("is_missing", 7, 1)),
-    (edit("datasets/letters/attack/scores/static"), ("is_missing", 1, 1)),
-    (edit("datasets/notes/similarity"), ("is_missing", 1, 1)),
-    (edit("datasets/letters/attack", {"left_out": "why"}), ("is_at_odds", 2, 1)),
-    (edit("datasets/notes/attack", records()[RUNS[0]]["datasets"]["letters"]["attack"]), ("is_at_odds", 2, 1)),
-    (edit("datasets/letters/utility/n_test", 5), ("is_at_odds", 2, 1)),
-    (edit("datasets/letters/utility/majority", {"macro_f1": 0.25}), ("is_at_odds", 2, 1)),
-    (put_in("similarity", n_texts=4), ("is_at_odds", 1, 1)),
-    (put_in("similarity", n_original_unknown=0), ("is_at_odds", 1, 1)),
-    (put_in("perplexity", n_texts=2), ("is_at_odds", 1, 1)),
-    (put_in("membership", left_out="why"), ("is_at_odds", 1, 1)),
-    *(
-        (
-            edit("datasets/letters/attack/scores/static/macro_f1", scores(0.5, value, 0.1)["macro_f1"]),
-            ("n_outside", 1, 1),
-        )
-        for value in (1.0001, -0.001)
-    ),
-    (put_in("similarity", mean=1.0001), ("n_outside", 1, 1)),
-    (put_in("similarity", mean=None), ("n_outside", 1, 1)),
-    (put_in("perplexity", mean=0.999), ("n_outside", 1, 1)),
-    (put_in("perplexity", corpus=nan), ("n_outside", 1, 1)),
-    (put_in("perplexity", mean=inf, corpus=inf), ("n_outside", 1, 2)),
-    (put_in("membership", auc=scores(0.5, 0.5, 1.01)["macro_f1"]), ("n_outside", 1, 1)),
-    (edit("datasets/letters/utility/scores/clean/accuracy/each", [0.3, 0.3]), ("n_shuffles_off", 1, 1)),
-    (put_in("membership", auc=scores(0.5, 0.5)["macro_f1"]), ("n_shuffles_off", 1, 1)),
-    (put_in("membership", auc={"each": [0.5] * 3, "mean": 0.6}), ("mean_gap", 1, pytest.approx(0.1))),
-    (edit("classifier", "another"), ("is_of_another", 8, 1)),
-    (edit("encoder", "another"), ("is_of_another", 2, 1)),
-    (edit("language_model", "another"), ("is_of_another", 2, 1)),
+    (edited("datasets/notes"), ("is_missing", 7, 1)),
+    (edited("datasets/letters/attack/scores/static"), ("is_missing", 1, 1)),
+    (edited("datasets/notes/similarity"), ("is_missing", 1, 1)),
+    (edited("datasets/letters/attack", {"left_out": "why"}), ("is_at_odds", 2, 1)),
+    (edited("datasets/notes/attack", records()[RUNS[0]]["datasets"]["letters"]["attack"]), ("is_at_odds", 2, 1)),
+    (edited("datasets/letters/utility/n_test", 5), ("is_at_odds", 2, 1)),
+    (edited("datasets/letters/utility/majority", {"macro_f1": 0.25}), ("is_at_odds", 2, 1)),
+    (edited("datasets/letters/similarity/n_texts", 4), ("is_at_odds", 1, 1)),
+    (edited("datasets/letters/similarity/n_original_unknown", 0), ("is_at_odds", 1, 1)),
+    (edited("datasets/letters/perplexity/n_texts", 2), ("is_at_odds", 1, 1)),
+    (edited("datasets/letters/membership/left_out", "why"), ("is_at_odds", 1, 1)),
+    (edited("datasets/letters/attack/scores/static", scores(0.5, 1.0001, 0.1)), ("n_outside", 1, 3)),
+    (edited("datasets/letters/attack/scores/static", scores(0.5, -0.001, 0.1)), ("n_outside", 1, 3)),
+    (edited("datasets/letters/similarity/mean", 1.0001), ("n_outside", 1, 1)),
+    (edited("datasets/letters/similarity/mean", None), ("n_outside", 1, 1)),
+    (edited("datasets/letters/perplexity/mean", 0.999), ("n_outside", 1, 1)),
+    (edited("datasets/letters/perplexity/corpus", nan), ("n_outside", 1, 1)),
+    (edited("datasets/letters/perplexity/mean", inf), ("n_outside", 1, 1)),
+    (edited("datasets/letters/membership/auc", scores(0.5, 0.5, 1.01)["macro_f1"]), ("n_outside", 1, 1)),
+    (edited("datasets/letters/utility/scores/clean/accuracy/each", [0.3, 0.3]), ("n_shuffles_off", 1, 1)),
+    (edited("datasets/letters/membership/auc", scores(0.5, 0.5)["macro_f1"]), ("n_shuffles_off", 1, 1)),
+    (edited("datasets/letters/membership/auc", {"each": [0.5] * 3, "mean": 0.6}), ("mean_gap", 1, pytest.approx(0.1))),
+    (edited("classifier", "another"), ("is_of_another", 8, 1)),
+    (edited("encoder", "another"), ("is_of_another", 2, 1)),
+    (edited("language_model", "another"), ("is_of_another", 2, 1)),
 ]
 
 
-@pytest.mark.parametrize(("defect", "first"), DEFECTS)
-def test_each_defect_stops(check, fault, defect, first) -> None:
-    made = records()
-    defect(made)
+@pytest.mark.parametrize(("made", "first"), DEFECTS)
+def test_each_defect_stops(check, fault, made, first) -> None:
     assert fault(lambda: check(made)) == first
 
 
 def test_a_rewriting_without_a_known_word_is_no_defect(check) -> None:
-    made = records()
-    for measured in ("similarity", "perplexity"):
-        run_of(made)["letters"][measured] = {"left_out": "no known word"}
-    assert check(made)["n_scored"] == 16
+    assert check(edited("datasets/letters/similarity", {"left_out": "no known word"}))["n_scored"] == 17
 
 
 def test_a_baseline_far_below_the_majority_stops(check, fault) -> None:
@@ -156,9 +136,7 @@ def test_a_baseline_far_below_the_majority_stops(check, fault) -> None:
         record["datasets"]["letters"]["utility"]["scores"]["clean"] = scores(*[0.552] * 3)
     assert check(made)["not_above_majority"] == []
     # Of a rewriting that is what may well come out.
-    rewritten = records()
-    run_of(rewritten)["letters"]["utility"]["scores"]["private"] = scores(0.0, 0.0, 0.0)
-    check(rewritten)
+    assert fault(lambda: check(edited("datasets/letters/utility/scores/private", scores(0.0, 0.0, 0.0)))) is None
     made["none/none/0.0"]["datasets"]["letters"]["utility"]["scores"]["private"] = scores(*[0.4] * 3)
     assert fault(lambda: check(made)) == ("below_majority", 1, pytest.approx(0.051))
 
@@ -190,9 +168,7 @@ def test_every_run_of_the_grid_is_read_and_no_other(tmp_path, monkeypatch) -> No
 
 def test_a_failure_names_the_cell_and_removes_an_older_record(check, out) -> None:
     check(records())
-    made = records()
-    edit("datasets/letters/attack", {"left_out": "why"})(made)
     says = r"2 of 28 cells .* on other documents; run madlib/S1/1\.0, data set letters, attack"
     with pytest.raises(CheckFailed, match=says):
-        check(made)
+        check(edited("datasets/letters/attack", {"left_out": "why"}))
     assert not out.exists()

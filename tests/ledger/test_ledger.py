@@ -36,6 +36,16 @@ def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
     assert verify(ledger.folder).holds
 
 
+def test_reserved_counts_while_its_release_is_on_its_way(ledger: Ledger) -> None:
+    with ledger.begin({}) as first:
+        asked(first, "ana", cap=1.0)
+        with Ledger.open(ledger.folder) as other:
+            assert other.recovered == []  # the first one lives
+            assert spend(other, "ana", cap=1.0).n_withheld == 1
+        first.abort()
+    assert spend(ledger, "ana", cap=1.0).n_withheld == 0
+
+
 def test_an_error_aborts_and_leaves_no_file(ledger: Ledger, tmp_path: Path) -> None:
     partial = tmp_path / ".out"
     with pytest.raises(KeyError), ledger.begin({}, [partial]) as release:

@@ -84,10 +84,8 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for file, release in (("good.json", name), ("bad.json", "another")):
         (here / file).write_text(json.dumps({"release": {"id": release}}))
     assert call("verify", "--record", "good.json") == 0
-    assert "everything holds" in capsys.readouterr().out
     assert call("verify", "--record", "good.json", "bad.json") == 1
-    out = capsys.readouterr().out
-    assert "bad.json: its release is not in the chain" in out and "the ledger does not hold" in out
+    assert "bad.json: its release is not in the chain" in capsys.readouterr().out
     with opened() as ledger:
         ledger.database.con.execute("update entries set time = '' where seq = 2")
     assert call("verify", "--json") == 1
@@ -119,14 +117,11 @@ def test_export(here: Path, capsys: pytest.CaptureFixture[str], keys: str) -> No
         (("show", "--top", "0"), "--top"),
         (("export", "out.xlsx"), "must end in .csv or .parquet"),
         (("export", "params.csv"), "exists already"),
-        (("export", "absent/out.csv/x.csv"), "cannot be written"),
         (("verify", "--record", "params.yaml"), "is not the record of a release"),
     ],
 )
 def test_wrong_requests(here: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str) -> None:
     (here / "params.csv").write_text("")
-    (here / "absent").mkdir()
-    (here / "absent" / "out.csv").write_text("")
     assert call(*arguments) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and says in err
