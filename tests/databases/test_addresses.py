@@ -18,7 +18,6 @@ from lexveil.errors import RequestError
     [
         ("postgresql://localhost/crm", "postgresql"),
         ("postgres:///crm?host=/run/postgresql&sslmode=require", "postgresql"),
-        ("postgresql://?service=crm", "postgresql"),
         ("postgresql://me@[::1]:5432/crm", "postgresql"),
         ("sqlite:////srv/crm.db", "sqlite"),
     ],

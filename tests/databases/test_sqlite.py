@@ -133,7 +133,6 @@ def test_what_belongs_together_is_asked_for_together(crm: str, tmp_path: Path) -
         (crm, "out.parquet", {}, "takes sql"),
         (crm, crm, {"sql": "select 'a' as text"}, "give table"),
         (crm, "out.parquet", {"sql": "select 'a' as text", "table": "t"}, "only for a database"),
-        (crm, "out.csv", {"sql": "select 'a' as text"}, "the input's form"),
         (crm, "-", {"sql": "select 'a' as text"}, "standard output"),
         (tmp_path / "a.jsonl", "b.jsonl", {"sql": "select 1"}, "only for a database"),
         (tmp_path / "a.jsonl", crm, {"table": "t"}, "which have types"),
