@@ -84,3 +84,21 @@ def test_a_row_without_its_spans_is_refused(inbox: Inbox) -> None:
         inbox.run()
     inbox.put("a.jsonl", row("1", SPANS), {"id": "2", "withdrawn": True})
     assert inbox.run().released == 1
+
+
+def test_that_no_row_lacks_anything_is_not_shown(inbox: Inbox) -> None:
+    """Files that say of a column that it has no null would show it of rows that are withheld or withdrawn."""
+    inbox.configure(spans_column="found", columns=["topic"])
+    inbox.put("a.jsonl", row("1", SPANS) | {"topic": "fire"})
+    inbox.run()
+    assert all(field.nullable for field in pq.read_schema(inbox.releases()[0] / "documents.parquet"))
+
+
+def test_other_spans_are_no_other_version(inbox: Inbox) -> None:
+    """As of every column beside the texts: a new version would cost epsilon for the same text."""
+    inbox.configure(spans_column="found")
+    inbox.put("a.jsonl", row("1", []))
+    inbox.run()
+    inbox.put("a.jsonl", row("1", SPANS))
+    report = inbox.run()
+    assert (report.changed, report.duplicate) == (0, 1)
