@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lexveil import paths
-from lexveil.artifacts.base_model import about_base, base_collocations, base_space, find_base
+from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.config import EmbeddingParams
 from lexveil.errors import ParameterError
@@ -37,24 +37,3 @@ def test_a_base_is_found_by_name_and_hash(named: str, packaged: PackagedModel, m
 def test_what_does_not_go_together(named: str, settings: dict, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         find_base(EmbeddingParams(**{"base": named} | settings))
-
-
-def test_the_most_frequent_tokens_are_taken(packaged: PackagedModel) -> None:
-    few = EmbeddingParams(base="toy", base_tokens=300)
-    every = base_space(few, packaged, "gst")
-    words = base_space(few, packaged, "word")
-    assert list(every.tokens) == packaged.tokens[:300]
-    assert list(words.tokens) == [token for token in packaged.tokens[:300] if "_" not in token]
-    assert len(words.vectors) == len(words.counts) == len(words.tokens) < 300
-    listed = {
-        "_".join(row[place] for place in places)
-        for places, table in zip(
-            (("first_word", "second_word"), ("first_word", "second_word", "third_word")),
-            base_collocations(few, packaged).values(),
-            strict=True,
-        )
-        for row in table.to_pylist()
-    }
-    assert listed == set(packaged.tokens[:300]) - set(words.tokens)
-    assert about_base(few, packaged)["n_tokens"] == 300
-    assert about_base(EmbeddingParams(base="toy", base_tokens=None), packaged)["n_tokens"] == len(packaged.tokens)

@@ -1,6 +1,5 @@
-"""Every mechanism through the pipeline's stage and `lexveil privatize`, with every strategy."""
+"""Every mechanism and every strategy through the pipeline's stage."""
 
-import json
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from asking import privatize_file
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.embeddings import load_embedding, read_space
 from lexveil.artifacts.mechanisms import over_lists, prepare
+from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import MECHANISMS
@@ -68,18 +68,6 @@ def test_stage_and_strategies(listed: Path, tmp_path: Path, mechanism: str, stra
         assert any(name.startswith("word_orders/") for name in record["made_with"])
 
 
-@pytest.mark.parametrize("mechanism", OTHERS)
-def test_release(listed: Path, tmp_path: Path, mechanism: str) -> None:
-    source = tmp_path / "in.jsonl"
-    text = "the government said the fire services in new south wales were there"
-    source.write_text("".join(json.dumps({"text": text}) + "\n" for _ in range(200)))
-    how: dict[str, Any] = {"mechanism": mechanism, "strategy": "S3", "epsilon": 2.0}
-    record = privatize_file(source, tmp_path / "a.jsonl", **how).record
-    privatize_file(source, tmp_path / "b.jsonl", **how)
-    assert (tmp_path / "a.jsonl").read_bytes() != (tmp_path / "b.jsonl").read_bytes()
-    assert "exp(" in record.guarantee.formula and record.metric in record.guarantee.statement
-
-
 def test_gumbel_refuses_and_names_the_smallest_epsilon(listed: Path, tmp_path: Path) -> None:
     with pytest.raises(LexveilError, match=r"needs more than|same vector") as caught:
         privatize("truncated_gumbel", "S3", 1.0, tmp_path / "run")
@@ -92,12 +80,6 @@ def test_what_has_no_proof_says_so(listed: Path, tmp_path: Path, monkeypatch: py
     privatize("vickrey", "S3", 20.0, tmp_path / "run")
     record = read_json(tmp_path / "run" / "record.json", "privatize")
     assert "exclude_input" in record["no_proof"] and "exclude_input" in record["guarantee"]["because"][0]
-    (tmp_path / "in.txt").write_text("the government said no\n")
-    how: dict[str, Any] = {"mechanism": "vickrey", "strategy": "S3", "epsilon": 9.0}
-    with pytest.raises(LexveilError, match="no guarantee can be given"):
-        privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", **how)
-    release = privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", without_guarantee=True, **how).record
-    assert release.guarantee.formula == "none" and release.without_guarantee
 
 
 def test_remapping_is_in_the_record(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,9 +95,6 @@ def test_remapping_is_in_the_record(listed: Path, tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("segmentation", sorted(set(SEGMENTATION_OF.values())))
 def test_lists_and_vocabulary_agree(listed: Path, segmentation: str) -> None:
     """Neighbours in the list are the same words, counted in the vocabulary as in the list set."""
-    from lexveil.accounting.vocabulary import Vocabulary
-    from lexveil.artifacts.word_orders import load_word_orders
-
     space, policy = load_embedding(segmentation), Policy("perturb", "keep", "sample")
     whole = Vocabulary.of(space.tokens, space.vectors, policy)
     lists = load_word_orders(segmentation, "L0")

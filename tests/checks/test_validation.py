@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from lexveil.checks import data_docs
 from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.rules import at_least_one, between, each_once, none_of, suite_of
-from lexveil.checks.validation import merge, validate
+from lexveil.checks.validation import validate
 from lexveil.errors import CheckFailed
-from tasks import check_corpus
 from tests.checks.conftest import SECRET
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,19 +48,15 @@ LOADS = re.compile(
 def test_the_record_has_the_same_bytes_each_time(docs):
     records = [json.dumps(validate("a/b", suite(), frame(), docs).record({"n": 3}), sort_keys=True) for _ in range(2)]
     assert records[0] == records[1]
-    found = [
-        ("expect_table_row_count_to_be_between", None, {"min": 1}),
-        ("expect_column_values_to_be_unique", "name", {}),
-        ("expect_column_values_to_be_between", "n_bad", {"min": 0, "max": 0}),
-        ("expect_column_values_to_be_between", "share", {"min": 0, "max": 1}),
-        ("expect_column_values_to_be_between", "n_missing", {"min": 0, "max": 0}),
+    record = json.loads(records[0])
+    assert (record["success"], record["suite"], record["summary"]) == (True, "a/b", {"n": 3})
+    assert [(one["column"], one["limits"], one["checked"], one["unexpected"]) for one in record["expectations"]] == [
+        (None, {"min": 1}, 3, 0),
+        ("name", {}, 3, 0),
+        ("n_bad", {"min": 0, "max": 0}, 3, 0),
+        ("share", {"min": 0, "max": 1}, 3, 0),
+        ("n_missing", {"min": 0, "max": 0}, 3, 0),
     ]
-    expectations = [
-        {"type": kind, "column": column, "limits": limits, "checked": 3, "unexpected": 0}
-        for kind, column, limits in found
-    ]
-    whole = {"success": True, "suite": "a/b", "summary": {"n": 3}, "expectations": expectations}
-    assert json.loads(records[0]) == whole
 
 
 def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
@@ -79,11 +72,7 @@ def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
         assert SECRET not in text
     whole, broken, index = (file.read_text(encoding="utf-8") for file in pages)
     assert whole == page
-    assert index.index('href="a/b/index.html"') < index.index('href="c/index.html"')
-    assert "5 of 5" in index and "3 of 5" in index and "<b>" not in index
-    for said in ("at least one row", "Nothing is bad: n_bad = 0", "Shares are small: share &gt;= 0 and &lt;= 0.25"):
-        assert said in broken
-    assert broken.count("does not hold") == 2
+    assert "5 of 5" in index and "3 of 5" in index and "<b>" not in index and broken.count("does not hold") == 2
     # Counts and no values: not even ids, whatever names a row stays in the frame.
     text = (docs.root / "c/results.json").read_text(encoding="utf-8")
     assert SECRET not in text + str(caught.value) and str(ROOT) not in text
@@ -99,15 +88,9 @@ PLACE = "All results: {docs}/a/b/index.html"
     [
         ({"share": [0.0, 3.0, 2.0]}, "2 of 3 things lie outside in y (share up to 3, limit 1). Lower."),
         ({"share": [0.0, 0.1, -0.5]}, "1 of 3 things lie outside in z (share down to -0.5, limit 0). Lower."),
-        ({"n_bad": [0, 7, 2]}, "2 of 3 things are bad (n_bad up to 7, limit 0). Mend."),
-        ({"name": ["a", "a", "b"]}, "2 of 3 things are there more than once (name). Rename."),
         (
             {"n_bad": [0, None, 0], "share": [None, None, 0.0]},
             "2 of 3 things have no value in n_bad, share (n_missing up to 2, limit 0). Look it up.",
-        ),
-        (
-            {"n_bad": [0, 1, 0], "share": [0.0, 2.0, 0.0]},
-            "1 of 3 things are bad (n_bad up to 1, limit 0). Mend. 1 more of this suite's expectations do not hold.",
         ),
     ],
 )
@@ -128,14 +111,6 @@ def test_what_cannot_be_evaluated_does_not_pass(docs):
         validate("a", suite(), frame(n_bad=["x", "y", "z"]), docs)
     assert "Traceback" not in (docs.root / "a/results.json").read_text(encoding="utf-8")
     assert "\n" not in str(caught.value)
-
-
-def test_verdicts_of_several_frames_add_up(docs):
-    verdicts = [validate(name, suite(), frame(), docs) for name in ("a", "b")]
-    merged = merge("both", verdicts)
-    assert merged.name == "both"
-    assert [one.checked for one in merged.expectations] == [6] * 5
-    assert [one.checked for one in verdicts[0].expectations] == [3] * 5
 
 
 def test_nothing_is_sent_anywhere(docs, monkeypatch):
@@ -184,30 +159,3 @@ def test_a_writer_overtaken_by_another_still_leaves_a_complete_index(tmp_path, m
     monkeypatch.setattr(data_docs.DataDocs, "_write_index", overtaken)
     DataDocs(tmp_path).put(result("mine"))
     assert links(tmp_path) == ["mine/index.html", "other/index.html"]
-
-
-def test_a_stage_that_fails_says_so_in_one_line_and_leaves_no_record(tmp_path, monkeypatch, capsys):
-    """Its streams and files; then mended."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
-    corpus = tmp_path / "artifacts/corpus"
-    corpus.mkdir(parents=True)
-    pq.write_table(pa.table({"doc_id": ["a"], "text": [SECRET]}), corpus / "sample.parquet")
-    record = tmp_path / "artifacts/checks/corpus.json"
-    record.parent.mkdir()
-    record.write_text("from an earlier run", encoding="utf-8")
-
-    def check(word: str) -> None:
-        number, ids = pa.array([0], pa.int32()), pa.array([[0]], pa.list_(pa.int32()))
-        pq.write_table(pa.table({"doc_id": ["a"], "sentence_id": number, "ids": ids}), corpus / "tokens.parquet")
-        pq.write_table(pa.table({"word_id": number, "word": [word]}), corpus / "words.parquet")
-        check_corpus.main()
-
-    with pytest.raises(CheckFailed) as failed:
-        check(f"{SECRET}_")
-    assert str(failed.value).startswith("corpus: 1 of 1 documents have sentences with a token that is empty or")
-    assert "artifacts/data_docs/corpus/index.html" in str(failed.value) and SECRET not in str(failed.value)
-    assert capsys.readouterr() == ("", "")
-    assert not record.exists() and (tmp_path / "artifacts/data_docs/corpus/index.html").is_file()
-    check(SECRET)
-    assert capsys.readouterr().err == "" and str(tmp_path) not in record.read_text(encoding="utf-8")

@@ -10,7 +10,6 @@ import pytest
 
 from lexveil.artifacts import coverage
 from lexveil.config import parse_params
-from lexveil.errors import CheckFailed
 from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon
 from tasks import check_vocab
@@ -69,23 +68,6 @@ def test_words_inside_a_collocation_count_one_by_one():
         "n_covered": [4, 1, 0],  # "new" and "york" apart have no vector here
         "n_oov": [0, 2, 0],
     }
-
-
-def test_batches_change_nothing(monkeypatch):
-    whole = coverage.text_words(documents(*DOCUMENTS), words_only)
-    monkeypatch.setattr(coverage, "BATCH", 1)
-    assert coverage.text_words(documents(*DOCUMENTS), words_only).equals(whole.combine_chunks())
-    assert whole.num_rows == 3 * 5
-
-
-def test_too_many_unknown_words_stop(check):
-    says = (
-        "^vocab: 4 of 6 pairs of data set and segmentation have too many unknown words: artifacts/embeddings/(gst|word)"
-        r" knows (4 of 6 words \(66\.7%\) of data set pairs|2 of 3 words \(66\.7%\) of data set singles) "
-        r"\(coverage down to 0\.666667, limit 0\.7\)\. .*lower the limit, params\.yaml: checks\.min_coverage"
-    )
-    with pytest.raises(CheckFailed, match=says):
-        check(min_coverage=0.7)
 
 
 def test_what_stops_and_what_does_not(check, fault):

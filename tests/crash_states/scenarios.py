@@ -147,12 +147,9 @@ def _no_sync_of_folders(path: Path) -> None:
         real_sync(path)
 
 
-def _synchronous(value: str) -> Callable[[Any], None]:
-    def durable(con: Any) -> None:
-        con.execute("pragma journal_mode = delete")
-        con.execute(f"pragma synchronous = {value}")
-
-    return durable
+def _synchronously_full(con: Any) -> None:
+    con.execute("pragma journal_mode = delete")
+    con.execute("pragma synchronous = full")
 
 
 def _named_before_written(release: Any, files: Any) -> None:
@@ -193,14 +190,11 @@ real_anchored, real_transaction = anchor.Anchor.write, database.Database.transac
 real_sync, real_undo = output_files.sync, transaction.undo
 real_written, real_spend = transaction.Transaction.written, transaction.Transaction.spend
 SYNCS = [(module, "sync") for module in (anchor, ledger, output_files, transaction)]
-DURABLE = [(module, "durable") for module in (ledger, database)]
 # Faults that the simulation has to see, by name: what is replaced by what.
 FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
     "outputs are not synced before they are renamed": (SYNCS, _no_sync_of_files),
     "folders are not synced": (SYNCS, _no_sync_of_folders),
-    "pragma synchronous = off": (DURABLE, _synchronous("off")),
-    "pragma synchronous = normal": (DURABLE, _synchronous("normal")),
-    "pragma synchronous = full": (DURABLE, _synchronous("full")),
+    "pragma synchronous = full": ([(module, "durable") for module in (ledger, database)], _synchronously_full),
     "noise is drawn when what it costs is not on the disk": ([(transaction.Transaction, "spend")], _spent_lazily),
     "outputs have their names before the ledger knows": ([(transaction.Transaction, "written")], _named_before_written),
     "the anchor is not synced": ([(anchor.Anchor, "write")], _anchor_unsynced),

@@ -15,7 +15,6 @@ from asking import privatize_file
 from lexveil.artifacts.project import Project
 from lexveil.databases.address import read_address
 from lexveil.databases.base import connected, spool_query
-from lexveil.databases.table import DatabaseTable
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.privatization.release.charge import ledger_of
@@ -136,11 +135,9 @@ def test_a_query_changes_nothing(crm: str, tmp_path: Path) -> None:
     ("query", "says"),
     [
         ("select * from absent", 'relation "absent" does not exist'),
-        ("select nobody from tickets", 'column "nobody" does not exist'),
         ("select , from tickets", "syntax error"),
         ("select 1; select 2", "multiple commands"),
         ("select id, id from tickets", "same name"),
-        ("show server_version", "syntax error"),
         (f"select '{SECRET}'::int as id", "SQLSTATE 22P02"),
         ("select body::int as id from tickets where id = 7", "the query failed after 0 rows"),
         ("select 1 / (i - 100000) as id from generate_series(1, 100000) i", "may hold a value and is not shown"),
@@ -166,13 +163,11 @@ def test_who_is_refused_reads_why(crm: str, tmp_path: Path, monkeypatch: pytest.
     sql(crm, "drop role if exists reader", "create role reader login password 'tiger'")
     other = crm.replace(f"{USER}@", "reader@")
     assert "Passwords are read from ~/.pgpass" in refused(other)
-    for password, says in (
-        ("tiger", "permission denied for table tickets"),
-        ("lion", "password authentication failed"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setenv("PGPASSWORD", password)
-            assert says in refused(other)
+    monkeypatch.setenv("PGPASSWORD", "tiger")
+    assert "permission denied for table tickets" in refused(other)
+    monkeypatch.setenv("PGPASSWORD", "lion")
+    assert "password authentication failed" in refused(other)
+    monkeypatch.delenv("PGPASSWORD")
     assert 'database "absent" does not exist' in refused(crm.replace("/crm", "/absent"))
     assert "Connection refused" in refused("postgresql://127.0.0.1:1/crm")
     assert 'definition of service "absent" not found' in refused("postgresql://?service=absent")
@@ -195,14 +190,6 @@ def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path) -> None:
         cursor.execute("lock table tickets in access exclusive mode")
         with pytest.raises(RequestError, match="a lock was not to be had"):
             spool_query(read_address(address), "select * from tickets", tmp_path / "rows")
-        with pytest.raises(LexveilError, match="a lock was not to be had"):
-            query, how = "select 99 as id, 'a' as body", {"text_column": "body", "if_exists": "append", **NONE}
-            privatize_file(crm, address, sql=query, table="tickets", **how)
-    assert sql(crm, "select count(*) from tickets") == [(20,)]
-    with connected(read_address(crm), [], to_write=False) as database:
-        assert next(database.rows("select current_setting('lock_timeout') as held").batches)["held"].to_pylist() == [
-            "30s"
-        ]
 
 
 def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, crm: str) -> None:
@@ -249,9 +236,3 @@ def test_a_table_is_never_without_its_record(outside: Path, crm: str, monkeypatc
     with pytest.raises(LexveilError, match="the table private is written, with its record in the database"):
         privatize_file(crm, crm, sql=query, table="private", **TEM)
     assert sql(crm, "select count(*), (select count(*) from lexveil_records) from private") == [(20, 1)]
-
-
-def test_a_standby_takes_no_table(crm: str) -> None:
-    address = read_address(f"{crm}?options=-c%20default_transaction_read_only%3Don")
-    with pytest.raises(RequestError, match="read-only"):
-        DatabaseTable.named(address, "t").check()

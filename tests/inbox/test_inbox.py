@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,20 +25,9 @@ def test_new_documents_are_released_once(inbox: Inbox) -> None:
     report = inbox.run()
     assert (report.rows, report.new, report.released, report.current) == (2, 2, 2, 2)
     (release,) = inbox.releases()
-    assert {file.name for file in release.iterdir()} == {
-        "documents.parquet",
-        "documents.parquet.record.json",
-        "checks.json",
-        "checks.html",
-    }
+    published = {"documents.parquet", "documents.parquet.record.json", "checks.json", "checks.html"}
+    assert {file.name for file in release.iterdir()} == published  # all else is the operator's
     memory = inbox.memory / release.name
-    assert {file.name for file in memory.iterdir()} == {
-        "documents.parquet.operator.json",
-        "documents.parquet.tokens.parquet",
-        "source_checks.json",
-        "source_checks.html",
-        "ids.parquet",
-    }
     assert all(file.stat().st_mode & 0o077 == 0 for file in memory.iterdir())
     assert (inbox.root / ".lexveil/operator").stat().st_mode & 0o077 == 0
     assert inbox.ids() == ["1", "2"]
@@ -175,14 +163,6 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(inbox: 
     assert len(inbox.ids()) == len(inbox.ids(inbox.archive / "current.no-guarantee.parquet")) == 1
 
 
-def test_a_dry_run_says_what_it_would_cost_and_does_nothing(inbox: Inbox) -> None:
-    inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
-    report = inbox.run(dry_run=True)
-    assert (report.new, report.released, report.budget) == (2, 0, 40.0)
-    assert not inbox.archive.exists() and not Path(".lexveil/ledger").exists()
-    assert inbox.run().epsilon == pytest.approx(report.epsilon)
-
-
 @pytest.mark.parametrize(
     ("gate", "text", "says"),
     [
@@ -215,53 +195,23 @@ def test_an_output_that_does_not_pass_is_paid_for_and_leaves_nothing(inbox: Inbo
     assert inbox.run().released == 1
 
 
-@pytest.mark.parametrize(
-    ("leftover", "says"),
-    [
-        ("jo.doe@example.org", "an e-mail address"),
-        ("+43 660 1234567", "a telephone number"),
-        ("12345678", "6 digits or more in a row"),
-        ("@jo_doe", "an @name"),
-        ("https://example.org/jo", "a web address"),
-    ],
-)
-def test_what_leaves_in_clear_is_found_as_the_rewriter_writes_it(inbox: Inbox, leftover: str, says: str) -> None:
+def test_what_leaves_in_clear_is_found_as_the_rewriter_writes_it(inbox: Inbox) -> None:
     """Unknown words are kept here, so that such tokens reach the output at all."""
     file = inbox.root / "params.yaml"
     params = yaml.safe_load(file.read_text())
     params["policy"] |= {"oov": "keep", "punctuation": "keep"}
     file.write_text(yaml.safe_dump(params))
     inbox.configure(gate={"max_unprotected": None})
-    inbox.put("a.jsonl", ("1", f"{WORDS} {leftover} today"), ("2", WORDS))
+    leftovers = ("jo.doe@example.org", "+43 660 1234567", "12345678", "@jo_doe", "https://example.org/jo")
+    inbox.put("a.jsonl", *((str(n), f"{WORDS} {leftover} today") for n, leftover in enumerate(leftovers)))
     with pytest.raises(CheckFailed) as caught:
         inbox.run()
-    assert leftover not in str(caught.value)
-    found = [one["says"] for one in results() if not one["success"]]
-    assert f"No output holds what looks like {says}: " in " ".join(found), found
-    assert inbox.releases() == [] and inbox.spent() > 0.0
-
-
-def results() -> list[dict[str, Any]]:
-    """What the newest checks said."""
+    assert not [leftover for leftover in leftovers if leftover in str(caught.value)]
     (file,) = Path("artifacts/data_docs/releases").glob("*/results.json")
-    found: list[dict[str, Any]] = json.loads(file.read_text())["results"]
-    return found
-
-
-def test_no_text_and_no_clear_id_stands_where_it_should_not(inbox: Inbox) -> None:
-    inbox.configure(ids="pseudonym")
-    inbox.put("a.jsonl", ("id-of-mine", WORDS))
-    inbox.run()
-    everything = [*files(inbox.archive), *files(Path("artifacts/data_docs")), *files(Path(".lexveil"))]
-    assert len(everything) > 8
-    for file in everything:
-        content = file.read_bytes()
-        assert SECRET.encode() not in content, file
-        assert b"id-of-mine" not in content, file
-    page = (inbox.releases()[0] / "checks.html").read_text()
-    assert "No document spends more than the budget" in page
-    checks = json.loads((inbox.releases()[0] / "checks.json").read_text())
-    assert checks["success"] and checks["summary"]["n_documents"] == 1
+    found = " ".join(one["says"] for one in json.loads(file.read_text())["results"] if not one["success"])
+    for says in ("an e-mail address", "a telephone number", "6 digits or more in a row", "an @name", "a web address"):
+        assert f"No output holds what looks like {says}: " in found
+    assert inbox.releases() == [] and inbox.spent() > 0.0
 
 
 def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
@@ -310,20 +260,18 @@ def test_a_query_of_a_database_by_its_address(inbox: Inbox) -> None:
         ({"source": None}, "inbox.source and inbox.sql are null"),
         ({"source": "absent/*.parquet"}, "DuckDB cannot read it"),
         ({"id_column": "nr"}, "no column `nr` among its"),
-        ({"source": None, "sql": "select 1 as id"}, "no column `text`"),
         ({"source": None, "sql": "select 1 as id, 2 as text"}, "`text` is of type INTEGER, not text"),
         ({"source": None, "sql": "select null as id, 'a' as text"}, "row 1 has no id"),
-        ({"source": None, "sql": "select , from t"}, "syntax error"),
         ({"source": None, "sql": "from t", "attach": "absent/x.duckdb"}, "the database cannot be opened"),
         ({"source": None, "sql": "from t", "attach": "oracle:password=tiger"}, "nor an address; write postgresql://"),
-        ({"source": None, "sql": "from t", "attach": "postgresql://me:tiger@localhost/crm"}, "has a password"),
-        ({"source": None, "sql": "select * from t", "attach": "sqlite:///absent.db"}, "no such file"),
+        (
+            {"source": None, "sql": "from t", "attach": "postgresql://me:tiger@localhost/crm"},
+            "the address has a password",
+        ),
         ({"source": "postgresql://localhost/crm"}, "name a database in inbox.attach"),
         ({"sql": "from t"}, "both given"),
-        ({"attach": "x.duckdb"}, "inbox.attach"),
         ({"document_budget": None}, "give one of inbox.protection"),
         ({"archive": "data/releases"}, "inbox.archive"),
-        ({"archive": "../elsewhere"}, "inbox.archive"),
         ({"columns": ["id"]}, "name a column twice"),
         ({"operator": "releases/mine"}, "inbox.operator lies in a folder that is published"),
         ({"gate": {"min_coverage": 2.0}}, "inbox.gate.min_coverage"),
@@ -358,23 +306,15 @@ def test_published_names_are_random_and_of_one_release(inbox: Inbox) -> None:
     assert inbox.ids() == second["id"][:3]
 
 
-@pytest.mark.parametrize("missing", ["ids.parquet", "documents.parquet.operator.json"])
+@pytest.mark.parametrize("missing", ["*/ids.parquet", "*/documents.parquet.operator.json", "withdrawn.parquet"])
 def test_without_the_operators_memory_nothing_is_released_again(inbox: Inbox, missing: str) -> None:
-    inbox.put("a.jsonl", ("1", WORDS))
-    inbox.run()
-    spent = inbox.spent()
-    (inbox.memory / inbox.releases()[0].name / missing).unlink()
-    with pytest.raises(RequestError, match=rf"{missing} is missing.*your copy of inbox.operator"):
-        inbox.run()
-    assert inbox.spent() == spent and len(inbox.releases()) == 1
-
-
-def test_without_the_list_of_what_was_withdrawn_nothing_is_released(inbox: Inbox) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
-    (inbox.folder / "withdrawn.txt").write_text("")
     inbox.run()
     (inbox.folder / "withdrawn.txt").write_text("2\n")
     inbox.run()
-    (inbox.memory / "withdrawn.parquet").unlink()
-    with pytest.raises(RequestError, match=r"withdrawn.parquet is missing"):
+    spent = inbox.spent()
+    (file,) = inbox.memory.glob(missing)
+    file.unlink()
+    with pytest.raises(RequestError, match=f"{file.name} is missing"):
         inbox.run()
+    assert inbox.spent() == spent and len(inbox.releases()) == 1

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from few_words import asked, balance, sha, spend, states
@@ -106,23 +107,14 @@ def test_killed_at(forks: Forks, folder: Path, tmp_path: Path, dies: str, was: s
     assert verify(folder).problems == []
 
 
-def killed_when_written(forks: Forks, folder: Path) -> None:
-    assert forks.run(DIES, folder, "renamed p").returncode == -9  # p is out, q is not
-
-
 @pytest.mark.parametrize(
     ("name", "content", "note"),
-    [
-        (".q", "damaged", "q: damaged"),
-        (".q", None, "q: missing"),
-        ("p", "damaged", "p: damaged"),
-        ("p", None, "p: missing"),
-    ],
+    [(".q", "damaged", "q: damaged"), (".q", None, "q: missing"), ("p", None, "p: missing")],
 )
 def test_what_is_gone_stays_paid(
     forks: Forks, folder: Path, tmp_path: Path, name: str, content: str | None, note: str
 ) -> None:
-    killed_when_written(forks, folder)
+    assert forks.run(DIES, folder, "renamed p").returncode == -9  # p is out, q is not
     (tmp_path / name).unlink()
     if content:
         (tmp_path / name).write_text(content)
@@ -136,40 +128,29 @@ def test_what_is_gone_stays_paid(
     assert verify(folder).holds
 
 
+@pytest.mark.parametrize(
+    ("dies", "call", "state", "later"),
+    [("renamed p", (os, "replace"), "written", "committed"), ("reserved", (Path, "unlink"), "reserved", "aborted")],
+)
 def test_what_cannot_be_put_right_now_is_left_for_later(
-    forks: Forks, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    forks: Forks, folder: Path, tmp_path: Path, dies: str, call: tuple[Any, str], state: str, later: str
 ) -> None:
-    killed_when_written(forks, folder)
+    """An output that cannot be renamed stays paid; of a partial that cannot be removed nothing is given back."""
+    assert forks.run(DIES, folder, dies).returncode == -9
 
-    def denied(*paths: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(paths[0]))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", denied)
-        with Ledger.open(folder) as ledger:
-            assert [(one.was, one.now) for one in ledger.recovered] == [("written", "written")]
-            assert balance(ledger, "ana") == NANO and (tmp_path / ".q").exists()
-    with Ledger.open(folder) as ledger:
-        assert states(ledger) == ["committed"] and (tmp_path / "q").exists()
-
-
-def test_a_partial_that_cannot_be_removed_is_not_given_back(
-    forks: Forks, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert forks.run(DIES, folder, "reserved").returncode == -9
-
-    def denied(path: Path, missing_ok: bool = False) -> None:
-        if path.name == ".p":
+    def denied(path: Path, *_: Any, **__: Any) -> None:
+        if path.name in (".p", ".q"):
             raise PermissionError(13, "Permission denied", str(path))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", denied)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(*call, denied)
         with Ledger.open(folder) as ledger:
-            assert states(ledger) == ["reserved"] and balance(ledger, "ana") == NANO
-            assert "not given back" in ledger.recovered[0].notes[0]
+            assert [one.now for one in ledger.recovered] == states(ledger) == [state]
+            assert balance(ledger, "ana") == NANO
     with Ledger.open(folder) as ledger:
-        assert states(ledger) == ["aborted"] and balance(ledger, "ana") == 0
-    assert not (tmp_path / ".p").exists()
+        assert states(ledger) == [later]
+        assert balance(ledger, "ana") == (NANO if later == "committed" else 0)
+    assert (tmp_path / "q").exists() == (later == "committed") and not (tmp_path / ".p").exists()
 
 
 def test_who_begins_first_puts_right_what_died_since(forks: Forks, folder: Path, tmp_path: Path) -> None:
@@ -181,12 +162,12 @@ def test_who_begins_first_puts_right_what_died_since(forks: Forks, folder: Path,
             assert asked(release, "ana", cap=1.0).n_withheld == 0
 
 
-RECOVERS = """
+OPENS = """
 import sys
 from lexveil.ledger.ledger import Ledger
 sys.stdin.read()
 with Ledger.open(sys.argv[1]) as ledger:
-    print(len(ledger.recovered))
+    print(len(ledger.recovered), ledger.hasher.one("ana").hex())
 """
 
 
@@ -201,11 +182,13 @@ def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
     return [one.stdout.strip() for one in done]
 
 
-@pytest.mark.parametrize("dies", ["reserved", "renamed p"])
-def test_two_who_recover_at_once(forks: Forks, folder: Path, tmp_path: Path, dies: str) -> None:
-    assert forks.run(DIES, folder, dies).returncode == -9
-    said = together(forks, RECOVERS, *[[folder]] * 4)
-    assert sorted(said) == ["0", "0", "0", "1"]
+@pytest.mark.parametrize("dies", [None, "reserved", "renamed p"])
+def test_processes_that_open_a_ledger_at_once(forks: Forks, folder: Path, dies: str | None) -> None:
+    """They make one ledger, and one of them puts right what a dead process left."""
+    if dies:
+        assert forks.run(DIES, folder, dies).returncode == -9
+    n_recovered, salted = zip(*(line.split() for line in together(forks, OPENS, *[[folder]] * 4)), strict=True)
+    assert sorted(n_recovered) == ["0", "0", "0", "1" if dies else "0"] and len({*salted}) == 1
     assert verify(folder).problems == []
 
 
@@ -224,20 +207,6 @@ with Ledger.open(sys.argv[1]) as ledger:
             release.commit()
 print(out)
 """
-
-
-MAKES = """
-import sys
-from lexveil.ledger.ledger import Ledger
-sys.stdin.read()
-with Ledger.open(sys.argv[1]) as ledger:
-    print(ledger.hasher.one("ana").hex())
-"""
-
-
-def test_processes_that_make_a_ledger_at_once_make_one(forks: Forks, folder: Path) -> None:
-    assert len({*together(forks, MAKES, *[[folder]] * 4)}) == 1
-    assert verify(folder).entries == 1
 
 
 def test_processes_cannot_overspend_together(forks: Forks, folder: Path) -> None:

@@ -151,22 +151,6 @@ def test_another_process_that_does_not_let_go(
         assert spend(ledger, "ben").n_withheld == 0
 
 
-def test_opening_waits_for_who_holds_the_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where SQLite says so when the connection is set up."""
-    Ledger.open(folder).close()
-    real, said = database.durable, [sqlite3.OperationalError("database is locked")]
-    said[0].sqlite_errorcode = sqlite3.SQLITE_BUSY
-
-    def durable(con: sqlite3.Connection) -> None:
-        if said:
-            raise said.pop()
-        real(con)
-
-    monkeypatch.setattr(database, "durable", durable)
-    Ledger.open(folder).close()
-    assert said == []
-
-
 def test_an_entry_of_a_damaged_disk(used: Path, tmp_path: Path) -> None:
     """An index that outlives its rows gives entries of nothing: the chain was changed, and that is said."""
     with Ledger.open(used, anchor=tmp_path / "anchor") as ledger:

@@ -11,22 +11,11 @@ import numpy as np
 import pytest
 from few_words import asked, balance, sha, spend, states, write
 
-from lexveil.errors import MissingArtifact, RequestError
+from lexveil.errors import RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
 NANO = 10**9
-
-
-def test_a_cap_by_hand(ledger: Ledger) -> None:
-    """Cap 2.5, 1 a document: ana asks for three and gets two, ben for one; next time ana gets none and ben one."""
-    first = spend(ledger, "ana", "ben", "ana", "ana", cap=2.5)
-    assert first.withheld(0, 4).tolist() == [False, False, False, True]
-    assert (first.n_documents, first.n_withheld, first.n_subjects, first.n_exhausted) == (4, 1, 2, 1)
-    assert (first.total, first.largest_balance) == (3 * NANO, 2 * NANO)
-    second = spend(ledger, "ana", "ben", "ben", cap=2.5)
-    assert second.withheld(0, 3).tolist() == [True, False, True]
-    assert (balance(ledger, "ana"), balance(ledger, "ben")) == (2 * NANO, 2 * NANO)
 
 
 def test_a_cap_can_be_met_exactly(ledger: Ledger) -> None:
@@ -34,43 +23,6 @@ def test_a_cap_can_be_met_exactly(ledger: Ledger) -> None:
     reserved = spend(ledger, *["ana"] * 11, budget=0.1, cap=1.0)
     assert reserved.withheld(0, 11).tolist() == [False] * 10 + [True]
     assert balance(ledger, "ana") == NANO
-
-
-def test_what_comes_after_a_withheld_document_is_withheld_too(ledger: Ledger) -> None:
-    with ledger.begin({}) as release:
-        release.request(["ana", "ana"], np.array([1.0, 2.0]))
-        release.request(["ana", "ana", "ben"], np.array([1.0, 0.0, 0.0]))
-        reserved = release.reserve(2.0, 2.0)
-        assert reserved.withheld(0, 5).tolist() == [False, True, True, True, False]
-        assert reserved.withheld(1, 3).tolist() == [True, True]
-        release.spend()
-        release.commit()
-    assert ledger.database.rows("select count(*) from spends") == [(1,)]  # ben pays nothing
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "budget", "nano"),
-    [(3.0, 3.0, 3 * NANO), (1 / 3, 1.0, 333_333_334), (0.1, 0.1, 10**8), (0.1, 1.0, 10**8 + 1), (5e-10, 1.0, 1),
-     (1e-12, 1e-9, 1), (0.0, 5.0, 0), (np.nextafter(2.0, 3.0), 3.0, 2 * NANO + 1)],
-)  # fmt: skip
-def test_amounts_are_rounded_up(ledger: Ledger, epsilon: float, budget: float, nano: int) -> None:
-    """What is exactly 0.1 in binary is more than 0.1; but a budget is what its decimal says."""
-    with ledger.begin({}) as release:
-        release.request(["ana"], np.array([epsilon]))
-        assert release.reserve(budget, None).total == nano
-        release.spend()
-        release.commit()
-    assert balance(ledger, "ana") == nano
-
-
-def test_caps_come_and_go(ledger: Ledger) -> None:
-    """Without one all is recorded, and counts when one comes; one that is lowered withholds all."""
-    assert spend(ledger, "ana", "ana", budget=1000.0).n_withheld == 0
-    assert balance(ledger, "ana") == 2000 * NANO
-    assert spend(ledger, "ana", cap=1999.0).n_withheld == 1
-    spend(ledger, "ben", budget=5.0, cap=5.0)
-    assert spend(ledger, "ben", budget=0.1, cap=4.0).n_withheld == 1
-    assert verify(ledger.folder).holds
 
 
 def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
@@ -92,20 +44,6 @@ def test_reserved_counts_while_its_release_is_on_its_way(ledger: Ledger) -> None
             assert spend(other, "ana", cap=1.0).n_withheld == 1
         first.abort()
     assert spend(ledger, "ana", cap=1.0).n_withheld == 0
-
-
-def test_files_are_published_with_their_records(ledger: Ledger, tmp_path: Path) -> None:
-    with ledger.begin({}, [tmp_path / ".a"]) as release:
-        release.request(["ana"], np.ones(1))
-        reserved = release.reserve(1.0, None, partials=[tmp_path / ".b"])
-        assert release.head == reserved.head
-        write(release, tmp_path, "a", "b")
-        assert states(ledger) == ["written"] and not (tmp_path / "a").exists()
-        release.publish()
-    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "ledger"}
-    assert (tmp_path / "a").read_text() == "a" and (tmp_path / "b").read_text() == "b"
-    assert states(ledger) == ["committed"]
-    assert list((ledger.folder / "locks").iterdir()) == [ledger.folder / "locks" / "making"]
 
 
 def test_an_error_aborts_and_leaves_no_file(ledger: Ledger, tmp_path: Path) -> None:
@@ -240,12 +178,6 @@ def test_more_than_the_ledger_holds_is_refused_and_not_wrapped_around(ledger: Le
     assert spend(ledger, *["ana"] * 4, budget=9e8, cap=9.5e8).n_withheld == 3
 
 
-def test_an_empty_release(ledger: Ledger) -> None:
-    reserved = spend(ledger)
-    assert (reserved.n_documents, reserved.total, reserved.withheld(0, 0).tolist()) == (0, 0, [])
-    assert verify(ledger.folder).holds
-
-
 def test_keys_are_hmac_sha256_and_nowhere_in_clear(ledger: Ledger) -> None:
     with ledger.begin({}) as release:
         asked(release, "a-secret-person", "Zoë \N{GRINNING FACE}", "\ud800")
@@ -264,13 +196,8 @@ def test_plain_keys_are_kept(folder: Path) -> None:
         spend(ledger, "ana", "ben", "ana")
         with pytest.raises(ZeroDivisionError), ledger.begin({}) as release:
             asked(release, "zoe")
-            assert len(ledger.database.rows("select * from names")) == 3
-            raise ZeroDivisionError
-        assert len(ledger.database.rows("select * from names")) == 2
-        assert ledger.database.rows("select key from names where subject = ?", (ledger.hasher.one("ana"),)) == [
-            ("ana",)
-        ]
-        assert verify(folder).holds
+            raise ZeroDivisionError  # who has spent nothing is forgotten
+        assert sorted(ledger.database.rows("select key from names")) == [("ana",), ("ben",)]
         with pytest.raises(RequestError, match="not valid Unicode"), ledger.begin({}) as release:
             asked(release, "\ud800")
     with pytest.raises(RequestError, match="keeps plain keys since it was made, and hashed ones are asked for"):
@@ -283,11 +210,3 @@ def test_a_salt_of_its_own_that_only_the_owner_can_read(folder: Path, tmp_path: 
     assert (folder / ".gitignore").read_text() == "*\n"
     for name in ("salt", "ledger.sqlite"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
-
-
-def test_no_ledger_is_made_only_to_look_at_it(folder: Path) -> None:
-    with pytest.raises(MissingArtifact, match="has no ledger yet"):
-        Ledger.open(folder, None, make=False)
-    with pytest.raises(MissingArtifact):
-        verify(folder)
-    assert not folder.exists()
