@@ -72,6 +72,7 @@ def test_what_is_refused(
     assert said in capsys.readouterr().err and not (outside / "own.tsv").exists()
 
 
+@pytest.mark.nightly
 def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path: Path) -> None:
     seeds = ROOT / "examples/purposes/sentiment_seeds.tsv"
     assert main([*BUILD, str(seeds), "-o", str(tmp_path / "sentiment.tsv"), "--model", "en", "--public"]) == 0

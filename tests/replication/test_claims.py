@@ -109,9 +109,3 @@ def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles() -> None:
     (one,) = rises(measured("n_w", {1.0: 21.0, 10.0: 20.0}, quartile=5.0)).comparisons
     assert one.spread == pytest.approx(1.0483, abs=1e-4) and not one.is_beyond and one.is_against
     assert claims.Comparison("w", MeanSd(0.5, None), MeanSd(0.4999, None)).is_beyond  # without a spread
-
-
-def test_a_row_for_each_claim_says_what_speaks_most_against_it() -> None:
-    made = claims.cosine_rises({"a": line(COSINE, {10: 0.5, 1: 0.2, 50: 0.5})})
-    assert made.evidence == "smallest margin 0.000 (spread 0.014): a, madlib, S1, ε 10 and 50: 0.500 and 0.500"
-    assert [row["verdict"] for row in claims.shapes_table(claims.shapes({}, [])).rows] == [SILENT] * 7
