@@ -18,7 +18,6 @@ from lexveil.report.formatting import MeanSd
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "benchmarks"
 TEXT = PUBLISHED_CSV.read_text(encoding="utf-8")
 PUBLISHED = parse(TEXT)
-CLMLDP, DIFFRACTOR = "CLMLDP", "1-Diffractor"
 
 
 def test_figures_are_as_printed() -> None:
