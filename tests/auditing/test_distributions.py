@@ -9,7 +9,7 @@ import pytest
 
 from lexveil.auditing.distributions import euclidean, mahalanobis, on_lists
 from lexveil.auditing.fit import ClaimedDraws, ball_audit, distribution_audit, independence_audit
-from lexveil.auditing.kernels import Built, draw_mixed, fit, noise_fit, reach, rungs
+from lexveil.auditing.kernels import Built, draw_mixed, fit, noise_fit, reach
 from lexveil.auditing.toys import toy
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, ClosedForm
 from lexveil.mechanisms.tem import Tem
@@ -98,13 +98,6 @@ def test_the_power_is_what_it_says(name: str) -> None:
     counts = [np.bincount(made.claim.draw(word, more, 2_000, rng), minlength=one.space.size) for word in (0, 1, 2, 3)]
     claimed = {(word, 1.0): np.repeat(np.arange(one.space.size), row) for word, row in enumerate(counts)}
     assert fit(claimed, made.claim, 1.0, ERROR, rng, with_power=False).violation
-
-
-@pytest.mark.parametrize("name", ["madlib", "tem", "diffractor_geometric"])
-def test_the_ladder_finds_an_epsilon_with_power(name: str) -> None:
-    made, _one = built(name, "plane")
-    chosen = rungs(made, 1, 1000.0 if name in ON_LISTS else 1.0, 4_000, 1e-5, np.random.default_rng(1))
-    assert len(chosen) == 2
 
 
 def test_a_distribution_that_differs_is_told() -> None:

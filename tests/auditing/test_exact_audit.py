@@ -17,7 +17,6 @@ from audit_toys import (
     tem,
     tem_ball_missing,
     tem_bottom,
-    tem_gamma_of_word,
     truncated_gumbel,
 )
 
@@ -83,14 +82,6 @@ def test_the_slip_in_the_score_of_elsewhere_is_caught(epsilon: float) -> None:
     assert not exact(FINE, partial(tem_bottom, beta=0.001, mistaken=True), 1.0).violation
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
-@pytest.mark.parametrize(("rounding", "broken"), [(lambda gamma: gamma, False), (np.floor, True), (np.ceil, True)])
-def test_a_gamma_of_the_word_is_private_and_a_rounded_one_is_not(rounding, broken: bool, epsilon: float) -> None:
-    """γ_w = distance to the k-th neighbour is 1-Lipschitz in w; rounded, it jumps between neighbours."""
-    result = exact(SPREAD, partial(tem_gamma_of_word, k=5, rounding=rounding), epsilon)
-    assert result.violation == broken
-
-
 def test_truncated_gumbel_is_caught_even_with_the_calibration_of_its_paper() -> None:
     """Word 2 is the last neighbour of word 0 and the second of word 1, and these are Δmin apart. It comes out of word 0
 
@@ -108,24 +99,6 @@ def test_truncated_gumbel_is_caught_even_with_the_calibration_of_its_paper() -> 
     assert law[0, 2] <= poisson_sizes(n)[-1]
     assert law[1, 2] > np.log(0.05)
     assert np.log(0.05) - poisson_sizes(n)[-1] > epsilon * distances[0, 1]
-
-
-def test_truncated_gumbel_by_ranks_alone() -> None:
-    """No star is needed: in 10 dimensions most pairs of 100 random words break the claim, at the smallest ε that is
-
-    calibrated. Pr[w'|w'] >= Pr[k = 1], for then the word itself comes out; Pr[w'|w] <= Pr[k >= rank of w' from w].
-    """
-    distances = cloud(100, 10, 1)
-    sizes = poisson_sizes(100)
-    at_least = np.logaddexp.accumulate(sizes[::-1])[::-1]
-    rank = distances.argsort(axis=1, kind="stable").argsort(axis=1)
-    epsilon, apart = gumbel_epsilon(distances), ~np.eye(100, dtype=bool)
-    ratio = (sizes[0] - at_least[rank])[apart] / (epsilon * distances[apart])
-    assert (ratio > 1).mean() > 0.5
-    ids = np.arange(100)
-    result = bounds_audit(*gumbel_bounds(100, ids, between(distances)), ids, between(distances), epsilon)
-    assert result.violation and result.method == "bounds"
-    assert result.audited == pytest.approx(epsilon * ratio.max(), rel=1e-9) and result.audited > 2 * epsilon
 
 
 def test_bounds_are_bounds() -> None:
@@ -167,7 +140,7 @@ def test_the_tolerance_is_what_it_says(error: float, flagged: bool) -> None:
     assert exact(line(1.0), lambda *_: law, 3.0).violation == flagged
 
 
-@pytest.mark.parametrize("n", [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5])
+@pytest.mark.parametrize("n", [1, BLOCK, 2 * BLOCK + 5])
 def test_blocks_see_every_pair(n: int) -> None:
     """The only bad pair is the first and the last word."""
     distances = np.ones((n, n)) - np.eye(n)

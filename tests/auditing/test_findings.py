@@ -60,11 +60,3 @@ def test_what_must_become_of_a_document(toy: ToyProject) -> None:
     assert fates(toy, ("amber", "birch", "amber"), consistent=True) == [
         ("perturb", 3.0), ("perturb", 3.0), ("perturb", 0.0)
     ]  # fmt: skip
-
-
-def test_a_toy_text_is_read_as_it_is_written(toy: ToyProject) -> None:
-    text = toy.written(("AMBER", "north_sea", "harbor_storm_signal", "."))
-    assert text == "AMBER north sea harbor storm signal."
-    numbers = [toy.tokens.index(token) for token in ("amber", "north_sea", "harbor_storm_signal")]
-    assert toy.read(text) == (*numbers, -1)
-    assert toy.read(None) == ()

@@ -15,16 +15,8 @@ import pytest
 from audit_toys import (
     FALSE_ALARM,
     HalfNoise,
-    Table,
-    WrongShape,
     distances_of,
-    exact,
-    geometric,
-    line,
     sampled,
-    tem,
-    tem_ball_missing,
-    tem_bottom,
     toy_vectors,
 )
 from scipy.stats import binom
@@ -151,10 +143,9 @@ def test_closed_forms_in_use(name: str, shape: str) -> None:
         assert not exact_audit(log_pmf, every, distances_of(mechanism), epsilon).violation
 
 
-@pytest.mark.parametrize("shape", ["line", "plane", "20"])
 @pytest.mark.parametrize("name", CORRECT)
-def test_samples_of_mechanisms_in_use(name: str, shape: str) -> None:
-    vectors = words(shape)
+def test_samples_of_mechanisms_in_use(name: str) -> None:
+    vectors = words("plane")
     assert not sampled(CORRECT[name](vectors), len(vectors), 1.0).violation
 
 
@@ -164,59 +155,6 @@ def test_half_the_noise_is_caught(name: str, shape: str) -> None:
     vectors = words(shape)
     result = sampled(HalfNoise(CORRECT[name](vectors)), len(vectors), 1.0)
     assert result.violation and result.audited > 1.05
-
-
-def test_half_the_noise_in_many_dimensions_is_not_seen() -> None:
-    """There no event of noticeable probability exceeds the claim: the audit is blind, and so always looks at toys."""
-    assert not sampled(HalfNoise(Madlib(words("20"))), 10, 1.0).violation
-
-
-@pytest.mark.parametrize("name", ["tem", "1-D tem"])
-def test_half_the_noise_of_tem_is_caught_exactly(name: str) -> None:
-    """The factor 1/2 in exp(-ε·min(d, γ)/2) pays for the sum that normalises it. Where that hardly depends on the word
-    TEM spends about ε/2 per unit, so twice its ε is no violation everywhere; samples need not show it."""
-    mechanism = CORRECT[name](words("line"))
-    log_pmf = lambda rows: mechanism.log_pmf(rows, np.full(len(rows), 2.0))  # noqa: E731
-    result = exact_audit(log_pmf, np.arange(8), distances_of(mechanism), 1.0)
-    assert 1.0 < result.audited < 2.0 and result.violation
-
-
-@pytest.mark.parametrize("shape", ["plane", "3", "20"])
-def test_a_radius_of_the_wrong_dimension_is_caught(shape: str) -> None:
-    """An exponential radius in p > 1 dimensions: the density has a pole at the word itself."""
-    vectors = words(shape)
-    assert sampled(WrongShape(vectors), len(vectors), 1.0).violation
-
-
-@pytest.mark.parametrize("shape", ["line", "plane", "3"])
-def test_vickrey_without_its_input_is_caught(shape: str) -> None:
-    """The word itself never comes out of it and comes out of its neighbours often."""
-    vectors = words(shape)
-    result = sampled(Vickrey(vectors, exclude_input=True), len(vectors), 1.0)
-    assert result.violation and result.audited > 2
-    assert result.worst is not None and result.worst.seen[1] == 0
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 5.0])
-@pytest.mark.parametrize(
-    ("channel", "on_list", "broken"),
-    [
-        (tem, False, False),
-        (partial(tem, beta=0.5), False, False),
-        (partial(tem_bottom, beta=0.5, mistaken=False), False, False),
-        (geometric, True, False),
-        (tem_ball_missing, False, True),
-        (lambda distances, claimed: geometric(distances, 2 * claimed), True, True),
-    ],
-    ids=["tem", "tem beta .5", "two steps", "geometric", "ball missing", "half geometric"],
-)
-def test_channels_by_their_samples(channel, on_list: bool, broken: bool, epsilon: float) -> None:
-    """What the exact audit says of a channel, its samples say too; the bound never exceeds the exact loss."""
-    epsilon = min(epsilon, 1.0) if on_list else epsilon
-    distances = line(*[1.0 if on_list else 0.5 / epsilon] * 9)
-    result = sampled(Table(distances, channel), len(distances), epsilon)
-    assert result.violation == broken
-    assert result.audited <= exact(distances, channel, epsilon).audited * (1 + 1e-9)
 
 
 def test_a_function_of_the_word_is_caught() -> None:
@@ -245,8 +183,3 @@ def test_words_at_one_place() -> None:
 def test_no_claim_no_verdict() -> None:
     result = sampled_audit(coins([0.1, 0.5, 0.9], 0, 200), np.full((3, 3), np.inf), 1.0, 0.99)
     assert (result.violation, result.comparisons, result.worst) == (False, 0, None)
-
-
-def test_an_output_first_seen_in_the_test_is_in_no_event() -> None:
-    draws = [np.repeat([number, 99], 200) for number in range(2)]
-    assert not sampled_audit(draws, np.ones((2, 2)), 1.0, 0.99).violation

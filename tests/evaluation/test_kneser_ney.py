@@ -80,8 +80,8 @@ def test_bigrams_by_hand() -> None:
     assert p == pytest.approx([(3 - 1 / 3) / 3 + 1 / 9 * 0.39, 1 / 6 + 0.25 * 0.39, 0.25 * 0.03, 0.39])
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("order", [1, 3, 5])
+@pytest.mark.parametrize("seed", range(2))
 def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> None:
     learned, other = some(seed, 60, 12), some(seed + 100, 30, 14)
     got = train(*flat(learned), n_words=12, order=order).log_probability(*flat(other))
@@ -89,19 +89,6 @@ def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> Non
     assert got == pytest.approx(plain.log_probability(other), rel=1e-12)
     wrong = Plain(learned[:-20], 12, order).log_probability(other)
     assert not np.allclose(got, wrong)
-
-
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
-@pytest.mark.parametrize("history", [[], [0, 1], [3, 0, 1], [2, -1], [11, 11, 11, 11]])
-def test_probabilities_sum_to_one_after_any_history(history: list[int], order: int) -> None:
-    model = train(*flat(some(1, 80, 12)), n_words=12, order=order)
-    after = [[*history, word] for word in [*range(12), -1]]
-    at = len(history)
-    lengths = len(history) + 2
-    words = np.exp(model.log_probability(*flat(after))).reshape(-1, lengths)[:, at]
-    end = np.exp(model.log_probability(*flat([history])))[-1]
-    assert words.sum() + end == pytest.approx(1, abs=1e-12)
-    assert (words > 0).all() and end > 0
 
 
 def test_sentences_are_independent_and_unknown_numbers_are_one_word() -> None:
@@ -113,13 +100,6 @@ def test_sentences_are_independent_and_unknown_numbers_are_one_word() -> None:
     assert np.array_equal(model.log_probability(*flat([[0, 1, 6, 2]])), model.log_probability(*flat([[0, 1, 99, 2]])))
     assert np.array_equal(model.log_probability(*flat([[0, 1, 6, 2]])), model.log_probability(*flat([one])))
     assert model.log_probability(*flat([])).tolist() == []
-
-
-def test_orders_longer_than_any_sentence_change_nothing() -> None:
-    short = [[], [0]]
-    assert len(train(*flat(short), n_words=2, order=7).orders) == 3  # <s> 0 </s>
-    assert len(train(*flat([[]]), n_words=2, order=7).orders) == 2
-    assert np.exp(train(*flat([[]]), n_words=2).log_probability(*flat([[]])))[0] > 0.5
 
 
 def test_no_sentence_is_refused() -> None:

@@ -49,13 +49,6 @@ def test_quarters_share_nothing_and_have_the_same_of_each_label() -> None:
     assert (shares.max(axis=0) - shares.min(axis=0)).tolist() == [1, 1, 0]
 
 
-def test_quarters_are_drawn_at_random() -> None:
-    labels, times = np.arange(40) % 2, np.zeros(40)
-    for seed in range(2000):
-        times[quarters(labels, np.random.default_rng(seed))[0]] += 1
-    assert (abs(times - 500) < 6 * np.sqrt(2000 * 3 / 16)).all()
-
-
 def test_scores_are_the_log_odds_of_the_library_also_from_stored_layers() -> None:
     features, labels = np.random.default_rng(1).random((100, 2)), np.arange(100) % 2
     attacker = PaperAttacker(3)

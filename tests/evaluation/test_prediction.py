@@ -10,7 +10,7 @@ import pytest
 from lexveil.evaluation.classifier import Linear
 from lexveil.evaluation.metrics.base import LeftOut
 from lexveil.evaluation.metrics.prediction import SETTINGS, Problem, Shuffle, problem_of
-from lexveil.evaluation.scores import ClassificationScores, majority, relative_gain, score, spread
+from lexveil.evaluation.scores import ClassificationScores, majority, relative_gain, score
 
 SPLITS = ["train"] * 12 + ["validation"] * 4
 CLASSES = ["x", "y"] * 8
@@ -168,14 +168,6 @@ def test_scores_by_hand() -> None:
     # The majority class of what is learnt says b to four documents, one of which is b: F1 of b is 2/5, that of a is 0.
     assert majority(["b", "b", "a"], ["a", "a", "a", "b"]) == ClassificationScores(0.25, 0.25, pytest.approx(0.2))
     assert majority(["b", "a", "b", "a"], ["a", "a"]).accuracy == 1.0  # of equally frequent ones the first by name
-
-
-def test_spread_is_mean_and_sample_deviation() -> None:
-    """Mean 0.5; squares of -0.3, -0.1, 0.4 add up to 0.26, over 2."""
-    scores = [ClassificationScores(share, share, 0.5) for share in (0.2, 0.4, 0.9)]
-    assert spread(scores)["accuracy"] == {"mean": 0.5, "sd": pytest.approx(0.13**0.5), "each": [0.2, 0.4, 0.9]}
-    assert spread(scores)["macro_f1"] == {"mean": 0.5, "sd": 0.0, "each": [0.5] * 3}
-    assert spread(scores[:1])["accuracy"] == {"mean": 0.2, "sd": None, "each": [0.2]}
 
 
 def test_relative_gain_by_hand() -> None:

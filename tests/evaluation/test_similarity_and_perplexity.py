@@ -46,15 +46,6 @@ def test_cosines_by_hand() -> None:
     assert set(similarity_entry(np.array([np.nan]), 1, 1)) == {"left_out"}
 
 
-def test_rare_words_count_more() -> None:
-    """Losing the rare word costs more than losing the frequent one; without idf both cost the same."""
-    vectors, texts = np.eye(2, dtype=np.float32), ["red"] * 9 + ["red green"]
-    weighted, plain = TfidfMean.fit(WORDS[:2], vectors, texts), TfidfMean(WORDS[:2], vectors, np.ones(2))
-    for made, differ in ((weighted, True), (plain, False)):
-        keeps_frequent, keeps_rare = cosines(made, ["red green"] * 2, ["red", "green"])[0]
-        assert (keeps_rare > keeps_frequent + 0.1) == differ
-
-
 NAMES = ["the", "cat", "sat", "."]
 # the cat sat . | the cat .
 IDS, OFFSETS = np.array([0, 1, 2, 3, 0, 1, 3]), np.array([0, 4, 7])
@@ -98,15 +89,6 @@ def test_perplexity_by_hand() -> None:
     assert (entry["mean"], entry["corpus"]) == (3, pytest.approx(32**0.25))
     for nothing in (toy().score([]), toy().score(["", ""])):
         assert set(perplexity_entry(nothing)) == {"left_out"}
-
-
-def test_documents_are_drawn_at_random_up_to_the_limit() -> None:
-    times = np.zeros(10, dtype=int)
-    for seed in range(2000):
-        rows = drawn([1] * 10, 3, np.random.default_rng(seed))
-        assert len(set(rows.tolist())) == 3 and (np.diff(rows) > 0).all()
-        times[rows] += 1
-    assert (abs(times - 600) < 6 * np.sqrt(2000 * 0.3 * 0.7)).all()
 
 
 @pytest.mark.parametrize(("limit", "n_drawn"), [(1, 1), (2, 1), (3, 1), (4, 2), (20, 10), (99, 10), (None, 10)])

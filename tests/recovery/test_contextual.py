@@ -49,13 +49,6 @@ def plain_bigram(first: int | None, second: int) -> float:
     return float(np.exp(part.log_probability(np.array(text), np.array([0, len(text)]))[len(text) - 1]))
 
 
-def test_bigrams_are_those_of_the_model() -> None:
-    kn = model().model
-    pairs = list(itertools.product([*range(kn.n_words + 1), kn.n_words + 2], range(kn.n_words + 1)))
-    got = kn.bigrams().probability(*np.array(pairs).T)
-    np.testing.assert_allclose(got, [plain_bigram(*pair) for pair in pairs], rtol=1e-12)
-
-
 def sum_over_texts(adversary: ContextualAdversary, text: list[Seen], epsilon: float) -> list[int]:
     """The likeliest token at each position, by adding up the probabilities of all texts there could be."""
     kn, known = model().model, {word: number for number, word in enumerate(WORDS)}

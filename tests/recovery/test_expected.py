@@ -51,12 +51,6 @@ def test_what_is_expected_is_the_sum_over_the_table() -> None:
         assert found.unchanged[band].share == pytest.approx(unchanged, abs=0.02)
 
 
-def test_an_interval_holds_its_share_and_none_says_nothing() -> None:
-    assert Share.of(0, 0) == Share(0, 0.0, 0.0, 1.0)
-    for share in (Share.of(right, 5) for right in range(6)):
-        assert 0 <= share.low <= share.share <= share.high <= 1
-
-
 def curve(recovered: Callable[[float], float], largest: float = 1.0) -> Curve:
     """A curve of which all bands give back the same."""
 
@@ -75,16 +69,6 @@ def test_the_epsilon_of_a_known_curve(middle: float, target: float) -> None:
     assert found.epsilon == pytest.approx(middle * target / (1 - target), rel=0.01)
     assert target - 0.003 < found.expected.recovered["rare"].share <= target
     assert float(f"{found.epsilon:.3g}") == found.epsilon
-
-
-def test_points_are_computed_once_and_serve_all_targets() -> None:
-    asked: list[float] = []
-    known = curve(lambda epsilon: asked.append(epsilon) or epsilon / (epsilon + 3))  # type: ignore[func-returns-value]
-    first = epsilon_for(known, 0.4)
-    n_asked = len(set(asked))
-    assert n_asked < 10
-    assert epsilon_for(known, 0.4) == first == epsilon_for(Curve(asked.append, BLIND, known.points), 0.4)  # type: ignore[arg-type]
-    assert len(set(asked)) == n_asked
 
 
 @pytest.mark.parametrize(

@@ -62,20 +62,16 @@ def measured(statistic: str, at: Mapping[float, float | None], quartile: float =
     ("claim", "of", "verdict", "n_within", "n_beyond"),
     [
         (claims.cosine_rises, line(COSINE, {10: 0.5, 1: 0.2, 50: 0.5}), HOLDS, 0, 0),
-        (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.2}), FAILS, 0, 1),
         (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.49, 50: 0.9}), WITHIN, 1, 0),
         (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.49, 50: 0.9}, error=0.007), FAILS, 0, 1),
         (claims.cosine_rises, line(COSINE, {x: 0.5 - 0.008 * x for x in (1, 2, 3, 4)}), FAILS, 3, 1),  # steps add up
         (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.5}), SILENT, 0, 0),  # a flat line says nothing
         (claims.strategies_in_order, line(COSINE, {5: 0.4}) | line(COSINE, {5: 0.5}, strategy="S2"), HOLDS, 0, 0),
         (claims.strategies_in_order, line(COSINE, {5: 0.6}) | line(COSINE, {5: 0.5}, strategy="S2"), FAILS, 0, 1),
-        (claims.strategies_in_order, line(COSINE, {1: 0.9}) | line(COSINE, {1: 0.1}, strategy="S2"), SILENT, 0, 0),
         (claims.tem_keeps_more, tem_against_madlib({1: 0.7}), HOLDS, 0, 0),
         (claims.tem_keeps_more, tem_against_madlib({1: 0.4}), FAILS, 0, 1),
-        (claims.tem_keeps_more, tem_against_madlib({5: 0.7}), SILENT, 0, 0),
         (claims.lists_are_similar, lists({1: 0.3, 3: 0.51, 5: 0.1}), HOLDS, 0, 0),
         (claims.lists_are_similar, lists({1: 0.3, 5: 0.9}), FAILS, 0, 1),
-        (claims.lists_are_similar, lists({5: 0.9}), SILENT, 0, 0),
         # The static attacker need be weaker in most runs only; half is not most.
         (claims.static_is_weaker, attacks(0.1, 0.2, -0.3), HOLDS, 0, 1),
         (claims.static_is_weaker, attacks(0.1, -0.3), FAILS, 0, 1),
@@ -109,9 +105,3 @@ def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles() -> None:
     (one,) = rises(measured("n_w", {1.0: 21.0, 10.0: 20.0}, quartile=5.0)).comparisons
     assert one.spread == pytest.approx(1.0483, abs=1e-4) and not one.is_beyond and one.is_against
     assert claims.Comparison("w", MeanSd(0.5, None), MeanSd(0.4999, None)).is_beyond  # without a spread
-
-
-def test_a_row_for_each_claim_says_what_speaks_most_against_it() -> None:
-    made = claims.cosine_rises({"a": line(COSINE, {10: 0.5, 1: 0.2, 50: 0.5})})
-    assert made.evidence == "smallest margin 0.000 (spread 0.014): a, madlib, S1, ε 10 and 50: 0.500 and 0.500"
-    assert [row["verdict"] for row in claims.shapes_table(claims.shapes({}, [])).rows] == [SILENT] * 7

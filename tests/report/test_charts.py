@@ -13,8 +13,6 @@ from lexveil.report import charts, formatting
 from lexveil.report.charts import Axis, Chart, ChartPoint, Series, over_epsilon, share_axis
 from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.page import FOLDER, environment
-from lexveil.report.sections import neighbours
-from lexveil.report.sections.corpus import pmi_chart
 from lexveil.report.table import Column, Table
 from tests.page.chromium import Chromium
 
@@ -37,39 +35,6 @@ def drawn(chart: Chart) -> str:
     return str(environment().globals["render_chart"](chart))
 
 
-def test_points_say_their_values() -> None:
-    assert [mark.title for line in lines("S1", "S3").drawn for mark in line.marks] == [
-        "S1: recall 10.0% (9.0%–11.0%), base ε per word 1", "S1: recall 20.0% (18.0%–22.0%), base ε per word 10",
-        "S3: recall 30.0% (20.0%–40.0%), base ε per word 1", "S3: recall 40.0%, base ε per word 10",
-    ]  # fmt: skip
-    assert lines("S1").description.endswith("S1: 10.0% at 1, 20.0% at 10. Clean texts: 90.0%.")
-
-
-def test_points_of_one_epsilon_stand_side_by_side_with_their_bars_in_a_style_that_stays() -> None:
-    first, second = lines("S1", "S3").drawn
-    assert second.marks[0].x - first.marks[0].x == pytest.approx(4)
-    assert first.marks[0].bars.startswith(f"M{first.marks[0].x} ") and not second.marks[1].bars
-    inside = (charts.LEFT < mark.x < charts.WIDTH and 0 < mark.y < charts.HEIGHT for mark in first.marks + second.marks)
-    assert all(inside) and (first.style, second.style) == ("s0", "s2")
-    assert lines("S3").drawn[0].style == "s2"  # whatever stands beside it
-
-
-@pytest.mark.parametrize(
-    ("axis", "values", "ticks"),
-    [
-        (Axis("a", limits=(0, 1)), [], ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
-        (share_axis("a"), [], ["0%", "20%", "40%", "60%", "80%", "100%"]),
-        (Axis("a"), [3.0, 4200.0], ["0", "1k", "2k", "3k", "4k"]),
-        (Axis("a", is_log=True), [1.0, 3e4], ["1", "10", "100", "1k", "10k"]),
-        # Labels that would touch are left out, but for the last.
-        (charts.epsilon_axis("a", [50, 0.1, 0.5, 1, 10, 10.5, 11]), [0.1, 50], ["0.1", "0.5", "1", "10", "50"]),
-        (Axis("a", is_log=True, ticks=[3]), [3.0], ["3"]),
-    ],
-)
-def test_ticks(axis: Axis, values: list[float], ticks: list[str]) -> None:
-    assert [label for _, label in axis.scale(values, charts.LEFT, charts.WIDTH - charts.RIGHT).ticks] == ticks
-
-
 def test_a_chart_is_labelled_escaped_and_has_every_style() -> None:
     many = [Series(f"{n} < {n}", [ChartPoint(1, n), ChartPoint(2, n)]) for n in range(charts.STYLES + 1)]
     html = drawn(Chart(name="x", title="T", x=Axis("a < b"), y=Axis("y"), series=many, clean=(1, 2), down={"m": 1}))
@@ -80,13 +45,6 @@ def test_a_chart_is_labelled_escaped_and_has_every_style() -> None:
     css = (FOLDER / "page.css").read_text(encoding="utf-8")
     assert all(f".{style} {{" in css for style in styles)
     assert all(part.get("d") for part in root.iter("path"))  # each has a marker
-
-
-def test_a_histogram_shows_empty_bins_as_empty() -> None:
-    rows = [{"ngrams": "bigrams", "pmi_bits": bits, "n_collocations": n} for bits, n in ((1.0, 4), (2.0, 6))]
-    (line,) = pmi_chart(rows).series
-    assert [(point.x, point.y) for point in line.points] == [(1.0, 4), (1.5, 0), (2.0, 6)]
-    assert pmi_chart([]).drawn == []
 
 
 def test_a_table_as_csv_keeps_raw_values() -> None:
@@ -109,13 +67,6 @@ def test_a_table_as_csv_keeps_raw_values() -> None:
 )
 def test_numbers_never_read_as_what_they_are_not(show: Callable[[float], str], texts: dict[float, str]) -> None:
     assert {value: show(value) for value in texts} == texts
-
-
-def test_choice_of_tokens() -> None:
-    tokens = ["the", "a_b", "x", "y", "1", "of_x", "z", "c_d", "u_v"]
-    asked = [(1, (1, 2)), (1, (2, 9)), (2, (1, 3)), (3, (1, 3))]
-    chosen = [neighbours.choose(tokens, n_words, {"the", "of"}, ranks) for n_words, ranks in asked]
-    assert chosen == [[2, 3], [3, 6], [1, 8], []]
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import UTILITY, UTILITY_MICRO
 from lexveil.levels import Level
 from lexveil.recovery.bands import CONTENT
-from lexveil.recovery.shares import Share
 from lexveil.report.equal_recovery import Rung, at_level, made_at_levels, rungs
 from lexveil.report.evaluation_values import MAJORITY, EvaluatedRun, Values, require_same_back_ends, values
 from lexveil.report.formatting import Interval, MeanSd
@@ -116,12 +115,6 @@ def test_intervals_hold_for_errors_that_go_together() -> None:
     assert steep.scores[NAME].high - 0.6 == pytest.approx(1.96 * math.hypot(0.03, 2 * 0.01))
 
 
-def test_content_words_leave_out_function_words() -> None:
-    of, expected = run("tem", 1.0, 30), Share.of(30, 100)
-    assert of.share(CONTENT, dataset="alpha") == Interval(expected.share, expected.low, expected.high)
-    assert of.share(CONTENT, dataset="beta") is None
-
-
 def test_all_mechanisms_are_compared_at_each_level() -> None:
     """The highest utility of a level comes first; a mechanism without rungs around it has dashes, and comes last.
 
@@ -142,12 +135,3 @@ def test_all_mechanisms_are_compared_at_each_level() -> None:
     (made,) = made_at_levels(of, runs, "alpha", equal_recovery.NAMES)
     row = shown(equal_recovery.table("t", of, [made], CONTENT))[0]
     assert row == ["tem S1", "20%", "12.0% (7.0–19.8)", "12.0% (7.0–19.8)", "0.70 (0.66–0.74)", "7.5"]
-
-
-def test_many_lines_are_split_by_strategy() -> None:
-    ladder = [(epsilon, right, strategy) for strategy in ("S1", "S3") for epsilon, right in ((1.0, 2), (5.0, 60))]
-    runs = [run(f"m{number}", *one) for number in range(4) for one in ladder]
-    of = utilities(runs, *[0.5] * len(runs))
-    found = [at_level(own, 0.2) for own in rungs(of, runs, "alpha", equal_recovery.NAMES).values()]
-    titles = [chart.title for chart in equal_recovery.charts("c", "alpha", of, found, "x")]
-    assert titles == [f"alpha, {strategy}: utility at equal recovery" for strategy in ("S1", "S3")]
