@@ -102,7 +102,7 @@ def audit(
     prepare(find_root(Path.cwd()))
     requested = requested_audits(load_params(), mechanisms, strategies, epsilons)
     states: dict[str, State[Any]] = {}
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
 
     @task(name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0)
     def audit_one(name: str, combination: Combination, until: float) -> State[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 import httpx
@@ -49,7 +48,7 @@ def settle_killed_run() -> str | None:
     return None
 
 
-def show_table(key: str, table: list[dict[str, Any]], description: str) -> None:
+def show_table(key: str, table: list[dict[str, object]], description: str) -> None:
     """Show a table on the run's page; a server that does not take it costs a warning and not the run."""
     try:
         create_table_artifact(key=key, table=table, description=description)

@@ -22,6 +22,7 @@ from lexveil.runtime.hashes import version
 from lexveil.runtime.run_events import StageResult
 
 if TYPE_CHECKING:
+    from openlineage.client.facet_v2 import DatasetFacet, RunFacet
     from openlineage.client.transport import Transport
 
 PRODUCER = "urn:lexveil"
@@ -80,7 +81,7 @@ class Events:
     def _event(self, kind: str, job: str, run: str, stage: Stage | None, message: str) -> Any:
         from openlineage.client import event_v2, facet_v2
 
-        facets: dict[str, Any] = {
+        facets: dict[str, RunFacet] = {
             "processing_engine": facet_v2.processing_engine_run.ProcessingEngineRunFacet(version(), "lexveil")
         }
         if stage is not None:
@@ -141,10 +142,10 @@ def _hashes(entries: Mapping[str, LockEntry]) -> dict[str, str]:
     return {item["path"]: item["md5"] for item in deps + outs if "md5" in item}
 
 
-def _facets(path: Path, hashes: Mapping[str, str]) -> dict[str, Any]:
+def _facets(path: Path, hashes: Mapping[str, str]) -> dict[str, DatasetFacet]:
     from openlineage.client import facet_v2
 
-    facets: dict[str, object] = {}
+    facets: dict[str, DatasetFacet] = {}
     if md5 := hashes.get(path.as_posix()):
         facets["version"] = facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=md5)
     if fields := _fields(path):

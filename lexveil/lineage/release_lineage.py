@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lexveil.artifacts.model_store import OWN, files_named
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, within
 from lexveil.lineage.provenance import lock_entries
-from lexveil.lineage.results import Lineage, MadeWith
+from lexveil.lineage.results import Lineage, MadeWith, ReleaseRecord
 from lexveil.lineage.trace import chain, environments, history
 from lexveil.runtime.dvc_graph import LOCKFILE, open_repo
 from lexveil.runtime.hashes import sha256
@@ -32,19 +32,19 @@ def record_beside(file: Path) -> Path | None:
     return None
 
 
-def read_record(file: Path) -> dict[str, Any]:
+def read_record(file: Path) -> ReleaseRecord:
     """Read a privacy record.
 
     Raises:
         RequestError: if it is not one.
     """
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
+        record: Any = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or not {"mode", "made_with", "guarantee"} <= record.keys():
         raise RequestError(f"{file} is no privacy record of `lexveil privatize`; put the one of this file beside it")
-    return record
+    return cast(ReleaseRecord, record)
 
 
 @dataclass(slots=True)
@@ -152,9 +152,8 @@ def released(file: Path, record_file: Path, revision: str | None = None, trust: 
             if len(matches) == len(record["made_with"]):
                 break
     with history(revision or best[0], trust) as known:
-        makers = {name: known.outputs[known.makers(path)[0]][0] for name, (path, _) in best[1].items()}
-        located = {name: (path, md5, makers[name]) for name, (path, md5) in best[1].items()}
-        owners = sorted({*makers.values()})
+        located = {name: (path, md5, known.outputs[known.makers(path)[0]][0]) for name, (path, md5) in best[1].items()}
+        owners = sorted({stage for _, _, stage in located.values()})
         return {
             "artifact": str(file),
             "record": record,
@@ -167,12 +166,12 @@ def released(file: Path, record_file: Path, revision: str | None = None, trust: 
         }
 
 
-def is_of_packaged_model(record: Mapping[str, Any]) -> bool:
+def is_of_packaged_model(record: ReleaseRecord) -> bool:
     """Whether no stage of a project made anything that an output was made with."""
     return bool((record.get("model") or {}).get("name", OWN).partition("+")[0] != OWN)
 
 
-def _of_packaged_model(file: Path, record: dict[str, Any]) -> Lineage:
+def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
     """Where a file comes from that was made with a model that was installed here; no graph has a part in it."""
     installed = files_named(record["made_with"])
     matches = {
@@ -192,7 +191,7 @@ def _of_packaged_model(file: Path, record: dict[str, Any]) -> Lineage:
     }
 
 
-def _made_with(record: Mapping[str, Any], matches: Mapping[str, tuple[str, str | None, str | None]]) -> list[MadeWith]:
+def _made_with(record: ReleaseRecord, matches: Mapping[str, tuple[str, str | None, str | None]]) -> list[MadeWith]:
     """What a record names, with path, md5 and stage of what matches."""
     made_with: list[MadeWith] = []
     for name, hashed in record["made_with"].items():

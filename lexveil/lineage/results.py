@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 
 class LockedPath(TypedDict):
@@ -109,6 +109,16 @@ class MadeWith(TypedDict):
     stage: str | None
 
 
+class ReleaseRecord(TypedDict):
+    """What lineage reads of the privacy record of a written file; see lexveil.accounting.record for all of it."""
+
+    mode: str
+    made_with: dict[str, str]
+    guarantee: dict[str, object]
+    model: NotRequired[dict[str, str] | None]
+    output: NotRequired[dict[str, str]]
+
+
 class Lineage(TypedDict):
     """Where an artifact of the graph comes from, or a file that `lexveil privatize` wrote.
 
@@ -132,7 +142,7 @@ class Lineage(TypedDict):
     environments: dict[str, Environment | None]
     md5: NotRequired[str | None]
     stage: NotRequired[str]
-    record: NotRequired[dict[str, Any]]
+    record: NotRequired[ReleaseRecord]
     made_with: NotRequired[list[MadeWith]]
 
 

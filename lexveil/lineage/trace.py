@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lexveil import paths
 from lexveil.errors import RequestError, option
@@ -27,6 +27,7 @@ from lexveil.runtime.dvc_graph import LOCKFILE, StageGraph, name_of, open_repo, 
 if TYPE_CHECKING:
     from dvc.output import Output
     from dvc.repo import Repo
+    from dvc.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class History:
     """
 
     graph: StageGraph
-    nodes: dict[str, Any]
+    nodes: dict[str, Stage]
     outputs: dict[str, tuple[str, str | None]]
     files: Files
     origins: dict[str, RunRecord]

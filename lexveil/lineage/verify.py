@@ -10,7 +10,7 @@ from typing import Any
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import within
 from lexveil.lineage.release_lineage import Search, released
-from lexveil.lineage.results import ChainVerification, FileDifference, Finding, Kind, State
+from lexveil.lineage.results import ChainVerification, FileDifference, Finding, Kind, ReleaseRecord, State
 from lexveil.lineage.trace import History, ancestors, history, inputs_of, lies_in, owner_of, privacy_record
 from lexveil.runtime.dvc_graph import LOCKFILE
 from lexveil.runtime.hashes import sha256
@@ -64,7 +64,7 @@ def _changed(kind: Kind, path: str, stage: str | None, files: list[FileDifferenc
     return {"kind": kind, "path": path, "stage": stage, "state": "changed", "files": files}
 
 
-def _own(record_file: Path, record: Mapping[str, Any]) -> Iterator[Finding]:
+def _own(record_file: Path, record: ReleaseRecord) -> Iterator[Finding]:
     """Compare output and token log with the hashes in record and operator's report."""
     file = record_file.with_name(record_file.name.removesuffix(".record.json"))
     report = file.with_name(f"{file.name}.operator.json")

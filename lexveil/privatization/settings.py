@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from lexveil.accounting.budgets import (
     DEFAULT_FOUND,
@@ -327,11 +327,11 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
                 )
         return None
     actions = dict(policy.types) | _actions(request.types or {})
-    presidio: dict[str, Any] = policy.presidio.model_dump()
-    presidio |= {name: tuple(presidio[name]) for name in ("entities", "countries")}
+    look = policy.presidio
+    presidio = Presidio(look.language, tuple(look.entities), tuple(look.countries), look.threshold, look.spacy_model)
     detection = Detection(
         actions,
-        Presidio(**presidio) if detector == "presidio" else None,
+        presidio if detector == "presidio" else None,
         None if protect is None else load_phrases(*protect),
         None if allow is None else load_phrases(*allow),
         request.spans_column is not None,
