@@ -17,9 +17,9 @@ from lexveil.service.terms import Terms, fixed_settings
 
 if TYPE_CHECKING:
 
-    class Limits: ...  # noqa: D101
+    class TermOptions: ...  # noqa: D101
 else:
-    Limits = options_of(Terms, ("model", "fixed", "rates"))
+    TermOptions = options_of(Terms, ("model", "fixed", "rates"))
 
 service = actions("service")
 key = actions("key", "The API keys of a service: a file of hashes. A key is shown once, when it is made.")
@@ -36,7 +36,7 @@ def serve(
     project: Annotated[str | None, Parameter(metavar="DIR")] = None,
     how: Fixed = Fixed(),  # noqa: B008  # frozen
     words: ChosenModel = CHOSEN,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: TermOptions = TermOptions(),  # noqa: B008
 ) -> int:
     """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
 
