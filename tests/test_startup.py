@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.runtime.graph_libraries import LIBRARIES
+from lexveil.runtime.graph_libraries import PACKAGES
 
 pytestmark = pytest.mark.slow
 
 # Neither starting nor a few texts need any of them.
-HEAVY = ("scipy", *LIBRARIES)
+HEAVY = ("scipy", *sorted(PACKAGES))
 
 ABSENT = """
 import sys
@@ -103,12 +103,12 @@ def test_a_few_texts_need_nothing_of_the_graph(outside: Path, script: str, mecha
 
 def test_what_needs_no_project_needs_nothing_of_the_extra(outside: Path) -> None:
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
-    without(LIBRARIES, WITHOUT_PROJECT, outside)
+    without(sorted(PACKAGES), WITHOUT_PROJECT, outside)
 
 
 def test_what_needs_the_extra_says_so_in_one_line(outside: Path) -> None:
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
-    said = without(LIBRARIES, OF_A_PROJECT, outside).stderr.splitlines()
+    said = without(sorted(PACKAGES), OF_A_PROJECT, outside).stderr.splitlines()
     assert [line.split(":")[0].split()[1] for line in said] == ["model", "run", "ui", "schedule", "gc", "release"]
     assert all("which is not installed; `pip install 'lexveil[graph]'`" in line for line in said)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from lexveil.runtime.graph_libraries import LIBRARIES
+from lexveil.runtime.graph_libraries import INSTALLED_AS, PACKAGES
 from lexveil.runtime.new_project import FILES, FOLDERS
 
 pytestmark = pytest.mark.slow
@@ -76,7 +76,7 @@ def test_what_a_project_needs_is_an_extra(installed: Path) -> None:
     needs = [Requirement(line) for line in PathDistribution(found).requires or ()]
     base = {need.name for need in needs if need.marker is None}
     graph = {need.name for need in needs if need.marker and "extra == 'graph'" in str(need.marker).replace('"', "'")}
-    assert graph == set(LIBRARIES.values())
+    assert graph == {INSTALLED_AS.get(package, package) for package in PACKAGES}
     assert not base & graph and {"numpy", "pyarrow", "numba", "scipy"} <= base
 
 

@@ -16,8 +16,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from lexveil.accounting.budgets import DocumentBudget, Policy
-from lexveil.accounting.record import NONE, Guarantee, StructureFigures
+from lexveil.accounting.record import NONE, Guarantee
 from lexveil.accounting.shares import MEANING, BudgetShares
+from lexveil.accounting.structure import StructureFigures
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.types import Floats

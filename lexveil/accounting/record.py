@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, NonNegativeInt, WithJsonSchema
 
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.results import Number, Result, Sha256
+from lexveil.accounting.structure import StructureFigures
 from lexveil.mechanisms.registry import MECHANISMS
 
 SCHEMA = 5
@@ -21,24 +22,6 @@ NONE = "none"  # the formula where nothing is claimed
 Treatment = Literal["perturb", "keep", "drop", "sample"]
 FoundTreatment = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
 MechanismName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["none", *MECHANISMS]})]
-
-
-class StructureFigures(Result):
-    """How often one replaced word changes the structure of a text, measured on public texts.
-
-    Attributes:
-        source: The texts.
-        number_changed: The number of tokens: a share of the replacements.
-        pattern_changed: The number of tokens, or the fate of one of them.
-        structure_changed: Any of number, fates, epsilon and kept words: between such texts nothing is claimed.
-    """
-
-    source: str
-    texts: int
-    replacements: int
-    number_changed: float
-    pattern_changed: float
-    structure_changed: float
 
 
 class Guarantee(Result):

@@ -22,6 +22,24 @@ BATCH = 2000  # changed texts cut at a time
 Z = 1.959963984540054  # of a 95 % interval
 
 
+class StructureFigures(Result):
+    """How often one replaced word changes the structure of a text, measured on public texts.
+
+    Attributes:
+        source: The texts.
+        number_changed: The number of tokens: a share of the replacements.
+        pattern_changed: The number of tokens, or the fate of one of them.
+        structure_changed: Any of number, fates, epsilon and kept words: between such texts nothing is claimed.
+    """
+
+    source: str
+    texts: int
+    replacements: int
+    number_changed: float
+    pattern_changed: float
+    structure_changed: float
+
+
 class ReplacementShare(Result):
     """A share of the replacements, with its 95 % interval over texts."""
 

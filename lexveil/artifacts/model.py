@@ -10,7 +10,8 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.record import ModelReference, StructureFigures
+from lexveil.accounting.record import ModelReference
+from lexveil.accounting.structure import StructureFigures
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.collocation_tables import collocation_files
 from lexveil.artifacts.embeddings import load_embedding

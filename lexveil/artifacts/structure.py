@@ -11,9 +11,8 @@ from pydantic import ValidationError
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.record import StructureFigures
 from lexveil.accounting.results import Result
-from lexveil.accounting.structure import Replacements, StructureChange, measure
+from lexveil.accounting.structure import Replacements, StructureChange, StructureFigures, measure
 from lexveil.config import Params
 from lexveil.errors import MissingArtifact
 from lexveil.text.encode import Lexicon

@@ -232,7 +232,7 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> Space:
             axis = reach * purpose.weight * purpose.of([tokens[row] for row in rows.tolist()])
             space = np.column_stack([space, np.round(axis / STEP) * STEP])
     if request.mechanism not in ON_LISTS:
-        return Space(space)
+        return Space(space, n_words=np.array([tokens[row].count("_") + 1 for row in rows.tolist()]))
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}
     files = list(made.files.values())
     orders = np.load(next(file for file in files if file.suffix == ".npy"), allow_pickle=False)

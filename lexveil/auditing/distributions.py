@@ -74,10 +74,12 @@ class Space:
     Attributes:
         vectors: (W, p) float64.
         orders: (n_lists, W) the word at each place of each list; None where no mechanism on lists is audited.
+        n_words: (W,) how many words each is made of; None: one.
     """
 
     vectors: Floats
     orders: npt.NDArray[Any] | None = None
+    n_words: Ids | None = None
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -146,7 +148,10 @@ class Claim:
         w = self.space.size
         if self.mechanism == "tem":
             gap = self.distances(np.array([word]), np.arange(w))[0]
-            return _exponential(np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon)
+            mass = _exponential(np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon)
+            if self.space.n_words is None:
+                return mass
+            return _normalized(mass * 0.5 ** (self.own.get("length_penalty", 3) * (self.space.n_words - 1)))
         assert self.space.orders is not None
         out = np.zeros(w)
         for order in self.space.orders:

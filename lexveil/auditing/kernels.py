@@ -40,7 +40,9 @@ class Built:
     def over(cls, name: str, space: Space, parameters: Mapping[str, Mapping[str, Any]]) -> Built:
         """Build ``name`` over a space with the parameters of all mechanisms, as params.yaml has them."""
         own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
-        kernel = build_mechanism(name, space.vectors.astype(np.float32), {**parameters, name: own}, space.orders)
+        kernel = build_mechanism(
+            name, space.vectors.astype(np.float32), {**parameters, name: own}, space.orders, n_words=space.n_words
+        )
         return cls(kernel, claim_of(name, space, parameters))
 
     def accepts(self, epsilon: float) -> bool:

@@ -165,7 +165,8 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     }
     sections = {name: getattr(params, name).model_copy(update=values) for name, values in changes.items()}
     model = Model(Project(folder, params.model_copy(update=sections), is_project=True))
-    space = Space(vectors[: len(tokens)].astype(np.float64), orders)
+    n_words = np.array([token.count("_") + 1 for token in tokens])
+    space = Space(vectors[: len(tokens)].astype(np.float64), orders, n_words)
     return ToyProject(model, strategy, policy, tokens, space, 2.0, _shares(shares, words) if extra else {})
 
 

@@ -30,7 +30,12 @@ class Toy:
 
     def stretched(self, factor: float) -> Toy:
         """The same toy with all distances longer."""
-        return Toy(self.name, Space(self.space.vectors * factor, self.space.orders), self.words, self.losses)
+        return Toy(
+            self.name,
+            Space(self.space.vectors * factor, self.space.orders, self.space.n_words),
+            self.words,
+            self.losses,
+        )
 
 
 def places_of(shape: str) -> Floats:
@@ -64,7 +69,8 @@ def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
     vectors = places.astype(np.float32).astype(np.float64)
     w = len(vectors)
     words = np.arange(w) if w < 100 else np.array([0, MEMBERS // 2, w // 2, w - 2, w - 1])
-    space = Space(vectors, list_orders(places, n_lists) if n_lists else None)
+    n_words = 1 + np.arange(w) % 3 // 2  # every third word is a pair
+    space = Space(vectors, list_orders(places, n_lists) if n_lists else None, n_words)
     return Toy(f"toy: {shape} of {w:,} words", space, words.astype(np.int64), w < 100)
 
 

@@ -24,7 +24,8 @@ from lexveil.accounting.subject_keys import subject_key
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.messages import shown
-from lexveil.ledger.output_files import make_folder, sync
+from lexveil.ledger.locks import sync
+from lexveil.ledger.output_files import make_folder
 from lexveil.ledger.subjects import Hasher
 from lexveil.privatization.release.preconditions import STAMP
 from lexveil.runtime import duckdb_session

@@ -17,8 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.locks import take
-from lexveil.ledger.output_files import sync
+from lexveil.ledger.locks import sync, take
 
 LOCK = "anchor"  # in the folder of the ledger's locks
 ACCEPT = "to go on with the ledger as it is all the same, run `lexveil ledger accept --because TEXT`, which is recorded"

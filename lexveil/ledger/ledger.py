@@ -22,8 +22,8 @@ from lexveil.ledger.anchor import read as anchor_of
 from lexveil.ledger.balances import count, rebuild
 from lexveil.ledger.caps import own_cap
 from lexveil.ledger.database import APPLICATION, SCHEMA, Database, durable, text
-from lexveil.ledger.locks import take
-from lexveil.ledger.output_files import absolute, make_folder, roll_forward, stored, sync
+from lexveil.ledger.locks import sync, take
+from lexveil.ledger.output_files import absolute, make_folder, roll_forward, stored
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.ledger.transaction import ENDED, Transaction, announce, finish, undo
 

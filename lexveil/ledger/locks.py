@@ -1,8 +1,9 @@
-"""Locks that end with their process, whatever ends it: the operating system holds them (flock)."""
+"""Locks that end with their process, whatever ends it (flock), and waiting for the disk."""
 
 from __future__ import annotations
 
 import errno
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,3 +47,12 @@ def take(path: Path, wait: bool = False) -> Lock | None:
             f"{path}: the lock cannot be made ({error.strerror}); the ledger's folder must be writable"
         ) from None
     return Lock(path, lock)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

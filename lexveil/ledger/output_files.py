@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lexveil.ledger.database import text
+from lexveil.ledger.locks import sync
 from lexveil.runtime.hashes import sha256
 
 
@@ -50,15 +51,6 @@ def store(con: sqlite3.Connection, number: int, files: Sequence[File]) -> None:
 def absolute(path: Path | str) -> Path:
     """The same file from any folder; links are not followed."""
     return Path(os.path.abspath(path))  # noqa: PTH100
-
-
-def sync(path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:

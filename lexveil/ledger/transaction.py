@@ -18,8 +18,8 @@ from lexveil.ledger.amounts import budget_nano, cap_nano, costs, nano_epsilon
 from lexveil.ledger.balances import check_count, count, give_back
 from lexveil.ledger.caps import fix_cap
 from lexveil.ledger.database import Database, text
-from lexveil.ledger.locks import Lock
-from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored, sync
+from lexveil.ledger.locks import Lock, sync
+from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored
 from lexveil.ledger.reservation import Exhausted, Reservation, ask, charge, forget
 from lexveil.ledger.subjects import Hasher
 from lexveil.types import Floats

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from lexveil.mechanisms.base import EuclideanMechanism, check_epsilon, register
+from lexveil.mechanisms.rejection import PENDING, UNDECIDED
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
     from lexveil.mechanisms.kernels.tem import Tokens
 
-MARGIN = 1e-9  # of a bound of the distance, far more than rounding
-ROUNDING = 1e-13  # of a limit, more than the few operations that it is computed by can lose
-PENDING, UNDECIDED = -1, -2  # in place of a word: draw by a list; decide exactly
 UNIFORM = 16  # up to so many uniform proposals, as expected, a token is drawn without its word's list
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
 LENGTH_BITS = 62  # of the length of all envelopes together

@@ -8,7 +8,7 @@ from lexveil.errors import RequestError
 
 # The packages of the extra in pyproject.toml by which they are imported, and those that are installed by another name.
 PACKAGES = frozenset(
-    "prefect dvc duckdb gensim pandas pynndescent great_expectations sklearn threadpoolctl floret matplotlib jinja2 "
+    "prefect dvc duckdb gensim pandas pynndescent great_expectations sklearn threadpoolctl floret "
     "fsspec httpx openlineage fastapi sqlalchemy".split()
 )
 INSTALLED_AS = {

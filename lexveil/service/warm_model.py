@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.record import ModelReference, StructureFigures
+from lexveil.accounting.record import ModelReference
+from lexveil.accounting.structure import StructureFigures
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lexveil.accounting.budgets import DocumentBudget, Policy
 from lexveil.accounting.measurements import NoBound, check_spent, of_token
-from lexveil.accounting.record import StructureFigures
+from lexveil.accounting.structure import StructureFigures
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.mechanisms.registry import MECHANISMS

@@ -29,6 +29,7 @@ def test_the_committed_file(entries: list[dict[str, object]]) -> None:
         ("build", "flows.build.build", "0 2 * * *"),
         ("audit", "flows.audit.audit", "0 4 * * 0"),
         ("release", "flows.release.release", "0 3 * * *"),
+        ("searches", "flows.searches.searches", "0 5 * * *"),
     ]
     for deployment in deployments:
         assert deployment.flow_name == deployment.name

@@ -229,4 +229,4 @@ def test_sigterm_ends_the_run_that_is_under_way_and_pauses_the_schedules(served:
         paused = database.execute("select paused from deployment").fetchall()
     assert not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())
     assert states[running["id"]] == "CANCELLED"
-    assert paused == [(1,)] * 3
+    assert paused == [(1,)] * 4

@@ -149,7 +149,7 @@ def test_a_nightly_release_by_recovery_is_audited_at_its_epsilon(monkeypatch: py
 
     def resolved(options: Request, model: object) -> SimpleNamespace:
         asked.append(options)
-        return SimpleNamespace(epsilon=4.5)
+        return SimpleNamespace(base_epsilon=4.5)
 
     monkeypatch.setattr(audit_flow, "resolve_settings", resolved)
     monkeypatch.setattr(audit_flow.Model, "load", lambda *_: None)

@@ -145,7 +145,7 @@ def _changed_parameters(draws: Draws) -> None:
 
 
 def _command_line(draws: Draws) -> None:
-    verb = draws.one_of(main.VERBS)
+    verb = draws.one_of(" ".join(main.VERBS.values()).split())
     argv = [verb, *(draws.one_of(OPTIONS) if draws.number(4) else draws.text() for _ in range(draws.number(10)))]
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):

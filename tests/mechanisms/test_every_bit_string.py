@@ -21,7 +21,8 @@ from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.kernels import tem as kernels
 from lexveil.mechanisms.noise import keystream
-from lexveil.mechanisms.tem import FIRST_NONCE, PENDING, UNDECIDED, Tem
+from lexveil.mechanisms.rejection import PENDING, UNDECIDED
+from lexveil.mechanisms.tem import FIRST_NONCE, Tem
 from lexveil.mechanisms.word_lists import OnLists
 from tests.mechanisms.toys import vectors
 
@@ -120,7 +121,7 @@ def test_every_string_chooses_a_list_with_the_same_chance(n_lists: int) -> None:
 def tem_intervals(tem: Tem, word: int, epsilon: float, way: str, patch: pytest.MonkeyPatch) -> dict[int, Interval]:
     """Of the real positions below 2^bits of each proposed word, how many are accepted, and how many may be."""
     budgets, none = np.array([epsilon]), np.zeros((1, 4), dtype=np.uint64)
-    space = kernels.Space(tem.vectors, tem.sketch.rows, tem.sketch.step)
+    space = kernels.Space(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
     points, total = list[int](), [1]
 
     class Refused(Exception):

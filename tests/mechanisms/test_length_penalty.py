@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from lexveil.mechanisms.kernels import tem as kernels
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import build_mechanism
 from lexveil.mechanisms.tem import Tem
@@ -79,6 +80,18 @@ def test_the_registry_hands_the_numbers_of_words_on() -> None:
     built = build_mechanism("tem", toy().vectors, {"tem": {"length_penalty": 4}}, n_words=N_WORDS)
     assert isinstance(built, Tem)
     assert built.halvings.tolist() == (4 * (N_WORDS - 1)).tolist()
+
+
+@pytest.mark.parametrize("halvings", range(8))
+def test_of_every_string_one_is_not_thinned(halvings: int) -> None:
+    """A word of measure 2^-h passes for exactly that share of all bytes; h of 0 takes nothing of the stream."""
+    state, passed = np.zeros(16, dtype=np.uint32), 0
+    for value in range(256):
+        stream_words = np.full(kernels.WORDS, value, dtype=np.uint64)
+        is_thinned, place = kernels._is_thinned.py_func(state, stream_words, 5, halvings)
+        assert place == 5 + (halvings > 0)
+        passed += not is_thinned
+    assert passed == 256 >> halvings
 
 
 @pytest.mark.parametrize(("n", "error"), [(50, 1e-9), (SMALL + 60, 0.2)], ids=["exactly", "by some words"])

@@ -11,7 +11,8 @@ import pytest
 from lexveil.embeddings.exact_search import pair_distances
 from lexveil.embeddings.neighborhoods import NearTable, nearest_words
 from lexveil.mechanisms.noise.keystream import token_stream
-from lexveil.mechanisms.tem import ATTEMPTS, FIRST_NONCE, MARGIN, PENDING, ROUNDING, Tem
+from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING
+from lexveil.mechanisms.tem import ATTEMPTS, FIRST_NONCE, Tem
 
 Proposal = tuple[int, int]  # a word, and its position in its envelope
 

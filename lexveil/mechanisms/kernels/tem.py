@@ -20,7 +20,7 @@ import numpy.typing as npt
 from lexveil.embeddings.kernels.search import squared_distance
 from lexveil.embeddings.kernels.sketch import prefetch, sketch_bounds
 from lexveil.mechanisms.kernels.keystream import WORDS, State, next_words, open_stream
-from lexveil.mechanisms.tem import MARGIN, PENDING, ROUNDING, UNDECIDED
+from lexveil.mechanisms.rejection import MARGIN, PENDING, ROUNDING, UNDECIDED
 from lexveil.types import Floats, Ids, Steps, Vectors, Words
 
 Members = npt.NDArray[np.int32]

@@ -30,8 +30,8 @@ from lexveil.errors import LexveilError
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.levels import Level
 from lexveil.privatization.engine.batch import TOKEN_LOG as ENGINE_LOG
-from lexveil.privatization.engine.batch import Batch, RewrittenChunk, merge_chunks
-from lexveil.privatization.engine.counts import Tally
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.counts import RewrittenChunk, Tally, merge_chunks
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import BatchWorker, paired
 from lexveil.privatization.settings import UNCHANGED, Settings

@@ -22,7 +22,6 @@ from lexveil.accounting.subject_keys import keys_of_columns
 from lexveil.detectors.given import GivenSpans
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.privatization.engine.counts import Tally
 from lexveil.privatization.engine.plan import TokenPlan
 from lexveil.privatization.settings import Settings
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
@@ -234,24 +233,6 @@ def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.Dictionary
     return pa.DictionaryArray.from_arrays(numbers, pa.array(labels, pa.string()))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RewrittenChunk:
-    """What a worker gives back of a batch: no source text, but for the texts that were left unchanged.
-
-    Attributes:
-        texts: of each document.
-        tokens: what happened to each token, with columns of ``TOKEN_LOG``; no source word.
-        spent: (n_documents,) epsilon spent on each document.
-        per_token: (n_documents,) the largest epsilon of its tokens.
-    """
-
-    texts: ArrowRows
-    tokens: pa.Table
-    tally: Tally
-    spent: Floats
-    per_token: Floats
-
-
 def arrow_rows(rows: Texts) -> ArrowRows:
     """The texts of rows as columns; of no rows, one."""
     if isinstance(rows, ArrowRows):
@@ -286,29 +267,6 @@ def split_batches(batches: Iterable[tuple[T, Batch]]) -> Iterator[tuple[T | None
         for part in parts:
             yield None, part
         yield companion, last
-
-
-def merge_chunks(parts: Iterable[tuple[T | None, RewrittenChunk]]) -> Iterator[tuple[T, RewrittenChunk]]:
-    """What was rewritten of each batch, from its parts."""
-    waiting: list[RewrittenChunk] = []
-    for companion, part in parts:
-        waiting.append(part)
-        if companion is not None:
-            yield companion, _joined(waiting)
-            waiting = []
-
-
-def _joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
-    """One chunk of several that follow each other."""
-    if len(parts) == 1:
-        return parts[0]
-    return RewrittenChunk(
-        ArrowRows([pa.concat_arrays(columns) for columns in zip(*(part.texts.columns for part in parts), strict=True)]),
-        pa.concat_tables([part.tokens for part in parts]).combine_chunks(),
-        Tally.of(part.tally for part in parts),
-        np.concatenate([part.spent for part in parts]),
-        np.concatenate([part.per_token for part in parts]),
-    )
 
 
 def in_plain_layout(

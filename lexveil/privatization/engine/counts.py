@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lexveil.accounting.budgets import Action, Codes
 from lexveil.accounting.operator_report import ActionCounts, ClassCounts, DocumentShares, RunCounts
 from lexveil.accounting.record import SpendBins, SpendSummary
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.embeddings.exact_search import pair_products
+from lexveil.formats.arrow_tables import ArrowRows
+from lexveil.privatization.engine.batch import Rewritten
 from lexveil.privatization.engine.plan import FoundCounts, count_found
 from lexveil.text.encode import TokenClass
 from lexveil.types import Floats, Ids, Int64
 
-if TYPE_CHECKING:
-    from lexveil.privatization.engine.batch import Rewritten
+T = TypeVar("T")
 
 BINS = 20
 NEARLY_VERBATIM = 90  # percent of the content words of a document, from which on it is told as good as it was
@@ -287,3 +289,44 @@ def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
     """How many tokens of each class met each action, shape (n_classes, n_actions)."""
     shape = len(TokenClass), len(Action)
     return np.bincount(kind.astype(np.int64) * shape[1] + action, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RewrittenChunk:
+    """What a worker gives back of a batch: no source text, but for the texts that were left unchanged.
+
+    Attributes:
+        texts: of each document.
+        tokens: what happened to each token, with columns of ``TOKEN_LOG``; no source word.
+        spent: (n_documents,) epsilon spent on each document.
+        per_token: (n_documents,) the largest epsilon of its tokens.
+    """
+
+    texts: ArrowRows
+    tokens: pa.Table
+    tally: Tally
+    spent: Floats
+    per_token: Floats
+
+
+def merge_chunks(parts: Iterable[tuple[T | None, RewrittenChunk]]) -> Iterator[tuple[T, RewrittenChunk]]:
+    """What was rewritten of each batch, from its parts."""
+    waiting: list[RewrittenChunk] = []
+    for companion, part in parts:
+        waiting.append(part)
+        if companion is not None:
+            yield companion, _joined(waiting)
+            waiting = []
+
+
+def _joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
+    """One chunk of several that follow each other."""
+    if len(parts) == 1:
+        return parts[0]
+    return RewrittenChunk(
+        ArrowRows([pa.concat_arrays(columns) for columns in zip(*(part.texts.columns for part in parts), strict=True)]),
+        pa.concat_tables([part.tokens for part in parts]).combine_chunks(),
+        Tally.of(part.tally for part in parts),
+        np.concatenate([part.spent for part in parts]),
+        np.concatenate([part.per_token for part in parts]),
+    )

@@ -14,8 +14,9 @@ from lexveil.accounting import measurements
 from lexveil.accounting.budgets import DEFAULT_FOUND, DocumentBudget
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.measurements import Measurement
-from lexveil.accounting.record import Guarantee, StructureFigures
+from lexveil.accounting.record import Guarantee
 from lexveil.accounting.shares import ShareClasses
+from lexveil.accounting.structure import StructureFigures
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import screened_words

@@ -23,13 +23,11 @@ from lexveil.privatization.engine.batch import (
     TOKEN_LOG,
     Batch,
     Rewritten,
-    RewrittenChunk,
     in_plain_layout,
-    merge_chunks,
     split_batches,
     unchanged,
 )
-from lexveil.privatization.engine.counts import BatchCounts, Tally, count_actions
+from lexveil.privatization.engine.counts import BatchCounts, RewrittenChunk, Tally, count_actions, merge_chunks
 from lexveil.privatization.engine.plan import (
     TokenPlan,
     count_found,

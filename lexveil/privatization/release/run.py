@@ -20,8 +20,8 @@ from lexveil.accounting.shares import WHOLE
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError
 from lexveil.formats.chunks import Chunk
-from lexveil.privatization.engine.batch import Batch, RewrittenChunk, arrow_rows, batch_of
-from lexveil.privatization.engine.counts import ExactSum, InputTotals, SpendHistogram, Tally, coverage
+from lexveil.privatization.engine.batch import Batch, arrow_rows, batch_of
+from lexveil.privatization.engine.counts import ExactSum, InputTotals, RewrittenChunk, SpendHistogram, Tally, coverage
 from lexveil.privatization.engine.worker import count_batches, rewrite_batches
 from lexveil.privatization.release.charge import Payment
 from lexveil.privatization.release.preconditions import Checked, LanguageCheck
