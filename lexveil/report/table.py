@@ -112,7 +112,7 @@ RUN = (
 )
 
 
-def of_run(key: tuple[str, str, float]) -> dict[str, Any]:
+def of_run(key: tuple[str, str, float]) -> dict[str, object]:
     """What the columns ``RUN`` show of a run."""
     return dict(zip(("mechanism", "strategy", "epsilon"), key, strict=True))
 

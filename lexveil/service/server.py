@@ -198,7 +198,7 @@ class Quiet(logging.Formatter):
         return crash_report(ei[1])
 
 
-def log_config(level: str = "INFO") -> dict[str, Any]:
+def log_config(level: str = "INFO") -> dict[str, object]:
     """For ``logging.config``: all on standard error, with the time in UTC."""
     logger = {"handlers": ["stderr"], "level": level, "propagate": False}
     return {

@@ -44,7 +44,7 @@ def require_one_budget(plans: Sequence[Record]) -> None:
 
 def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> list[Row]:
     """One row for each value of the columns ``names``: the first plan with it, and ``value`` at every epsilon."""
-    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    rows: dict[tuple[str, ...], dict[str, object]] = {}
     for plan in plans:
         row = rows.setdefault(tuple(plan[name] for name in names), dict(plan))
         row[epsilon_key(plan["epsilon"], value)] = plan[value]
@@ -71,7 +71,7 @@ def budget_tables(plans: Sequence[Record]) -> dict[str, Table]:
 
 def datasets_table(plans: Sequence[Record], clean: EvaluatedRun) -> Table:
     """How large each data set is, and what can be told from it."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, object]] = {}
     for plan in plans:
         row = rows.setdefault(plan["dataset"], dict(plan))
         row.setdefault(f"{SEGMENTATION_OF[plan['strategy']]}_tokens", plan["tokens_per_text"])
@@ -126,7 +126,7 @@ def bound_table(plans: Sequence[Record], nearest: Mapping[str, float]) -> Table:
     epsilons = sorted({plan["epsilon"] for plan in plans})
     rows = []
     for strategy in sorted({plan["strategy"] for plan in plans}):
-        row: dict[str, Any] = {"strategy": strategy, "nearest": nearest[SEGMENTATION_OF[strategy]]}
+        row: dict[str, object] = {"strategy": strategy, "nearest": nearest[SEGMENTATION_OF[strategy]]}
         for epsilon in epsilons:
             own = [plan for plan in plans if (plan["strategy"], plan["epsilon"]) == (strategy, epsilon)]
             spent, n_perturbed = (sum(plan[name] for plan in own) for name in ("epsilon_planned", "n_perturbed"))

@@ -27,7 +27,7 @@ COUNTS = {  # rows of the table of the corpus, by what metrics/ngrams.json has o
 
 def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -> Table:
     """The corpus in numbers."""
-    rows: list[dict[str, Any]] = [{"what": what, "number": totals[key]} for what, key in COUNTS.items()]
+    rows: list[dict[str, object]] = [{"what": what, "number": totals[key]} for what, key in COUNTS.items()]
     if totals["n_sentences"]:
         per_sentence = totals["n_tokens"] / totals["n_sentences"]
         rows.append({"what": "Words and punctuation marks per sentence", "number": per_sentence})

@@ -44,7 +44,7 @@ def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Tab
         words: that the levels are of.
     """
     shown = {score for one in compared for score in one.scores}
-    rows: list[dict[str, Any]] = [
+    rows: list[Mapping[str, object]] = [
         {"which": f"{one.mechanism} {one.strategy}", "level": one.level, "epsilon": one.epsilon, **one.scores}
         | {"by_word": one.by_word, "recovered": one.recovered}
         for one in compared

@@ -49,7 +49,7 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key], recovery:
     Without a row if no utility and no attack is known.
     """
     shown = [(score, *score.glance) for score in SCORES if score.glance is not None]
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for dataset, of in values_of.items():
         stand_out = []
         for which, measure, best in STAND_OUT:
