@@ -77,7 +77,7 @@ def test_a_name_comes_out_as_its_type(built: Path, trained: Path) -> None:
     assert "[PERSON]" not in lexveil.privatize([TEXT], seed=1, **HOW).values[0]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.nightly)])
 def test_privatize_writes_a_placeholder_for_a_name(
     built: Path, trained: Path, capsys: pytest.CaptureFixture[str], workers: str
 ) -> None:
