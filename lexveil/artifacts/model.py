@@ -28,7 +28,7 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.hashes import sha256
-from lexveil.runtime.tables import require
+from lexveil.runtime.tables import read_json, require
 from lexveil.text.encode import Lexicon
 
 # What must have passed before a vocabulary is used, and the stage that checks it.
@@ -187,7 +187,7 @@ class Model:
         """
         if self.packaged:
             return self.packaged.card.average_words
-        length = json.loads(require(self.path(paths.CORPUS_LENGTH), "sample_corpus").read_text(encoding="utf-8"))
+        length = read_json(self.path(paths.CORPUS_LENGTH), "sample_corpus")
         if length["n_documents"]:
             return float(length["n_words"] / length["n_documents"])
         base = find_base(self.params.embeddings)

@@ -30,7 +30,7 @@ from lexveil.ledger.subjects import Hasher
 from lexveil.privatization.release.preconditions import STAMP
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.hashes import sha256
-from lexveil.runtime.tables import PARQUET, atomic_file, write_json, write_table
+from lexveil.runtime.tables import PARQUET, atomic_file, read_object, write_json, write_table
 
 DOCUMENTS = "documents.parquet"
 RECORD = f"{DOCUMENTS}.record.json"
@@ -117,7 +117,7 @@ class Archive:
         for file in (IDS, TOKENS, REPORT):
             if not (memory / file).is_file():
                 raise self._forgotten(memory / file)
-        if _json(memory / REPORT).get("release", {}).get("salt") != self.salt:
+        if read_object(memory / REPORT).get("release", {}).get("salt") != self.salt:
             raise RequestError(
                 f"{shown(release)}: was released with another ledger, under whose salt its documents are known; "
                 "bring that ledger back (params.yaml: ledger.folder), or choose another inbox.archive"
@@ -234,21 +234,13 @@ class Archive:
                     shutil.rmtree(folder)
 
 
-def _json(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        content = None
-    return content if isinstance(content, dict) else {}
-
-
 def read_record(release: Path) -> dict[str, Any]:
     """The privacy record of a release of this folder.
 
     Raises:
         RequestError: if it is none.
     """
-    record = _json(release / RECORD)
+    record = read_object(release / RECORD)
     publication = record.get("publication")
     if not (isinstance(publication, dict) and "id_column" in publication and "withdrawn" in record):
         raise RequestError(

@@ -81,6 +81,9 @@ class Events:
     def _event(self, kind: str, job: str, run: str, stage: Stage | None, message: str) -> Any:
         from openlineage.client import event_v2, facet_v2
 
+        read: Iterable[Path] = ()
+        made: Iterable[Path] = ()
+        hashes: dict[str, str] = {}
         facets: dict[str, RunFacet] = {
             "processing_engine": facet_v2.processing_engine_run.ProcessingEngineRunFacet(version(), "lexveil")
         }
@@ -89,15 +92,11 @@ class Events:
             facets["parent"] = parent.ParentRunFacet(
                 parent.Run(self._flow_run), parent.Job(namespace=self._namespace, name=FLOW)
             )
-        if kind == "FAIL":
-            facets["errorMessage"] = facet_v2.error_message_run.ErrorMessageRunFacet(message, "python")
-        read: Iterable[Path] = ()
-        made: Iterable[Path] = ()
-        hashes: dict[str, str] = {}
-        if stage is not None:
             read, made = self._inputs(stage), stage.outs if kind == "COMPLETE" else ()
             needed = {need for need in stage.needs if self._graph.stages[need].locked}
             hashes = _hashes(entries_with(needed | ({stage.name} if made else set())))
+        if kind == "FAIL":
+            facets["errorMessage"] = facet_v2.error_message_run.ErrorMessageRunFacet(message, "python")
         what = facet_v2.job_type_job.JobTypeJobFacet("BATCH", "LEXVEIL", "STAGE" if stage else "FLOW")
         return event_v2.RunEvent(
             eventTime=datetime.now(UTC).isoformat(),

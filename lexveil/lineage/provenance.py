@@ -25,6 +25,7 @@ import yaml
 from lexveil.lineage.results import Environment, LockEntry, Provenance, RunRecord
 from lexveil.runtime.dvc_graph import LOCKFILE
 from lexveil.runtime.project import STATE
+from lexveil.runtime.tables import read_object
 
 PROVENANCE = Path(".provenance.json")
 KEPT = STATE / "provenance"  # of every run on this machine: DVC may bring results of any of them back
@@ -116,17 +117,17 @@ def keep(stage: str, origin: Origin, task_run: str | None) -> None:
 def settle() -> None:
     """Bring .provenance.json in line with dvc.lock; call it when no DVC process is writing."""
     entries = own_entries()
-    before = _read(PROVENANCE)
+    before = read_object(PROVENANCE)
     stages: dict[str, RunRecord] = {}
     environments: dict[str, Environment] = {}
     for name, entry in sorted(entries.items()):
         hashed = stamp(entry)
         record = before.get("stages", {}).get(name, {})
         if record.get("entry") != hashed:
-            record = _read(KEPT / f"{hashed}.json")
+            record = read_object(KEPT / f"{hashed}.json")
         if record:
             stages[name], used = record, record["environment"]
-            known: Any = before.get("environments", {}).get(used) or _read(KEPT / "environments" / f"{used}.json")
+            known: Any = before.get("environments", {}).get(used) or read_object(KEPT / "environments" / f"{used}.json")
             environments[used] = known
     after: Provenance = {"schema": SCHEMA, "stages": stages, "environments": dict(sorted(environments.items()))}
     if after != before and (stages or before):
@@ -140,14 +141,6 @@ def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[
         for name, record in provenance.get("stages", {}).items()
         if name in entries and record.get("entry") == stamp(entries[name])
     }
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _write(file: Path, content: object) -> None:

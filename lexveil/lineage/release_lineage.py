@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from lexveil.lineage.results import Lineage, MadeWith, ReleaseRecord
 from lexveil.lineage.trace import chain, environments, history
 from lexveil.runtime.dvc_graph import LOCKFILE, open_repo
 from lexveil.runtime.hashes import sha256
+from lexveil.runtime.tables import read_object
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -38,11 +38,8 @@ def read_record(file: Path) -> ReleaseRecord:
     Raises:
         RequestError: if it is not one.
     """
-    try:
-        record: Any = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict) or not {"mode", "made_with", "guarantee"} <= record.keys():
+    record = read_object(file)
+    if not {"mode", "made_with", "guarantee"} <= record.keys():
         raise RequestError(f"{file} is no privacy record of `lexveil privatize`; put the one of this file beside it")
     return cast(ReleaseRecord, record)
 

@@ -75,6 +75,15 @@ def read_json(path: Path, made_by: str) -> Any:
     return json.loads(require(path, made_by).read_text(encoding="utf-8"))
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object; empty if the file is not there, or holds none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def require(path: Path, made_by: str) -> Path:
     """Return ``path``, or say which command makes it.
 
