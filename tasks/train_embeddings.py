@@ -20,7 +20,7 @@ from lexveil.artifacts.embedding_benchmarks import embedding_metrics
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.external_embeddings import load_model
 from lexveil.artifacts.purpose_files import purposes_of
-from lexveil.artifacts.training_checkpoints import FORMAT, count_tokens, resumed_training
+from lexveil.artifacts.training_checkpoints import FORMAT, resumed_training
 from lexveil.artifacts.user_lists import load_factors
 from lexveil.config import Params, load_params
 from lexveil.embeddings.base import Base
@@ -31,7 +31,7 @@ from lexveil.embeddings.training import Trained, Word2VecSettings, with_plain_co
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.runtime.checkpoints import kept_work
 from lexveil.runtime.stage import named_segmentation, stage_main
-from lexveil.runtime.tables import atomic_file, require, write_json
+from lexveil.runtime.tables import atomic_file, read_json, require, write_json
 
 # on which the state of a training depends
 CODE = ("lexveil.embeddings.training", "lexveil.embeddings.base")
@@ -49,7 +49,7 @@ def main() -> None:
     model = find_base(options)
     base = None if model is None else Base(base_space(options, model, segmentation), options.base_vectors == "keep")
     corpus = require(paths.segmented(segmentation), "segment_corpus")
-    n_tokens = count_tokens(corpus)
+    n_tokens = read_json(paths.METRICS / "segmented" / f"{segmentation}.json", "segment_corpus")["n_tokens"]
     names = {field.name for field in fields(Word2VecSettings)} - {"seed", "dimensions", "min_count", "epochs"}
     settings = Word2VecSettings(
         **{name: getattr(options, name) for name in names},

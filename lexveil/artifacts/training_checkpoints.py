@@ -19,7 +19,6 @@ from lexveil.runtime.tables import atomic_directory
 
 FORMAT = 1  # of a checkpoint; an older one is not read
 SENTENCES = 2000  # of the corpus, from which the examples come that the loss is measured on
-BLOCK = 2**20  # bytes read at a time
 ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
@@ -108,12 +107,6 @@ class TrainingProgress:
         if finished < self.epochs:
             line += f", about {per_epoch * (self.epochs - finished):.0f} s left"
         print(line, flush=True)
-
-
-def count_tokens(corpus: Path) -> int:
-    """The tokens of a segmented corpus: each ends in a space or a line feed."""
-    with corpus.open("rb") as file:
-        return sum(block.count(b" ") + block.count(b"\n") for block in iter(lambda: file.read(BLOCK), b""))
 
 
 def resumed_training(
