@@ -63,12 +63,12 @@ def embedding_metrics(
         about: how it was made.
         trained: the training that it is of; None of a model that was brought in.
     """
-    lengths = Counter(token.count("_") for token in space.tokens)
+    lengths = Counter(space.n_words.tolist())
     norms = np.linalg.norm(space.vectors, axis=1)
     losses = None if trained is None else [loss and round(loss, 4) for loss in trained.losses]
     return {
         "n_tokens": len(space.tokens),
-        **{f"n_{name}s": lengths[n] for n, name in enumerate(LENGTHS)},
+        **{f"n_{name}s": lengths[n] for n, name in enumerate(LENGTHS, 1)},
         "tokens_covered": int(space.counts.sum()) if trained is None else trained.tokens_covered,
         # Rounded: a metric people compare, not the vectors themselves.
         "norm_median": round(float(np.median(norms)), 3),

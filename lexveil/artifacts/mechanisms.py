@@ -113,8 +113,8 @@ def prepare(
         ParameterError: if a parameter does not suit the mechanism or the words.
     """
     given = params.model_dump()
-    own = dict(given.get(name, {}))
-    shown = getattr(params, name).model_dump(by_alias=True) if own else {}
+    own = dict(given[name])
+    shown = getattr(params, name).model_dump(by_alias=True)
     vocabulary, orders = Vocabulary.of(space.tokens, space.vectors, policy), None
     files: dict[str, Path] = {}
     if MECHANISMS[name].on_lists:
@@ -132,7 +132,7 @@ def prepare(
         mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
         return Prepared(mechanism, vocabulary, shown, files, near_folder=near_folder)
     near = _near_lists(near_folder, key := key_of(vocabulary.vectors))
-    n_words = np.array([space.tokens[row].count("_") + 1 for row in vocabulary.rows.tolist()], dtype=np.int64)
+    n_words = space.n_words[vocabulary.rows] if MECHANISMS[name].weighs_length else None
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near, n_words=n_words)
     is_complete = near is not None and near.folder == near_folder
     return Prepared(mechanism, vocabulary, shown, files, None if is_complete else key, near_folder)

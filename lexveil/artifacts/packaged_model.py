@@ -144,7 +144,7 @@ def write_packaged(
         lengths: of the vectors of the model; ``none`` leaves those of the space. Others stand beside those.
     """
     rows, scales = quantized(np.asarray(space.vectors))
-    n_words = np.array([token.count("_") + 1 for token in space.tokens])
+    n_words = space.n_words
     with atomic_directory(folder) as partial:
         arrays: dict[str, npt.NDArray[Any]] = {
             "counts": space.counts.astype(np.uint32),

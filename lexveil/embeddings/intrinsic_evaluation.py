@@ -39,10 +39,10 @@ def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, ob
     """
     unit = unit_vectors(space.vectors)
     lettered = [any(sign.isalpha() for sign in token) for token in space.tokens]
-    words = np.array([token.count("_") for token in space.tokens])
+    n_words = space.n_words
     samples: dict[str, dict[str, list[dict[str, object]]]] = {}
-    for number, length in enumerate(LENGTHS):
-        rows = np.flatnonzero((words == number) & lettered)
+    for number, length in enumerate(LENGTHS, 1):
+        rows = np.flatnonzero((n_words == number) & lettered)
         samples[length] = {}
         for name, places in PLACES.items():
             chosen = sorted({int(rows[int(place * len(rows))]) for place in places}) if len(rows) else []

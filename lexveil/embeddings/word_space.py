@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lexveil.types import Counts, Vectors
+from lexveil.types import Counts, Ids, Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ class WordSpace:
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.vectors) == len(self.counts):
             raise ValueError(f"{len(self.tokens)} tokens, {len(self.vectors)} vectors, {len(self.counts)} counts")
+
+    @property
+    def n_words(self) -> Ids:
+        """(V,) the words in each token."""
+        return np.array([token.count("_") + 1 for token in self.tokens], dtype=np.int64)
 
 
 def unit_vectors(vectors: Vectors) -> Vectors:

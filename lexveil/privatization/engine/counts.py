@@ -1,4 +1,4 @@
-"""The numbers of a run, added up batch by batch: tokens, actions, distances, and epsilon spent."""
+"""What a worker gives back, and the numbers of a run, added up batch by batch: tokens, actions, epsilon spent."""
 
 from __future__ import annotations
 
