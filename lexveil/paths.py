@@ -90,6 +90,11 @@ def word_orders(segmentation: str, name: str) -> Path:
     return ARTIFACTS / "word_orders" / segmentation / name
 
 
+def bigrams(segmentation: str) -> Path:
+    """Bigram counts of the tokens of one segmentation's embedding."""
+    return ARTIFACTS / "bigrams" / segmentation
+
+
 def structure(segmentation: str) -> Path:
     """How often one other word changes the structure of a public text, cut in one segmentation."""
     return ARTIFACTS / "structure" / f"{segmentation}.json"

@@ -6,12 +6,15 @@ import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
 
 import shutil
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.artifacts.base_model import find_base
+from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_pmi
 from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.packaged_model import add_bigrams
 from lexveil.config import load_params
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
@@ -58,6 +61,9 @@ def main() -> None:
             "enlarge the corpus, or lower model.min_documents in params.yaml"
         )
     card = package(paths.PACKAGED, chosen, space, load_pmi(), params)
+    row_of = {token: row for row, token in enumerate(space.tokens)}
+    kept = np.array([row_of[one.token] for one in chosen.kept], dtype=np.int64)
+    add_bigrams(paths.PACKAGED, load_bigrams(SEGMENTATION).only(kept))
     print(f"{card.n_tokens:,} tokens, {card.n_words:,} of them single words; left out: {sum(card.dropped.values()):,}")
 
 

@@ -15,10 +15,11 @@ import yaml
 from hypothesis import settings
 
 from lexveil import paths
+from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.model import CHECKED_BY
-from lexveil.artifacts.packaged_model import PackagedModel, write_packaged
+from lexveil.artifacts.packaged_model import PackagedModel, add_bigrams, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.mechanisms.registry import MECHANISMS
@@ -99,6 +100,7 @@ def write_toy_model(folder: Path, name: str, project: Path) -> None:
         {one: MeasuredStructure.model_validate(measured) for one, measured in structure.items()},
         "Made by the tests.\n",
     )
+    add_bigrams(folder, load_bigrams("gst", project))
 
 
 def _make_built(root: Path) -> None:
@@ -114,7 +116,7 @@ def _make_built(root: Path) -> None:
         for name in ("sample_corpus", "count_ngrams", "build_collocations", "segment_corpus"):
             run_stage(name)
         for segmentation in SEGMENTATIONS:
-            for name in ("train_embeddings", "build_neighborhoods"):
+            for name in ("train_embeddings", "build_neighborhoods", "count_bigrams"):
                 run_stage(name, segmentation)
         run_stage("measure_structure")
         # Tests run any mechanism: the plans are those of all of them.

@@ -7,6 +7,7 @@
     vectors.npy       (V, p) int8, and
     scales.npy        (V,) float32: the vector of a token is its row times its scale, in float32
     trained_scales.npy  the same with the lengths as trained, where scales.npy has others; what a training begins with
+    bigrams/          starts, ids and counts.npy: how often a token stands right after another; a model need not have it
     orders/S.npy      (2, n) uint16 or uint32: orders of the tokens for 1-Diffractor; S is word (words alone) or all
     structure.json    what one replaced word changes in public texts, by segmentation
     NOTICE.md         attribution of the sources
@@ -29,8 +30,10 @@ import numpy.typing as npt
 from pydantic import Field
 
 from lexveil.accounting.results import Result, Sha256
+from lexveil.artifacts.bigrams import read_bigrams, write_bigrams
 from lexveil.artifacts.embeddings import read_arrays, read_words, write_arrays
 from lexveil.artifacts.structure import MeasuredStructure
+from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.scaling import Rule, scaled
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
@@ -45,6 +48,7 @@ MAX_DIMENSIONS = 4096
 FORMAT = 1  # of the files; raised when a reader of today could not read them
 CARD = "model.json"
 SCALES, TRAINED_SCALES = "scales.npy", "trained_scales.npy"
+BIGRAMS = "bigrams"
 ORDERS = {"word": "orders/word.npy", "all": "orders/all.npy"}
 
 
@@ -172,6 +176,17 @@ def write_packaged(
     return whole
 
 
+def add_bigrams(folder: Path, bigrams: Bigrams) -> ModelCard:
+    """Add the bigram counts of its V tokens to the model in ``folder``, and name their files in its card."""
+    with atomic_directory(folder / BIGRAMS) as partial:
+        write_bigrams(bigrams, partial)
+    card = ModelCard.model_validate_json((folder / CARD).read_bytes())
+    files = {file.relative_to(folder).as_posix(): sha256(file) for file in sorted((folder / BIGRAMS).iterdir())}
+    whole = card.model_copy(update={"files": card.files | files})
+    write_json(whole.to_dict(), folder / CARD)
+    return whole
+
+
 def collocations_of(tokens: Sequence[str], pmi: npt.NDArray[Any]) -> Collocations:
     """The collocations among V tokens, with their PMI in bits, (V,)."""
     n_words = np.fromiter(map(str.count, tokens, repeat("_")), dtype=np.int64, count=len(tokens)) + 1
@@ -254,6 +269,16 @@ class PackagedModel:
     def files(self, *names: str) -> dict[str, Path]:
         """Files of the folder by the names that a record gives them, models/NAME/FILE."""
         return {f"models/{self.card.name}/{name}": self.folder / name for name in names}
+
+    def bigrams(self, segmentation: str) -> Bigrams | None:
+        """How often a token stands right after another, by the rows of ``space``; None of a model without counts."""
+        if f"{BIGRAMS}/starts.npy" not in self.card.files:
+            return None
+        counted = read_bigrams(self.folder / BIGRAMS)
+        if segmentation == "word":
+            (counts,) = read_arrays(self.folder, "counts")
+            counted = counted.of_words(self.tokens, counts)
+        return counted.only(self.rows(segmentation))
 
     def structure(self, segmentation: str) -> MeasuredStructure | None:
         """What one replaced word changes in public texts; None if it was not measured."""

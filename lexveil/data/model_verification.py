@@ -21,7 +21,8 @@ import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
-from lexveil.artifacts.packaged_model import CARD, FORMAT, ORDERS, SCALES, TRAINED_SCALES, ModelCard
+from lexveil.artifacts.bigrams import MOST
+from lexveil.artifacts.packaged_model import BIGRAMS, CARD, FORMAT, ORDERS, SCALES, TRAINED_SCALES, ModelCard
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
@@ -90,6 +91,8 @@ def _verified(folder: Path) -> ModelCard:
             is_order = np.array_equal(np.sort(order), np.arange(size))
             _require(is_order, f"{name}: order {number} is not a permutation of the {size:,} tokens")
     _check_structure((folder / "structure.json").read_bytes())
+    if f"{BIGRAMS}/starts.npy" in card.files:
+        _check_bigrams(folder, n)
     return card
 
 
@@ -152,8 +155,12 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
         "structure.json": 2**20,
         "NOTICE.md": 2**22,
     }
-    if TRAINED_SCALES in card.files:  # which a model need not have
+    # What a model need not have: lengths as trained, bigram counts.
+    if TRAINED_SCALES in card.files:
         limits[TRAINED_SCALES] = limits[SCALES]
+    if any(name.startswith(BIGRAMS) for name in card.files):
+        sizes_of = {"starts": 4 * n + header, "ids": 4 * MOST + header, "counts": 2 * MOST + header}
+        limits |= {f"{BIGRAMS}/{name}.npy": most for name, most in sizes_of.items()}
     for files, others, fault in (
         (sizes, limits, "no file of a model"),
         (limits, sizes, "missing"),
@@ -234,6 +241,21 @@ def _check_scales(name: str, vectors: Array, scales: Array) -> None:
     _require(largest <= LARGEST, f"{name}: a coordinate of {largest:g}; {LARGEST:g} is the largest")
 
 
+def _check_bigrams(folder: Path, n: int) -> None:
+    """See that bigram counts name tokens below n, ascending after each token, each pair counted at least once."""
+    starts = _array(folder, f"{BIGRAMS}/starts.npy", "<u4", (n + 1,)).astype(np.int64)
+    rises = not starts[0] and (np.diff(starts) >= 0).all() and starts[-1] <= MOST
+    _require(rises, f"{BIGRAMS}/starts.npy: it must rise from 0 to the number of pairs, {MOST:,} at most")
+    n_pairs = int(starts[-1])
+    ids = _array(folder, f"{BIGRAMS}/ids.npy", "<u2" if n <= 2**16 else "<u4", (n_pairs,)).astype(np.int64)
+    counts = _array(folder, f"{BIGRAMS}/counts.npy", "<u2", (n_pairs,))
+    is_new_row = np.isin(np.arange(1, n_pairs), starts)
+    is_sound = (ids < n).all() and (is_new_row | (np.diff(ids) > 0)).all() and counts.all()
+    _require(
+        is_sound, f"{BIGRAMS}: after each token there must be others of the model, ascending, counted at least once"
+    )
+
+
 def _check_structure(content: bytes) -> None:
     """See that structure.json has measurements by segmentation, or none."""
     try:
@@ -284,7 +306,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
     entries: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
         mode = stat.S_IFMT(entry.external_attr >> 16)
-        if entry.is_dir() and entry.filename == "orders/":
+        if entry.is_dir() and entry.filename in ("orders/", f"{BIGRAMS}/"):
             continue
         name, is_file = shown(entry.filename), mode in (0, stat.S_IFREG) and not entry.is_dir()
         _require(is_file, f"{name}: a link or a folder; an archive has plain files only")
@@ -297,7 +319,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
     card = read_card(archive.read(entries[CARD]))
     # Only the names of a model's files pass, so that none points elsewhere, and no file is larger than its card says.
     check_files(card, {name: entry.file_size for name, entry in entries.items() if name != CARD})
-    (folder / "orders").mkdir()
     for name, entry in entries.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         with archive.open(entry) as source, (folder / name).open("wb") as target:  # reads no more than its size
             shutil.copyfileobj(source, target)

@@ -19,7 +19,14 @@ from tests.german_texts import german_texts
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/languages.md"
-STAGES = ("sample_corpus", "count_ngrams", "build_collocations", "segment_corpus gst", "train_embeddings gst")
+STAGES = (
+    "sample_corpus",
+    "count_ngrams",
+    "build_collocations",
+    "segment_corpus gst",
+    "train_embeddings gst",
+    "count_bigrams gst",
+)
 
 
 def commands() -> list[list[str]]:

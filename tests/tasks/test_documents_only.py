@@ -37,7 +37,7 @@ def test_every_stage_copes_with_no_corpus(documents_only: Path, packaged: Packag
     for name in ("sample_corpus", "count_ngrams", "build_collocations", "train_language_model"):
         run_stage(name)
     for segmentation in SEGMENTATIONS:
-        for name in ("segment_corpus", "train_embeddings", "build_neighborhoods", "measure_structure"):
+        for name in ("segment_corpus", "train_embeddings", "build_neighborhoods", "count_bigrams", "measure_structure"):
             run_stage(name, segmentation)
     space, brought = load_embedding("mst"), packaged.space("mst")
     assert list(space.tokens) == packaged.tokens[:500]

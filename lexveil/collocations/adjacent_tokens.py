@@ -1,0 +1,36 @@
+"""Bigram counts of an embedding's tokens, from the segmented corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from lexveil.artifacts.bigrams import MOST
+from lexveil.config import MachineParams
+from lexveil.embeddings.bigrams import Bigrams
+from lexveil.runtime import duckdb_session
+
+MIN_COUNT = 2  # of a pair: most that are rarer are seen by chance
+SOME = 2**24  # bytes of lines handed to DuckDB at a time, about
+SENTENCES = pa.schema([("line", pa.string())])
+
+
+def count_bigrams(lines: Path, tokens: Sequence[str], machine: MachineParams, most: int = MOST) -> Bigrams:
+    """How often each of V tokens stands right after each other one in a segmented corpus, one sentence a line."""
+    numbers = {"token": pa.array(tokens, pa.string()), "number": pa.array(range(len(tokens)), pa.int32())}
+    with duckdb_session.session(machine) as con:
+        con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(lines)))
+        con.register("vocabulary", pa.table(numbers))
+        query = duckdb_session.text("collocations/adjacent_tokens")
+        pairs = con.sql(query, params={"min_count": MIN_COUNT, "most": most}).to_arrow_table()
+    first, second, counts = (pairs.column(name).to_numpy() for name in ("first", "second", "count"))
+    return Bigrams.of(first, second, counts, len(tokens))
+
+
+def _sentences(lines: Path) -> Iterator[pa.RecordBatch]:
+    """The lines of a file, some at a time; a line ends at a line feed and nowhere else."""
+    with lines.open("rb") as source:
+        while some := source.readlines(SOME):
+            yield pa.record_batch([pa.array([line[:-1].decode("utf-8") for line in some], pa.string())], SENTENCES)

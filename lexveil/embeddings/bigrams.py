@@ -1,0 +1,90 @@
+"""Which token stands right after which, and how often, in public text: the bigram counts of an embedding's tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from lexveil.types import Ids
+
+
+class Bigrams(NamedTuple):
+    """Counts of adjacent tokens, by the rows of V tokens (CSR).
+
+    Attributes:
+        starts: (V + 1,) int64, where what follows each token begins, and the end.
+        ids: (E,) int32, the tokens that follow, ascending for each.
+        counts: (E,) int64, above 0.
+    """
+
+    starts: Ids
+    ids: Ids
+    counts: Ids
+
+    @classmethod
+    def of(cls, first: Ids, second: Ids, counts: Ids, n: int) -> Self:
+        """Pairs in any order, (E,) each, of n tokens; the counts of equal pairs are added up."""
+        key = first.astype(np.int64) * n + second
+        pairs, place = np.unique(key, return_inverse=True)
+        total = np.bincount(place, weights=counts, minlength=len(pairs)).astype(np.int64)
+        starts = np.searchsorted(pairs, np.arange(n + 1, dtype=np.int64) * n)
+        return cls(starts.astype(np.int64), (pairs % max(n, 1)).astype(np.int32), total)
+
+    @property
+    def first(self) -> Ids:
+        """(E,) the token that each pair begins with."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def only(self, rows: Ids) -> Self:
+        """Of the tokens in these rows alone, by their places among them."""
+        number = np.full(len(self.starts) - 1, -1, dtype=np.int64)
+        number[rows] = np.arange(len(rows))
+        return self.renumbered(number, len(rows))
+
+    def renumbered(self, number: Ids, n: int) -> Self:
+        """Among n tokens, by the number (V,) of each of these there; without those of number -1."""
+        first, second = number[self.first], number[self.ids]
+        kept = (first >= 0) & (second >= 0)
+        return self.of(first[kept], second[kept], self.counts[kept], n)
+
+    def most_frequent(self, n: int) -> Self:
+        """The n pairs that are counted most often; of equally frequent ones the first."""
+        kept = np.sort(np.argsort(-self.counts, kind="stable")[:n])
+        return self.of(self.first[kept], self.ids[kept], self.counts[kept], len(self.starts) - 1)
+
+    def of_words(self, tokens: Sequence[str], counts: Ids) -> Self:
+        """The same for text that is cut into single words, where a collocation is its words, one after the other.
+
+        Args:
+            tokens: V, the words of a collocation joined by ``_``.
+            counts: (V,) of each.
+        """
+        row_of = {token: row for row, token in enumerate(tokens) if "_" not in token}
+        n, parts = len(tokens), [[row_of.get(word, -1) for word in token.split("_")] for token in tokens]
+        begins = np.array([words[0] for words in parts], dtype=np.int64)
+        ends = np.array([words[-1] for words in parts], dtype=np.int64)
+        inside = np.array(
+            [
+                (before, after, count)
+                for words, count in zip(parts, counts.tolist(), strict=True)
+                for before, after in pairwise(words)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 3)
+        first, second, total = (
+            np.concatenate(both)
+            for both in zip((ends[self.first], begins[self.ids], self.counts), inside.T, strict=True)
+        )
+        known = (first >= 0) & (second >= 0)
+        return self.of(first[known], second[known], total[known], n)
+
+    def with_counts(self, others: Self) -> Self:
+        """Of both, of the same tokens."""
+        first, second, counts = (
+            np.concatenate(both)
+            for both in zip((self.first, self.ids, self.counts), (others.first, others.ids, others.counts), strict=True)
+        )
+        return self.of(first, second, counts, len(self.starts) - 1)

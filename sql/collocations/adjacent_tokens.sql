@@ -1,0 +1,31 @@
+-- How often each token of an embedding stands right after each other one, in a sentence of the segmented corpus.
+--
+-- reads    sentences (line): tokens separated by a space, words of a token joined by _
+--          vocabulary (token, number): the tokens of the embedding
+-- params   $min_count: what occurs less often is left out; $most: of the pairs the most frequent are kept
+-- key      first, second
+-- ordered  by key
+with adjacent as (
+    -- Unnesting the list beside itself shifted by one keeps both columns aligned, without a window.
+    select unnest(tokens[:-2]) as first_token, unnest(tokens[2:]) as second_token
+    from (select string_split(line, ' ') as tokens from sentences)
+),
+counted as (
+    select first_token, second_token, count(*)::integer as count
+    from adjacent
+    group by all
+    having count(*) >= $min_count
+),
+numbered as (
+    select before.number as first, after.number as second, counted.count as count
+    from counted
+    join vocabulary as before on before.token = counted.first_token
+    join vocabulary as after on after.token = counted.second_token
+),
+-- Of equally frequent pairs the first, so that the limit leaves the same ones each time.
+frequent as (
+    select * from numbered
+    order by count desc, first, second
+    limit $most
+)
+select * from frequent order by first, second

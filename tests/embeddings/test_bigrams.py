@@ -1,0 +1,87 @@
+"""Bigram counts: by SQL as by counting one pair after another, and of single words as of the text cut into them."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lexveil.artifacts.bigrams import read_bigrams, write_bigrams
+from lexveil.artifacts.packaged_model import PackagedModel, add_bigrams
+from lexveil.collocations.adjacent_tokens import count_bigrams
+from lexveil.config import MachineParams
+from lexveil.data.model_verification import UnsoundModel, verify_folder
+from lexveil.embeddings.bigrams import Bigrams
+
+TOKENS = ["new", "york", "new_york", "is", "big_apple_pie", "big", "apple", "pie", "."]
+
+
+def sentences(n: int = 300) -> list[list[str]]:
+    """Random sentences of the tokens, and of a word that no embedding knows."""
+    rng = np.random.default_rng(5)
+    return [[[*TOKENS, "rare"][i] for i in rng.integers(10, size=rng.integers(1, 9))] for _ in range(n)]
+
+
+def pairs(some: Bigrams) -> dict[tuple[str, str], int]:
+    """Counts by tokens."""
+    first, second = some.first.tolist(), some.ids.tolist()
+    return {(TOKENS[a], TOKENS[b]): c for a, b, c in zip(first, second, some.counts.tolist(), strict=True)}
+
+
+def counted(tmp_path: Path, lines: list[list[str]], **limits: int) -> Bigrams:
+    """By the query."""
+    file = tmp_path / "lines.txt"
+    file.write_text("".join(" ".join(line) + "\n" for line in lines), encoding="utf-8")
+    return count_bigrams(file, TOKENS, MachineParams(), **limits)
+
+
+def plainly(lines: list[list[str]]) -> Counter[tuple[str, str]]:
+    """Pair by pair."""
+    return Counter(pair for line in lines for pair in pairwise(line) if set(pair) <= set(TOKENS))
+
+
+def test_the_query_counts_pairs_inside_sentences(tmp_path: Path) -> None:
+    """Each pair of known tokens that is there twice, the most frequent where there is a limit; and so from disk."""
+    expected = {pair: n for pair, n in plainly(sentences()).items() if n > 1}
+    found = counted(tmp_path, sentences())
+    assert pairs(found) == expected
+    few = pairs(counted(tmp_path, sentences(), most=5))
+    assert sorted(few.values()) == sorted(expected.values())[-5:]
+    write_bigrams(found, tmp_path)
+    assert pairs(read_bigrams(tmp_path)) == expected
+
+
+def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path: Path) -> None:
+    """Of collocations the ends count with their neighbours, and their words with each other."""
+    lines = sentences()
+    found = counted(tmp_path, [*lines, *lines])  # so that no pair is there once
+    counts = Counter(token for line in lines for token in line)
+    of_words = found.of_words(TOKENS, 2 * np.array([counts[token] for token in TOKENS]))
+    plain = plainly([" ".join(line).replace("_", " ").split(" ") for line in lines])
+    assert pairs(of_words) == {pair: 2 * n for pair, n in plain.items()}
+    some = found.only(np.array([3, 0]))
+    assert some.first.tolist() == sorted(some.first.tolist())
+    assert pairs(some.renumbered(np.array([3, 0]), len(TOKENS))) == {
+        pair: n for pair, n in pairs(found).items() if set(pair) <= {"new", "is"}
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("ids", [1, 1, 0]), ("ids", [0, 60_000, 1]), ("counts", [3, 0, 1]), ("starts", [0, 2])]
+)
+def test_a_model_with_unsound_counts_is_refused(
+    packaged: PackagedModel, tmp_path: Path, name: str, wrong: list[int]
+) -> None:
+    """Twice the same token after another, one that the model does not have, a pair never seen, too few tokens."""
+    folder = tmp_path / "toy"
+    shutil.copytree(packaged.folder, folder)
+    sound = Bigrams(np.array([0, 2, *[3] * (len(packaged.tokens) - 1)]), np.array([0, 1, 0]), np.array([3, 2, 1]))
+    add_bigrams(folder, sound)
+    assert verify_folder(folder)
+    add_bigrams(folder, sound._replace(**{name: np.array(wrong)}))
+    with pytest.raises(UnsoundModel, match="bigrams"):
+        verify_folder(folder)
