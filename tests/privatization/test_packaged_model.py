@@ -14,12 +14,10 @@ from lexveil import paths
 from lexveil.artifacts import model as models
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.project import Project
 from lexveil.cli.main import main
 from lexveil.ledger.ledger import Ledger
 from lexveil.mechanisms.registry import MECHANISMS
 
-ROOT = Path(__file__).parents[2]
 TEXT = "The prime minister said in New South Wales that the fire was under control."
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "epsilon": 10.0}
 OPTIONS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "10")
@@ -29,18 +27,6 @@ OPTIONS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "10")
 def home(outside: Path) -> Path:
     """The user's data folder."""
     return paths.user_data()
-
-
-def test_the_defaults_are_those_of_the_params_yaml_that_ships(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    user, shipped = Project.find().params, Project.find(ROOT).params
-    ledger = {"folder": user.ledger.folder, "anchor": user.ledger.anchor}
-    machine = {"temp_directory": user.machine.temp_directory}
-    moved = {
-        "ledger": shipped.ledger.model_copy(update=ledger),
-        "machine": shipped.machine.model_copy(update=machine),
-    }
-    assert user == shipped.model_copy(update=moved)
 
 
 @pytest.mark.usefixtures("outside")

@@ -13,11 +13,8 @@ from asking import privatize_file
 
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
 from lexveil.errors import LexveilError, RequestError
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.statement import summary
 from lexveil.privatization.engine.plan import count_tokens
 from lexveil.runtime.hashes import sha256
 
@@ -48,18 +45,6 @@ def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tm
     }  # fmt: skip
     for ending in ("operator.json", "tokens.parquet"):
         assert (tmp_path / f"out.jsonl.{ending}").stat().st_mode & 0o077 == 0  # nobody else may read it
-
-
-def test_what_fails_while_it_is_written_leaves_nothing(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: Any) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr("lexveil.privatization.adapters.files._write", full)
-    with pytest.raises(LexveilError, match=r"no space left.*nothing was released"):
-        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
-    assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -110,8 +95,6 @@ def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path:
     [
         ({"average_words": "data"}, "follows from private texts"),
         ({"max_token_epsilon": "none"}, "come out as they are"),
-        ({"average_words": -1.0}, "must lie between 1e-09 .*, or be data"),
-        ({"max_token_epsilon": float("nan")}, "must lie between 1e-09 .*, or be none"),
     ],
 )
 def test_what_depends_on_private_texts_is_for_experiments(
@@ -120,8 +103,7 @@ def test_what_depends_on_private_texts_is_for_experiments(
     how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 2.0}
     with pytest.raises(RequestError, match=said):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **how, **more)
-    if "data" in more.values() or "none" in more.values():
-        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", mode="experiment", **how, **more)
+    privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", mode="experiment", **how, **more)
 
 
 @pytest.mark.parametrize(
@@ -170,23 +152,6 @@ def test_words_that_did_not_pass_a_check_are_not_released_with(project: Path, tm
     with pytest.raises(LexveilError, match=r"checks/coverage\.json .*check_vocab"):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
     assert not (tmp_path / "out.jsonl").exists()
-
-
-@pytest.mark.parametrize("wrong", [{"text_column": "body"}, {"subject_column": "who"}])
-def test_a_wrong_column_leaves_no_entry_in_the_ledger(built: Path, tmp_path: Path, wrong: dict[str, str]) -> None:
-    before = n_releases(built)
-    with pytest.raises(RequestError, match="there is no column"):
-        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW, **wrong)
-    assert n_releases(built) == before
-
-
-def n_releases(project: Path) -> int:
-    """How many releases the ledger knows, of whatever state."""
-    folder = Model.load(project).path(".lexveil/ledger")
-    if not folder.is_dir():
-        return 0
-    with Ledger.open(folder, None, make=False) as ledger:
-        return len(summary(ledger, None).releases)
 
 
 def test_a_release_that_withholds_all_rows_ends_with_1(ready: Path, capsys: pytest.CaptureFixture[str]) -> None:

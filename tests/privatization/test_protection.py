@@ -28,15 +28,6 @@ SHORT, LONG = "The soup was cold.", "The waiter brought cold soup and warm beer 
 EN = Path(__file__).parents[2] / "lexveil/models/en"
 
 
-@pytest.fixture
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in no project, with a data folder of its own."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    return tmp_path / "here"
-
-
 @pytest.mark.parametrize("name", ["en", "en+sentiment=1"])
 def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say(name: str) -> None:
     levels = measured_levels(str(Model.load(name=name).sha256))
