@@ -90,10 +90,3 @@ def test_commands_of_the_documentation_exist(capsys: pytest.CaptureFixture[str])
             helps[verb] = capsys.readouterr().out
         assert re.search(rf"(?<![\w-]){option}(?![\w-])", helps[verb]), (verb, option)
     assert len(helps) > 12
-
-
-def test_contributing_names_real_files() -> None:
-    text = FENCE.sub("", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    named = {path for path in re.findall(r"`([a-z.]+/[\w./*-]+)`", text) if not re.search(r"\b(NAME|ROOM)\b", path)}
-    assert len(named) > 20
-    assert [path for path in sorted(named) if not any(ROOT.glob(path))] == []

@@ -44,7 +44,6 @@ def test_comments_docstrings_and_layout_do_not_count() -> None:
     ("old", "new", "name"),
     [
         ("LIMIT = 3", "LIMIT = 4", ""),
-        ("x + x", "x * x", "A.twice"),
         ("x + x", "x - x", "A"),
         ("field: int", "field: float", "A"),
         (": twice", ": thrice", "other"),

@@ -43,29 +43,14 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
     [
         ((), "COMMAND"),
         (("rum",), "run"),
-        (("run", "--parms", "x"), "--parms"),
         (("run", "--params", "absent.yaml"), "absent.yaml"),
-        (("data",), "ACTION"),
         (("data", "use"), "--corpus"),
         (("data", "use", "--corpus", "absent"), "absent"),
         (("data", "use", "--corpus", "a", "b"), "several need a name each"),
         (("data", "use", "--corpus", "a=b", "a=c"), "the name a is there twice"),
-        (("data", "use", "--corpus", "a=absent"), "absent"),
-        (("privatize", "in.jsonl"), "--output"),
-        ((*PRIVATIZE, "--protection", "strong", "--average-words", "9"), "leave --average-words out"),
-        ((*PRIVATIZE, "--epsilon", "0"), "--epsilon is 0; it must lie between 1e-09 and 1e+09"),
         ((*PRIVATIZE, "--epsilon", "ten"), "--epsilon is 'ten'; it must be a number"),
-        (
-            (*PRIVATIZE, "--epsilon", "1", "--document-budget", "5"),
-            "give one of --protection (a level), --epsilon (base epsilon per word), --document-budget",
-        ),
-        ((*PRIVATIZE, "--epsilon", "1", "--seed", "-3"), "--seed"),
         (("report",), "lexveil run"),
         (("collocations",), "Only [1, 1] choices"),
-        (("collocations", "a text", "--top", "3"), "TEXT, --top"),
-        (("collocations", "--top", "0"), "--top"),
-        (("collocations", "--top", "3", "--limit", "3"), "--limit"),
-        (("collocations", "a text", "--by", "count"), "--by"),
         (("collocations", "a text"), "lexveil run"),
         (("ui", "--port", "0"), "port"),
         (("schedule",), "prefect.yaml: there is no such file"),
@@ -75,9 +60,7 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("lineage", "../elsewhere"), "outside"),
         (("lineage", "artifacts/first.txt", "--at", "v9"), "there is no such commit"),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
-        (("gc", "--dry-run", "--remove"), "exclusive arguments: {--dry-run, --remove}"),
         (("release",), "inbox.source and inbox.sql are null"),
-        (("release", "--dry"), "--dry"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_two(
@@ -128,15 +111,6 @@ def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None
     assert " lexveil " in done.stdout
 
 
-def test_the_help_names_every_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
-    from lexveil.mechanisms.registry import MECHANISMS
-
-    for verb in ("privatize", "inspect", "audit"):
-        assert call(verb, "--help") == 0
-        shown = capsys.readouterr().out
-        assert all(name in shown for name in MECHANISMS), verb
-
-
 @pytest.mark.parametrize(
     ("extra", "expected"),
     [
@@ -169,12 +143,10 @@ def test_privatize_hands_on_what_was_asked(
 def test_report_prints_where_it_is_and_its_figures(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     folder = project.root / "artifacts/report"
     folder.mkdir(parents=True)
-    (folder / "index.html").write_text("<html>")
+    (folder / "index.html").touch()
     (folder / "metrics.json").write_text('{"documents": 3}\n')
-    assert call("report") == 0
-    assert Path(capsys.readouterr().out.strip()) == folder / "index.html"
-    assert call("report", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"documents": 3}
+    assert call("report") == call("report", "--json") == 0
+    assert capsys.readouterr().out.split(maxsplit=1) == [str(folder / "index.html"), '{"documents": 3}\n']
 
 
 def test_lineage_leads_from_an_artifact_to_the_source(built: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,9 +165,3 @@ def test_lineage_leads_from_an_artifact_to_the_source(built: Project, capsys: py
     assert call("lineage", "artifacts/counts/a.txt") == 0
     text = capsys.readouterr().out
     assert "(changed since)" in text and "count@b" not in text and "from first" in text
-
-
-def test_lineage_of_a_file_that_was_not_there_when_the_stage_ran(built: Project, capsys) -> None:
-    (built.root / "artifacts/private/S1/1.0/other.txt").write_text("slipped in")
-    assert call("lineage", "artifacts/private/S1/1.0/other.txt") == 2
-    assert "is not among the files" in capsys.readouterr().err

@@ -81,22 +81,18 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
         count(self, *arguments)
         write(SENTENCE, after, after)
 
-    count, n_drawn = TwoPassRun.count, []
-    monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
-    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
-    monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", _counting(n_drawn))
-    write(SENTENCE, before, after)
-    with pytest.raises(LexveilError, match="nothing from the change on"):
-        privatize_file(source, "-", workers=1, **RELEASE)
-    assert len(capfdbinary.readouterr().out.splitlines()) <= 1 and len(n_drawn) <= 1
-
-
-def _counting(n_drawn: list[int]) -> Any:
     def generator() -> Any:
         n_drawn.append(1)
         return release_generator()
 
-    return generator
+    count, n_drawn = TwoPassRun.count, list[int]()
+    monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
+    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
+    monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", generator)
+    write(SENTENCE, before, after)
+    with pytest.raises(LexveilError, match="nothing from the change on"):
+        privatize_file(source, "-", workers=1, **RELEASE)
+    assert len(capfdbinary.readouterr().out.splitlines()) <= 1 and len(n_drawn) <= 1
 
 
 def test_no_text_poses_as_two() -> None:
@@ -124,41 +120,37 @@ def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source: Path) ->
     assert verify(".lexveil/ledger").holds
 
 
-def _moved(hidden: Path, name: Path) -> None:
-    hidden.rename(name)
-    hidden.symlink_to(name)
+def _linked(outputs: Outputs, hidden: Path) -> None:
+    os.link(hidden, "kept")
 
 
-@pytest.mark.parametrize("link", [os.link, _moved])
-def test_what_has_another_name_is_not_published(source: Path, link: Any) -> None:
+def _moved(outputs: Outputs, hidden: Path) -> None:
+    hidden.rename("kept")
+    hidden.symlink_to("kept")
+
+
+def _written_by_another_run(outputs: Outputs, hidden: Path) -> None:
+    """An experiment keeps no ledger that would refuse it, and its seed is known."""
+    with writing(Path("out.jsonl")) as others:
+        others.begin(Path("out.jsonl").absolute()).write_text('{"text": "of another run"}\n')
+        others.forget()
+
+
+@pytest.mark.parametrize("tamper", [_linked, _moved, _written_by_another_run])
+def test_what_has_another_name_is_not_published(source: Path, tamper: Any) -> None:
     """Who may write into the folder could keep what is refused, or change what is published."""
 
-    class Links(ReleaseHooks):
+    class Tampers(ReleaseHooks):
         def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
             (hidden,) = (hidden for final, hidden in outputs.begun.items() if final.name == "out.jsonl")
-            link(hidden, source.with_name("kept"))
+            tamper(outputs, hidden)
             return record, operator
 
     with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
-        privatize_file(source, "out.jsonl", hooks=Links(), **RELEASE)
+        privatize_file(source, source.with_name("out.jsonl"), hooks=Tampers(), **RELEASE)
     assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
-    if link is os.link:
+    if tamper is _linked:
         assert source.with_name("kept").read_bytes() == b""
-
-
-def test_what_another_run_writes_under_the_same_name_is_not_published(source: Path) -> None:
-    """An experiment keeps no ledger that would refuse it, and its seed is known."""
-
-    class Runs(ReleaseHooks):
-        def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
-            with writing(Path("out.jsonl")) as others:
-                others.begin(Path("out.jsonl").absolute()).write_text('{"text": "of another run"}\n')
-                others.forget()
-            return record, operator
-
-    with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
-        privatize_file(source, source.with_name("out.jsonl"), hooks=Runs(), **RELEASE)
-    assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
 
 
 def test_what_fails_before_the_noise_costs_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from asking import privatize_file
 from bad_inputs import lines, packed, texts
 
@@ -143,37 +142,6 @@ def test_equal_texts_of_a_dictionary_become_different(ready: Path) -> None:
     assert len(set(privatize(column, **EXPERIMENT).values.to_pylist())) > 128
 
 
-def test_rows_whose_subject_is_exhausted_are_left_out_of_every_form(ready: Path) -> None:
-    """Of subjects a, a, b with a cap of one document each, the second row is withheld."""
-    params = yaml.safe_load((ready / "params.yaml").read_text())
-    params["ledger"] |= {"cap": 12.0}
-    (ready / "params.yaml").unlink()
-    (ready / "params.yaml").write_text(yaml.safe_dump(params))
-    table = pa.table({"n": [1, 2, 3], "id": ["", "", ""], "text": [SENTENCE] * 3})
-    how = RELEASE | {"epsilon": None, "document_budget": 10.0, "max_token_epsilon": 1000.0, "subject_column": "id"}
-    for at, ending in enumerate(("jsonl", "csv.zst", "tsv.gz", "parquet")):
-        table = table.set_column(1, "id", pa.array([f"a{at}", f"a{at}", f"b{at}"]))
-        file, out = ready / f"in.{ending}", ready / f"out.{ending}"
-        if ending == "parquet":
-            pq.write_table(table, file)
-        elif ending == "jsonl":
-            file.write_bytes(lines(*table.to_pylist()))
-        else:
-            comma = "," if ending.startswith("csv") else "\t"
-            rows = "".join(f"{comma.join(map(str, row.values()))}\n" for row in table.to_pylist())
-            file.write_bytes(packed(f"n{comma}id{comma}text\n{rows}".encode(), ending.rpartition(".")[2]))
-        costs = privatize_file(file, out, **how).operator.ledger
-        assert (costs.documents_requested, costs.documents_withheld, costs.documents_charged) == (3, 1, 2)
-        if ending == "parquet":
-            assert pq.read_table(out).column("n").to_pylist() == [1, 3]
-        else:
-            kept = re.findall(r'(?m)^(?:\{"n": )?(\d)', unpacked(out).decode())
-            assert kept == ["1", "3"]
-        assert (ready / f"out.{ending}.withheld.csv").read_text() == f"row,subject\n2,a{at}\n"
-        tokens = pq.read_table(ready / f"out.{ending}.tokens.parquet").column("row").to_pylist()
-        assert set(tokens) == {1, 3}
-
-
 def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a folder of three forms, cut into chunks of three rows; nor does another cut."""
     folder = ready / "in"
@@ -195,28 +163,20 @@ def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert made[0] == made[1] == made[2]
 
 
-WRITTEN = {
-    "right to left": "שלום עולם، مرحبا بالعالم \u202eabc\u202c",
-    "combining": "e\u0301a\u0300 Z̸̢͝a̷l̶g̵o नमस्ते ก็",
-    "emoji": "👩\u200d👧 yes 🏳️\u200d🌈 \U0001f1e6\U0001f1f9 no",
-    "wide": "漢字 かな 한국어",
-    "beyond all planes": "\U0010ffff \ufffe \u0378",
-    "white space of every kind": "a\u2028b\u2029c\x85d\x0be\x1cf\u3000g\u200bh",
-    "no token": " \t ",
-    "nothing": "",
-    "marks": "!!! ... --- \u0301",
-}
+WRITTEN = [
+    "שלום עולם، مرحبا بالعالم \u202eabc\u202c", "e\u0301a\u0300 Z̸̢͝a̷l̶g̵o नमस्ते ก็", "!!! ... --- \u0301",
+    "👩\u200d👧 yes 🏳️\u200d🌈 \U0001f1e6\U0001f1f9 no", "\U0010ffff \ufffe \u0378",
+    "a\u2028b\u2029c\x85d\x0be\x1cf\u3000g\u200bh", "漢字 かな 한국어", " \t ", "",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("oov", "keep_layout"), [("keep", False), ("sample", True)])
 def test_texts_in_every_writing(ready: Path, oov: str, keep_layout: bool) -> None:
-    (ready / "in.jsonl").write_bytes(lines(*({"text": text} for text in WRITTEN.values())))
+    (ready / "in.jsonl").write_bytes(lines(*({"text": text} for text in WRITTEN)))
     privatize_file(ready / "in.jsonl", ready / "out.jsonl", oov=oov, keep_layout=keep_layout, **RELEASE)
     out = [json.loads(line)["text"] for line in (ready / "out.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert len(out) == len(WRITTEN) and all(isinstance(text, str) for text in out)
-    of = dict(zip(WRITTEN, out, strict=True))
-    assert of["nothing"] == "" and of["no token"].strip() == ""
-    assert ("漢字" in of["wide"]) == (oov == "keep")
+    assert out[-1] == out[-2].strip() == "" and ("漢字" in out[-3]) == (oov == "keep")
 
 
 def test_documents_without_a_word_cost_nothing(ready: Path) -> None:
@@ -248,19 +208,15 @@ def test_cells_that_a_spreadsheet_would_compute(ready: Path, ending: str, formul
 
 def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
     """Where all tokens are dropped; but in TSV of one column it would be a blank line, which is no row."""
-    for ending in ("csv", "tsv", "txt", "jsonl"):
-        content = {
-            "csv": "text\n!!!\nfire\n",
-            "tsv": "n\ttext\n\t!!!\n\tfire\n",
-            "txt": "!!!\nfire\n",
-            "jsonl": '{"text": "!!!"}\n{"text": "fire"}\n',
-        }[ending]
+    written = {
+        "csv": "text\n!!!\nfire\n",
+        "tsv": "n\ttext\n\t!!!\n\tfire\n",
+        "txt": "!!!\nfire\n",
+        "jsonl": '{"text": "!!!"}\n{"text": "fire"}\n',
+    }
+    for ending, content in written.items():
         (ready / f"in.{ending}").write_text(content)
         privatize_file(ready / f"in.{ending}", ready / f"out.{ending}", punctuation="drop", **EXPERIMENT)
-        privatize_file(
-            ready / f"out.{ending}", ready / f"again.{ending}", mechanism="none", strategy="none", mode="experiment"
-        )
-        assert (ready / f"again.{ending}").read_text() == (ready / f"out.{ending}").read_text(), ending
         record = privatize_file(ready / f"out.{ending}", ready / f"twice.{ending}", **EXPERIMENT).record
         assert record.counts.n_rows == 2, ending
     (ready / "one.tsv").write_text("text\nfire\n!!!\n")
@@ -300,18 +256,11 @@ def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
     [
         (["a", 5], {}, "text 2: `values` holds a number, not text"),
         (["a", b"Zanzibar"], {}, "text 2: `values` holds bytes, not text"),
-        (["a", "Zanzibar\0"], {}, "text 2: `values` holds a NUL character"),
-        (["a", "Zanzibar\ud800"], {}, "text 2: `values` holds an unpaired surrogate"),
         (["a"], {"subjects": ["x", "y"]}, "subjects: 2 for 1 texts"),
         (["a"], {"subjects": [None]}, "text 1: its subject is empty"),
-        ("Zanzibar", {}, "values: a str; give a list"),
         (np.array(["Zanzibar"]), {}, "values: a ndarray; give a list"),
         (pa.table({"a": [7]}), {"column": "a"}, "text 1: `values` holds a number, not text"),
-        (
-            ["a"],
-            {"mechanism": "none", "strategy": "none", "epsilon": None, "mode": "experiment"},
-            "there is nothing to do",
-        ),
+        (["a"], {"mechanism": "none", "strategy": "none", "epsilon": None, "mode": "experiment"}, "nothing to do"),
     ],
 )
 def test_the_python_call_refuses(ready: Path, values: Any, more: dict[str, Any], message: str) -> None:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from lexveil.mechanisms.noise.streams import release_generator
-from lexveil.privatization.engine.worker import BatchWorker
 
 
 @dataclass(frozen=True)
@@ -28,13 +25,3 @@ class Meeting:
                 raise TimeoutError("the other workers did not come")
             time.sleep(0.01)
         return self.inner(item)
-
-
-@dataclass(frozen=True)
-class OneGenerator(BatchWorker):
-    """The mistake: a release's generator made once, and copied to every worker with everything else."""
-
-    generator: Any = field(default_factory=release_generator)
-
-    def _generator(self, *_: Any) -> Any:
-        return self.generator
