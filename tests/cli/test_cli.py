@@ -18,7 +18,6 @@ import pytest
 from scratch_project import ROOT, Project
 
 from lexveil.cli import main
-from lexveil.request import FileRequest
 
 
 @pytest.fixture(autouse=True)
@@ -124,12 +123,11 @@ def test_privatize_hands_on_what_was_asked(
 ) -> None:
     asked: list[Any] = []
 
-    def privatize_file(source: Path, target: Path, request: FileRequest, **_: object) -> types.SimpleNamespace:
-        asked.extend([source, target, request])
+    def privatize_file(*arguments: Any, **_: object) -> types.SimpleNamespace:
+        asked.extend(arguments)
         return types.SimpleNamespace(record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None)
 
-    files = types.SimpleNamespace(privatize_file=privatize_file)
-    monkeypatch.setitem(sys.modules, "lexveil.privatization.adapters.files", files)
+    monkeypatch.setattr("lexveil.privatization.adapters.files.privatize_file", privatize_file)
     below = project.root / "below"
     below.mkdir()
     monkeypatch.chdir(below)
@@ -153,13 +151,8 @@ def test_lineage_leads_from_an_artifact_to_the_source(built: Project, capsys: py
     assert call("lineage", "artifacts/private/S1/1.0/documents.txt", "--json") == 0
     chain = {entry["stage"]: entry for entry in json.loads(capsys.readouterr().out)["chain"]}
     assert list(chain) == ["privatize@S1-1.0", "count@b", "count@a", "first"]
-    counts, code = chain["privatize@S1-1.0"]["inputs"]
-    assert (counts["path"], counts["made_by"], code["made_by"]) == ("artifacts/counts", "count@a, count@b", None)
     (source,) = (item for item in chain["first"]["inputs"] if item["path"] == "src.txt")
     assert source["md5"] == hashlib.md5(b"source\n").hexdigest()
-    (out,) = chain["first"]["outputs"]
-    (item,) = (item for item in chain["count@a"]["inputs"] if item["path"] == "artifacts/first.txt")
-    assert (item["md5"], item["made_by"], item["as_made"]) == (out["md5"], "first", True)
 
     (built.root / "artifacts/first.txt").write_text("another")
     assert call("lineage", "artifacts/counts/a.txt") == 0

@@ -20,6 +20,12 @@ def checked(*command: str | Path) -> str:
     return done.stdout + done.stderr
 
 
+def test_the_container_file_lints_clean() -> None:
+    if not (BIN / "hadolint").exists():
+        pytest.skip("no build of hadolint for this platform")
+    assert checked(BIN / "hadolint", DEPLOY / "Containerfile") == ""
+
+
 def test_the_compose_file_follows_the_specification() -> None:
     checked(BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
 

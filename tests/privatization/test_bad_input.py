@@ -135,21 +135,6 @@ def test_disks(
     refused(case, inputs, capsys, "f.jsonl", "disk/o.jsonl")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-@pytest.mark.parametrize(
-    ("case", "name", "mode"),
-    [("a file one may not read", "f.jsonl", 0), ("a folder one may not write into", "d", 0o500)],
-)
-def test_permissions(inputs: Path, capsys: pytest.CaptureFixture[str], case: str, name: str, mode: int) -> None:
-    (inputs / "f.jsonl").write_bytes(lines(GOOD))
-    (inputs / "d").mkdir()
-    (inputs / name).chmod(mode)
-    try:
-        refused(case, inputs, capsys, "f.jsonl", "d/o.jsonl")
-    finally:
-        (inputs / name).chmod(0o700)
-
-
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="only Linux has a file that is never read")
 def test_a_disk_that_fails(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (inputs / "f.jsonl").symlink_to("/proc/self/mem")
@@ -200,5 +185,4 @@ def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: P
 
 def test_every_case_is_in_the_docs_and_none_besides() -> None:
     tested = {*BAD, *CHANGES, "a full disk", "a read-only disk", "a disk that fails"}
-    tested |= {"a file one may not read", "a folder one may not write into"}
     assert set(documented()) == tested

@@ -213,15 +213,6 @@ def test_a_detector_that_changes_its_mind_releases_nothing(
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_workers_and_batches_change_nothing(built: Path, monkeypatch: pytest.MonkeyPatch, names: Path) -> None:
-    texts, spans = [TEXT] * 7, [SPANS] * 7
-    how = HOW | {"seed": 4, "types": {"PERSON": "pseudonym", "NUMBER": "digits"}, "pseudonyms": names, "spans": spans}
-    whole = lexveil.privatize(texts, **how)
-    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 2)
-    parts = lexveil.privatize(texts, **how)
-    assert parts.values == whole.values and parts.token_log.equals(whole.token_log)
-
-
 @pytest.mark.parametrize(
     ("how", "message"),
     [

@@ -102,26 +102,26 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
         source.write_text(json.dumps({"body": text}) + "\n")
         given = datasets.load_dataset("json", data_files=str(source), split="train", cache_dir=str(tmp_path / "hf"))
         given = given.map(lambda batch: batch, batched=True, load_from_cache_file=False)
-        table = frames.frame_of(given)
-        assert table is not None
-        whole = table.replaced("body", ["the same"])
+        whole = replaced(given, "the same")
         assert whole.info.dataset_size is None and whole.features == given.features
         whole.save_to_disk(tmp_path / f"whole{number}")
         found.append({file.read_bytes() for file in (tmp_path / f"whole{number}").iterdir()})
     assert found[0] == found[1]
 
 
+def replaced(table: Any, *texts: str) -> Any:
+    frame = frames.frame_of(table)
+    assert frame is not None
+    return frame.replaced("body", list(texts))
+
+
 def test_metadata_of_tables_is_not_passed_on() -> None:
     frame = pd.DataFrame({"body": ["x"]})
     frame.attrs["first"] = "the waiter was rude"
-    of_pandas = frames.frame_of(frame)
-    assert of_pandas is not None and not of_pandas.replaced("body", ["y"]).attrs
-    assert frame.attrs
+    assert not replaced(frame, "y").attrs and frame.attrs
     field = pa.field("body", pa.string(), metadata={"first": "rude"})
     schema = pa.schema([field, pa.field("n", pa.int64(), metadata={"of": "rude"})], metadata={"x": "rude"})
-    of_arrow = frames.frame_of(pa.table({"body": ["x"], "n": [1]}, schema=schema))
-    assert of_arrow is not None
-    made = of_arrow.replaced("body", ["y"])
+    made = replaced(pa.table({"body": ["x"], "n": [1]}, schema=schema), "y")
     assert made.schema.metadata is None and not any(each.metadata for each in made.schema)
     assert made.to_pylist() == [{"body": "y", "n": 1}]
 
@@ -129,17 +129,13 @@ def test_metadata_of_tables_is_not_passed_on() -> None:
 def test_what_no_row_has_is_not_passed_on() -> None:
     """Entries of dictionaries, categories, metadata of inner fields, and bytes of rows that were sliced away."""
     inner = pa.struct([pa.field("a", pa.string(), metadata={"first": "rude"})])
-    table = pa.table(
-        {
-            "body": ["x", "y", "rude"],
-            "kind": pa.array(["a", "b", "rude"]).dictionary_encode(),
-            "nested": pa.array([{"a": "n"}, {"a": "m"}, {"a": "rude"}], inner),
-            "plain": ["p", "q", "rude"],
-        }
-    ).slice(0, 2)
-    of_arrow = frames.frame_of(table)
-    assert of_arrow is not None
-    made, sink = of_arrow.replaced("body", ["s", "t"]), pa.BufferOutputStream()
+    columns = {
+        "body": ["x", "y", "rude"],
+        "kind": pa.array(["a", "b", "rude"]).dictionary_encode(),
+        "nested": pa.array([{"a": "n"}, {"a": "m"}, {"a": "rude"}], inner),
+        "plain": ["p", "q", "rude"],
+    }
+    made, sink = replaced(pa.table(columns).slice(0, 2), "s", "t"), pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, made.schema) as stream:
         stream.write_table(made)
     assert b"rude" not in sink.getvalue().to_pybytes()
@@ -147,16 +143,12 @@ def test_what_no_row_has_is_not_passed_on() -> None:
         {"body": "s", "kind": "a", "nested": {"a": "n"}, "plain": "p"},
         {"body": "t", "kind": "b", "nested": {"a": "m"}, "plain": "q"},
     ]
-    assert not any(
-        b"rude" in buffer.to_pybytes() for column in made for c in column.chunks for buffer in c.buffers() if buffer
-    )
+    buffers = [buffer for column in made for chunk in column.chunks for buffer in chunk.buffers() if buffer]
+    assert not any(b"rude" in buffer.to_pybytes() for buffer in buffers)
     frame = pd.DataFrame({"body": ["x", "rude"], "kind": pd.Categorical(["a", "rude"])}).iloc[:1]
-    of_pandas = frames.frame_of(frame)
-    assert of_pandas is not None and list(of_pandas.replaced("body", ["y"])["kind"].cat.categories) == ["a"]
+    assert list(replaced(frame, "y")["kind"].cat.categories) == ["a"]
     own = pl.DataFrame({"body": ["x", "rude"], "kind": ["a", "rude"]}, schema_overrides={"kind": pl.Categorical})
-    of_polars = frames.frame_of(own[:1])
-    assert of_polars is not None
-    kept = of_polars.replaced("body", ["y"])
+    kept = replaced(own[:1], "y")
     assert kept.schema["kind"] == pl.Categorical and kept.to_dict(as_series=False) == {"body": ["y"], "kind": ["a"]}
 
 

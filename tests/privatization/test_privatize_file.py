@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -48,14 +49,11 @@ def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tm
 
 
 def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    class Stdin:
-        buffer = io.BytesIO(jsonl(tmp_path).read_bytes())
-
-    monkeypatch.setattr(sys, "stdin", Stdin)
+    stdin = SimpleNamespace(buffer=io.BytesIO(jsonl(tmp_path).read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stdin)
     monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
-    monkeypatch.setattr(
-        "lexveil.runtime.stage.time.monotonic", iter(range(0, 10**6, 100)).__next__
-    )  # progress at every step
+    clock = iter(range(0, 10**6, 100))  # so that progress is told at every step
+    monkeypatch.setattr("lexveil.runtime.stage.time.monotonic", clock.__next__)
     privatize_file("-", "-", **HOW)
     out, err = capsys.readouterr()
     assert [json.loads(line)["z"] for line in out.splitlines()] == [0, 1, 2]
@@ -107,43 +105,38 @@ def test_what_depends_on_private_texts_is_for_experiments(
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "named"),
+    ("name", "target", "named"),
     [
-        ("in.jsonl", "out.jsonl", "out.no-guarantee.jsonl"),
-        ("in.jsonl", "out.no-guarantee.jsonl", "out.no-guarantee.jsonl"),
+        ("in.csv", "out.csv", "out.no-guarantee.csv"),
+        ("in.csv", "out.no-guarantee.csv", "out.no-guarantee.csv"),
         ("in.csv.gz", "the.out.csv.gz", "the.out.no-guarantee.csv.gz"),
         ("folder", "out", "out.no-guarantee"),
     ],
 )
-@pytest.mark.parametrize("mechanism", ["vickrey", "none"])
 def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
-    project: Path, tmp_path: Path, source: str, target: str, named: str, mechanism: str
+    project: Path, tmp_path: Path, name: str, target: str, named: str
 ) -> None:
-    file = tmp_path / source
-    if source == "folder":
-        file.mkdir()
-        file /= "in.jsonl"
-    rows = b"text\nthe government said\n" if ".csv" in source else b'{"text": "the government said"}\n'
-    file.write_bytes(gzip.compress(rows) if source.endswith(".gz") else rows)
+    source, rows = tmp_path / name, b"text\nthe government said\n"
+    file = source / "in.csv" if name == "folder" else source
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(gzip.compress(rows) if name.endswith(".gz") else rows)
     params = (project / "params.yaml").read_text()
     (project / "params.yaml").write_text(params.replace("exclude_input: false", "exclude_input: true"))
-    how = {"mechanism": "none", "strategy": "none"}
-    if mechanism == "vickrey":
-        how = {"mechanism": "vickrey", "strategy": "S1", "document_budget": 4.0}
+    how = {"mechanism": "vickrey", "strategy": "S1", "document_budget": 4.0}
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(RequestError, match="no guarantee can be given"):
-        privatize_file(tmp_path / source, tmp_path / target, **how)
+    for unproven in (how, {"mechanism": "none", "strategy": "none"}):
+        with pytest.raises(RequestError, match="no guarantee can be given"):
+            privatize_file(source, tmp_path / target, **unproven)
     assert sorted(tmp_path.rglob("*")) == before and not Path(".lexveil/ledger/ledger.sqlite").exists()
-    done = privatize_file(tmp_path / source, tmp_path / target, without_guarantee=True, **how)
+    done = privatize_file(source, tmp_path / target, without_guarantee=True, **how)
     assert done.target == tmp_path / named and done.target.exists()
     assert done.record.without_guarantee and done.record.guarantee.formula == "none"
     assert json.loads((tmp_path / f"{named}.record.json").read_text())["without_guarantee"] is True
     # What has a guarantee, and an experiment, keep their names.
-    fine = {"mechanism": "madlib", "strategy": "S1", "document_budget": 4.0, "without_guarantee": True}
-    for number, more in enumerate((fine, how | {"without_guarantee": True, "mode": "experiment"})):
-        name = f"fine-{number}-{target}"
-        done = privatize_file(tmp_path / source, tmp_path / name, **more)
-        assert done.target == tmp_path / name and done.record.without_guarantee is None
+    for number, more in enumerate(({"mechanism": "madlib"}, {"mode": "experiment"})):
+        fine = tmp_path / f"fine-{number}-{target}"
+        done = privatize_file(source, fine, **how | more, without_guarantee=True)
+        assert done.target == fine and done.record.without_guarantee is None
 
 
 def test_words_that_did_not_pass_a_check_are_not_released_with(project: Path, tmp_path: Path) -> None:

@@ -5,31 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from asking import privatize_file
 
 from lexveil.api import privatize
 from lexveil.cli.main import main
 from lexveil.formats.readers import Reader
-from lexveil.privatization.engine import engine
-from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.stored_curve import StoredCurve
 
+pytestmark = pytest.mark.usefixtures("own_figures")
+
 TEXTS = {"one.jsonl": '{"text": "the door was open"}\n', "other.jsonl": '{"text": "rain"}\n{"text": "a cold room"}\n'}
-
-
-@pytest.fixture(autouse=True)
-def _quick_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not that of all other tests, so that each test keeps its own figures."""
-    monkeypatch.setattr(public_recovery, "WORDS", 300)
-    monkeypatch.setattr(engine, "FEW", 300)
-
-
-def limited(project: Path, **release: Any) -> None:
-    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-    for name, value in release.items():
-        params["release" if name in params["release"] else "inbox"][name] = value
-    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
 
 def test_equal_public_things_give_equal_epsilon_before_any_text_is_read(
@@ -67,7 +52,8 @@ def test_equal_public_things_give_equal_epsilon_before_any_text_is_read(
 def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    limited(project, max_recovery=0.2)
+    params = (project / "params.yaml").read_text(encoding="utf-8")
+    (project / "params.yaml").write_text(params.replace("max_recovery: null", "max_recovery: 0.2"), encoding="utf-8")
     Path("one.jsonl").write_text(TEXTS["one.jsonl"], encoding="utf-8")
     command = ["privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o"]
     assert main([*command, "out.jsonl", "--epsilon", "500"]) == 2

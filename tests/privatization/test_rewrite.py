@@ -83,9 +83,3 @@ def test_a_text_has_the_same_noise_alone_and_in_company() -> None:
     components, text = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors)), TEXTS[2:3]
     alone = rewrite(text, planned(text, vocabulary, policy), np.array([0.5]), components, lambda _: stream(1, "2"))
     assert alone.texts == together.texts[2:3]
-
-
-def test_no_texts_and_no_tokens() -> None:
-    policy = Policy("perturb", "keep", "sample")
-    assert done(policy, texts=[]).texts == []
-    assert done(policy, texts=["", " \n"]).texts == ["", ""]

@@ -27,6 +27,7 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.privatization.adapters.memory import Privatized
 
 EXPERIMENT: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0, "mode": "experiment", "seed": 7}
+NOTHING: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
 
@@ -38,19 +39,14 @@ def unpacked(file: Path) -> bytes:
     return pa.CompressedInputStream(pa.BufferReader(content), "zstd").read() if file.name.endswith(".zst") else content
 
 
-def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EXPERIMENT, **more: Any) -> bytes:
+def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EXPERIMENT) -> bytes:
     """What comes out, unpacked, for what goes in, packed as the ending says."""
-    packing = ending.rpartition(".")[2]
     source, out = ready / f"in.{ending}", ready / f"out.{ending}"
-    source.write_bytes(packed(content, packing if packing in ("gz", "zst") else ""))
-    privatize_file(source, out, **(how | more))
-    return unpacked(out)
-
-
-def rewritten_nothing(ready: Path, content: bytes, ending: str) -> bytes:
-    folder = ready / "same"
-    folder.mkdir(exist_ok=True)
-    return rewritten(folder, content, ending, {"mechanism": "none", "strategy": "none", "mode": "experiment"})
+    source.write_bytes(packed(content, ending.rpartition(".")[2]))
+    privatize_file(source, out, **how)
+    written = unpacked(out)
+    out.unlink()
+    return written
 
 
 @pytest.mark.parametrize(("end", "packing"), [("\n", ".gz"), ("\r\n", "")])
@@ -63,14 +59,12 @@ def test_csv_keeps_every_other_field(ready: Path, packing: str, end: str) -> Non
     ]
     buffer = io.StringIO(newline="")
     csv.writer(buffer, lineterminator=end).writerows(rows)
-    marked = rewritten(ready, b"\xef\xbb\xbf" + buffer.getvalue().encode(), f"csv{packing}")
-    assert marked.startswith(b"\xef\xbb\xbf")
-    out = marked.decode("utf-8-sig")
+    source = buffer.getvalue().encode()
+    assert rewritten(ready, source, f"csv{packing}", NOTHING) == source
+    out = rewritten(ready, source, f"csv{packing}").decode()
     found = list(csv.reader(io.StringIO(out, newline="")))
     assert [[*row[:1], *row[2:]] for row in found] == [[*row[:1], *row[2:]] for row in rows]
     assert found[0][1] == "text" and found[3][1] == "" and found[1][1] not in ("", SENTENCE)
-    assert out.endswith(f"=1+1{end}") and out.split(end)[0] == 'id,text,"note, with a comma",ä'
-    assert rewritten_nothing(ready, buffer.getvalue().encode(), f"csv{packing}").decode() == buffer.getvalue()
 
 
 @pytest.mark.parametrize("packing", ["", ".zst"])
@@ -78,12 +72,11 @@ def test_tsv_and_text_keep_their_lines(ready: Path, packing: str) -> None:
     tsv = f'id\ttext\tz\r\n1\t{SENTENCE}\t"open\r\n2\t\t 1.50 \r\n'
     out = rewritten(ready, tsv.encode(), f"tsv{packing}").decode()
     assert re.sub(r"(?m)^1\t[^\t]+", f"1\t{SENTENCE}", out) == tsv and SENTENCE not in out
-    assert rewritten_nothing(ready, tsv.encode(), f"tsv{packing}").decode() == tsv
     text = f"{SENTENCE}\n\n \t\r\n{SENTENCE}\r\nlast {SENTENCE}"
-    lines_out = rewritten(ready, text.encode(), f"txt{packing}").decode().split("\n")
-    assert [line in ("", " \t\r") for line in lines_out] == [False, True, True, False, False]
-    assert [line.endswith("\r") for line in lines_out] == [False, False, True, True, False]
-    assert rewritten_nothing(ready, text.encode(), f"txt{packing}").decode() == text
+    out = rewritten(ready, text.encode(), f"txt{packing}").decode()
+    assert [line in ("", " \t\r") for line in out.split("\n")] == [False, True, True, False, False]
+    for source, ending in ((tsv, "tsv"), (text, "txt")):
+        assert rewritten(ready, source.encode(), f"{ending}{packing}", NOTHING).decode() == source
 
 
 def many_types() -> pa.Table:

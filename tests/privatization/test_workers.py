@@ -17,26 +17,16 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
-from worker_toys import Meeting
 
-from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.document_sets import load_documents
-from lexveil.artifacts.model import Model
 from lexveil.formats import chunks
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.adapters import files
-from lexveil.privatization.adapters.memory import Texts, privatize_texts
-from lexveil.privatization.release import run as two_passes
-from lexveil.privatization.release.preconditions import check
-from lexveil.privatization.settings import Settings
-from lexveil.request import FileRequest
 from lexveil.runtime import pool
 from tests.conftest import ROOT
 from tests.runtime.pool_functions import interruptible
 
 pytestmark = pytest.mark.slow
-
-POLICY = Policy("perturb", "keep", "sample")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -59,40 +49,18 @@ def test_batches_change_no_byte(listed: Path, tmp_path: Path, monkeypatch: pytes
     assert found[0] == found[1]
 
 
-def releases(monkeypatch: pytest.MonkeyPatch, folder: Path, workers: int) -> list[str]:
-    """The same text 64 times, released by workers of which none does all the work; half of its words are unknown."""
-    folder.mkdir()
-    calls: list[Path] = []
-
-    class Together(pool.Workers[Any, Any]):
-        def __init__(self, function: Any, n: int) -> None:
-            calls.append(folder / str(len(calls)))
-            calls[-1].mkdir()
-            super().__init__(Meeting(function, calls[-1], n), n)
-
-    monkeypatch.setattr(two_passes, "Workers", Together)
-    monkeypatch.setattr(chunks, "ROWS", 4)
-    settings = Settings("madlib", "S3", 1.0, None, None, POLICY, False)
-    texts = ["the government said that fire services in new south wales were there " + "zorblax " * 12] * 64
-    subjects = [f"{workers}-{number}" for number in range(64)]  # or the cap of the one text would withhold most
-    done = privatize_texts(Texts(texts, subjects), check(settings, Model.load()), workers=workers)
-    assert [len(list(call.iterdir())) for call in calls] == ([workers] if workers > 1 else [])  # one alone is this one
-    assert len(done.values) == 64
-    assert done.record.mode == "release"
-    return done.values
-
-
-def test_workers_of_a_release_share_no_noise(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does another release. Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
-    runs = [releases(monkeypatch, tmp_path / str(workers), workers) for workers in (2, 1)]
-    assert len({text for run in runs for text in run}) == 128
-
-
-@pytest.mark.parametrize(("module", "are_shared"), [(None, False), ("tests.privatization.shared_generator", True)])
-def test_forked_workers_share_no_noise(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str | None, are_shared: bool
+@pytest.mark.parametrize(
+    ("started", "module"),
+    [("spawned", None), ("forked", None), ("forked", "tests.privatization.shared_generator")],
+    ids=["spawned", "forked", "forked of one that has a generator"],
+)
+def test_workers_share_no_noise(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, module: str | None
 ) -> None:
-    """Those of much input are forked from a process that has loaded kernels; a generator made there would be caught."""
+    """Those of much input are forked from a process that has loaded kernels; a generator made there would be caught.
+
+    Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words.
+    """
     forkserver._forkserver._stop()  # type: ignore[attr-defined]  # of an earlier test
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     prepared: list[str] = []
@@ -101,19 +69,18 @@ def test_forked_workers_share_no_noise(
         prepared.append(name)
         return pool.prepared_workers(module or name)
 
-    monkeypatch.setattr(files, "SMALL", 0)
+    monkeypatch.setattr(files, "SMALL", 0 if started == "forked" else 10**9)
     monkeypatch.setattr(files, "prepared_workers", prepared_workers)
     monkeypatch.setattr(chunks, "ROWS", 1)
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
     rows = [{"text": text, "who": f"{module}-{number}"} for number in range(64)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     how: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 1.0, "subject_column": "who"}
-    request = FileRequest.of(how | {"average_words": 30.0, "workers": 2})
-    files.privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", request)
+    privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", average_words=30.0, workers=2, **how)
     texts = [json.loads(line)["text"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
-    assert prepared and len(texts) == 64
-    assert (len(set(texts)) < 64) == are_shared
+    assert bool(prepared) == (started == "forked") and len(texts) == 64
+    assert (len(set(texts)) < 64) == (module is not None)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
