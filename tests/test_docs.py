@@ -49,21 +49,16 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_pages_that_code_and_configuration_name_exist() -> None:
-    files = subprocess.run(
-        ["git", "grep", "-hoE", r"\bdocs/[a-z-]+/[0-9A-Za-z-]+\.md", "--", ":!tests", ":!docs", ":!*.md"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    pattern = r"\bdocs/[a-z-]+/[0-9A-Za-z-]+\.md"
+    command = ["git", "grep", "-hoE", pattern, "--", ":!tests", ":!docs", ":!*.md"]
+    files = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert files
     assert [name for name in sorted(set(files)) if not (ROOT / name).is_file()] == []
 
 
 def test_generated_pages_are_up_to_date() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / ".ci/reference.py", "--check"], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, ROOT / ".ci/reference.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

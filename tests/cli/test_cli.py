@@ -73,15 +73,6 @@ def test_a_wrong_request_is_one_line_and_exit_code_two(
     assert project.artifacts() == {} and not (project.root / "out.jsonl").exists() and project.ran() == []
 
 
-def test_a_mistyped_key_is_found_before_anything_runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.set_params("min_pmi: 2.0", "min_pmy: 2.0")
-    assert call("run") == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    assert "collocations.min_pmy" in err and "collocations.min_pmi" in err
-    assert not (project.root / "data").exists()
-
-
 def test_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     assert call("run") == 2

@@ -41,16 +41,16 @@ def small_limits() -> Iterator[None]:
         yield
 
 
-def _reader(content: bytes, ending: str, column: str, subjects: str | None = None) -> Reader:
+def _reader(content: bytes, ending: str, subjects: str | None = None) -> Reader:
     source = as_source(Path(f"f.{ending}"))
     assert source is not None
-    return Reader(source, (column,), subjects, spool=SpooledRows(lambda: io.BytesIO(content), -1))
+    return Reader(source, ("text",), subjects, spool=SpooledRows(lambda: io.BytesIO(content), -1))
 
 
-def read(content: bytes, ending: str, column: str = "text", subjects: str | None = None) -> Texts | None:
+def read(content: bytes, ending: str, subjects: str | None = None) -> Texts | None:
     """The texts that a file of these bytes holds, None if it is refused; anything else but a refusal is raised."""
     try:
-        return [row for chunk in _reader(content, ending, column, subjects).chunks() for row in chunk.texts]
+        return [row for chunk in _reader(content, ending, subjects).chunks() for row in chunk.texts]
     except RequestError as error:
         check_message(_without_names(error), content)
         return None
@@ -72,7 +72,7 @@ def check_message(message: str, content: bytes) -> None:
     assert not any(word.encode() in content for word in quoted), message
 
 
-def check_file(content: bytes, ending: str, column: str = "text") -> bool:
+def check_file(content: bytes, ending: str) -> bool:
     """See that a file is read or refused, twice alike, and that what is written back holds the same.
 
     Returns:
@@ -81,16 +81,16 @@ def check_file(content: bytes, ending: str, column: str = "text") -> bool:
     source = as_source(Path(f"f.{ending}"))
     assert source is not None
     try:
-        with open_table(source, column, (), io.BytesIO(content)) as table:
+        with open_table(source, "text", (), io.BytesIO(content)) as table:
             for row in table.rows:
                 assert row.line >= row.number or source.format.name == "parquet"
     except RequestError as error:
         check_message(_without_names(error), content)
-    read(content, ending, column, "id")
-    texts = read(content, ending, column)
+    read(content, ending, "id")
+    texts = read(content, ending)
     if texts is None:
         return False
-    reader, out = _reader(content, ending, column), io.BytesIO()
+    reader, out = _reader(content, ending), io.BytesIO()
     writer = None
     try:
         for chunk in reader.chunks():
@@ -99,7 +99,7 @@ def check_file(content: bytes, ending: str, column: str = "text") -> bool:
     finally:
         if writer is not None:
             writer.__exit__(None, None, None)
-    assert read(out.getvalue(), ending, column) == texts
+    assert read(out.getvalue(), ending) == texts
     return True
 
 

@@ -32,11 +32,6 @@ def documented() -> dict[str, tuple[int, str]]:
     return {case: (int(code), message) for case, code, message in rows}
 
 
-def without_sizes(message: str) -> str:
-    """Compressors differ in how far they come."""
-    return re.sub(r"(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
-
-
 def spends() -> list[object]:
     """What the ledger holds, beside the names of releases that came to nothing."""
     with Ledger.open(".lexveil/ledger") as ledger:
@@ -48,14 +43,11 @@ def spends() -> list[object]:
 
 def files(folder: Path) -> dict[str, bytes | None]:
     """All that is in a folder, links as what they point at."""
-    found: dict[str, bytes | None] = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_symlink():
-            found[name] = os.fsencode(path.readlink())
-        else:
-            found[name] = path.read_bytes() if path.is_file() else None
-    return found
+    return {
+        str(path.relative_to(folder)): os.fsencode(path.readlink()) if path.is_symlink()
+        else path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }  # fmt: skip
 
 
 def privatize(*arguments: str) -> int:
@@ -71,7 +63,8 @@ def said(err: str, folder: Path) -> str:
     err = re.sub(r"(?m)^the ledger has a cap from now on: .*\n", "", err)  # said once, before what is refused later
     assert err.count("\n") == 1 and err.endswith("\n"), err
     message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
-    return without_sizes(re.sub(r"f{9,}|o{9,}", "…", message))
+    # Compressors differ in how far they come.
+    return re.sub(r"f{9,}|o{9,}|(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
 
 
 @pytest.fixture

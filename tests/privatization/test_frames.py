@@ -67,7 +67,6 @@ def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> Non
     ("given", "column", "message"),
     [
         (pd.DataFrame(ROWS), None, r"column: a table was given; name the column, one of `id`, `body`, `who`"),
-        (pl.DataFrame(ROWS), "text", r"column: text is none of the columns `id`, `body`, `who`"),
         (pl.LazyFrame(ROWS), "body", r"frame\.collect\(\)"),
         (ROWS["body"], "body", r"is for tables; give the column itself"),
         (ROWS, None, r"a dict; give a list of strings"),

@@ -6,19 +6,17 @@ has it.
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from bad_inputs import packed
+from bad_inputs import lines, packed, parquet
 
 import lexveil
 from lexveil.artifacts.model import Model
@@ -61,18 +59,14 @@ def write(texts: Sequence[str], folder: Path, form: str, *more: str) -> Path:
     file = folder / f"in.{form}"
     rows = [{"id": str(row), "text": text, "n": row} | dict.fromkeys(more, text) for row, text in enumerate(texts)]
     if form == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), file)
-        return file
-    if form.startswith("jsonl"):
-        content = "".join(json.dumps(row) + "\n" for row in rows)
-    elif form.startswith("txt"):
-        content = "".join(text + "\n" for text in texts if text)
+        content = parquet(pa.Table.from_pylist(rows))
+    elif form.startswith("jsonl"):
+        content = lines(*rows)
+    elif form == "txt":
+        content = "".join(text + "\n" for text in texts if text).encode()
     else:
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, delimiter="\t" if form.startswith("tsv") else ",", lineterminator="\n")
-        writer.writerows([list(rows[0]), *(row.values() for row in rows)])
-        content = buffer.getvalue()
-    file.write_bytes(packed(content.encode(), form.rpartition(".")[2]))
+        content = pd.DataFrame(rows).to_csv(index=False, sep="\t" if form == "tsv" else ",").encode()
+    file.write_bytes(packed(content, form.rpartition(".")[2]))
     return file
 
 

@@ -30,21 +30,16 @@ def home(outside: Path) -> Path:
 
 
 @pytest.mark.usefixtures("outside")
-@pytest.mark.parametrize(
-    ("mechanism", "strategy"), [*((name, "S1") for name in MECHANISMS), *(("tem", name) for name in ("S2", "S3", "S4"))]
-)
-def test_every_mechanism_and_strategy_runs(packaged: PackagedModel, mechanism: str, strategy: str) -> None:
-    budget = 1e6 if mechanism == "truncated_gumbel" else 300.0  # it refuses what its theorem does not cover
-    how = {"mechanism": mechanism, "strategy": strategy, "document_budget": budget, "seed": 1, "model": "toy"}
+@pytest.mark.parametrize(("mechanism", "strategy"), [("tem", "S1"), ("madlib", "S3"), ("diffractor_geometric", "S2")])
+def test_the_record_names_the_model_and_its_files(packaged: PackagedModel, mechanism: str, strategy: str) -> None:
+    how = {"mechanism": mechanism, "strategy": strategy, "document_budget": 300.0, "seed": 1, "model": "toy"}
     done = lexveil.privatize([TEXT], **how)
     record = done.record
     assert done.values[0] and done.values == lexveil.privatize([TEXT], **how).values
     assert record.model is not None
     assert (record.model.name, record.model.version, record.model.sha256) == ("toy", "1.0", packaged.hash)
-    assert (
-        record.made_with.items()
-        <= {f"models/toy/{name}": hashed for name, hashed in packaged.card.files.items()}.items()
-    )
+    files = {f"models/toy/{name}": hashed for name, hashed in packaged.card.files.items()}
+    assert record.made_with.items() <= files.items()
     assert ("models/toy/pmi.npy" in record.made_with) == (strategy != "S1")
     assert any("orders" in name for name in record.made_with) == MECHANISMS[mechanism].on_lists
 

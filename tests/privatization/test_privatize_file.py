@@ -60,32 +60,15 @@ def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert "2 of 3 rows" in err  # what is said goes elsewhere
 
 
-def test_a_seed_repeats_and_a_release_does_not(built: Path, tmp_path: Path) -> None:
-    how = HOW | {"epsilon": 1.0}
-    source = jsonl(tmp_path, ["the government said the fire services in new south wales were there"] * 5)
-    for name in ("a", "b"):
-        experiment = privatize_file(source, tmp_path / f"{name}1.jsonl", mode="experiment", seed=3, **how).record
-        release = privatize_file(source, tmp_path / f"{name}2.jsonl", **how).record
-    assert (tmp_path / "a1.jsonl").read_bytes() == (tmp_path / "b1.jsonl").read_bytes()
-    assert (tmp_path / "a2.jsonl").read_bytes() != (tmp_path / "b2.jsonl").read_bytes()
-    assert experiment.mode == "experiment" and experiment.guarantee.formula == "none"
-    assert release.mode == "release" and "exp(" in release.guarantee.formula
-
-
 def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path: Path) -> None:
     """A base epsilon becomes a budget by the corpus's words per document, or by a number that is given."""
     length = json.loads(Path("artifacts/corpus/length.json").read_text(encoding="utf-8"))
     corpus = pq.read_table("artifacts/corpus/sample.parquet").column("text").to_pylist()
     counts = count_tokens(corpus, load_lexicon("word", Path(), "en"), Policy("keep", "keep", "keep"))
     assert length == {"n_documents": len(corpus), "n_words": int(counts[0].sum())}
-    how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 2.0}
-    for name, more, average in (
-        ("corpus", {}, length["n_words"] / length["n_documents"]),
-        ("given", {"average_words": 7.5}, 7.5),
-    ):
-        record = privatize_file(jsonl(tmp_path), tmp_path / f"{name}.jsonl", **how, **more).record
-        assert record.document_budget == {"input": 2.0 * average}
-        assert record.spent.max_token_epsilon <= 4.0
+    for more, average in (({}, length["n_words"] / length["n_documents"]), ({"average_words": 7.5}, 7.5)):
+        record = privatize_file(jsonl(tmp_path), tmp_path / f"{average}.jsonl", **HOW | {"epsilon": 2.0}, **more).record
+        assert record.document_budget == {"input": 2.0 * average} and record.spent.max_token_epsilon <= 4.0
 
 
 @pytest.mark.parametrize(

@@ -1,52 +1,29 @@
 """A request by recovery: an epsilon of public things alone, and a release that would give back too much is refused."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from asking import privatize_file
 
 from lexveil.api import privatize
 from lexveil.cli.main import main
-from lexveil.formats.readers import Reader
-from lexveil.recovery.stored_curve import StoredCurve
 
 pytestmark = pytest.mark.usefixtures("own_figures")
 
 TEXTS = {"one.jsonl": '{"text": "the door was open"}\n', "other.jsonl": '{"text": "rain"}\n{"text": "a cold room"}\n'}
 
 
-def test_equal_public_things_give_equal_epsilon_before_any_text_is_read(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[str] = []
-    chunks, epsilon_for = Reader.chunks, StoredCurve.epsilon_for
-
-    def read(self: Reader, for_writing: bool) -> Iterator[Any]:
-        done.append("read")
-        return chunks(self, for_writing)
-
-    def calibrated(self: StoredCurve, *arguments: Any) -> Any:
-        done.append("calibrated")
-        return epsilon_for(self, *arguments)
-
-    monkeypatch.setattr(Reader, "chunks", read)
-    monkeypatch.setattr(StoredCurve, "epsilon_for", calibrated)
+def test_equal_public_things_give_equal_epsilon_whatever_the_texts(project: Path) -> None:
     records = []
     for name, text in TEXTS.items():
         Path(name).write_text(text, encoding="utf-8")
-        done.clear()
         for kept in (project / ".lexveil/recovery").glob("*"):
             kept.unlink()  # each input starts from nothing
-        found = privatize_file(name, f"out-{name}", mechanism="tem", strategy="S1", recovery=0.4, project=project)
-        assert done[0] == "calibrated" and done.count("calibrated") == 1 and "read" in done
-        records.append(found.record)
+        how = {"mechanism": "tem", "strategy": "S1", "recovery": 0.4}
+        records.append(privatize_file(name, f"out-{name}", project=project, **how).record)
     assert records[0].base_epsilon == records[1].base_epsilon
     assert records[0].document_budget == records[1].document_budget
-    for record in records:
-        assert record.spent is not None and record.spent.max_token_epsilon is not None
-        assert record.spent.max_token_epsilon <= float(record.base_epsilon or 0)
+    assert all(record.spent.max_token_epsilon <= record.base_epsilon for record in records)
 
 
 def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -37,7 +38,6 @@ def test_shares_of_documents() -> None:
     assert tally.document_shares() is None
     for percent, n in ((0, 17), (34, 1), (95, 1), (100, 1)):
         tally.by_percent[percent] += n
-    shares = tally.document_shares()
-    assert shares is not None
+    shares: Any = tally.document_shares()
     assert (shares.documents, shares.median_unchanged, shares.worst_tenth_unchanged) == (20, 0.0, 0.34)
     assert shares.nearly_verbatim == 2 and shares.caution is None
