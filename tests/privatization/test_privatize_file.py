@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
+from bad_inputs import lines
 
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.lexicons import load_lexicon
@@ -23,14 +24,10 @@ TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South W
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 
 
-def jsonl(folder: Path, texts: list[str] = TEXTS, name: str = "in.jsonl") -> Path:
-    file = folder / name
-    file.write_text("".join(json.dumps({"z": i, "text": text, "a": [i, None]}) + "\n" for i, text in enumerate(texts)))
+def jsonl(folder: Path) -> Path:
+    file = folder / "in.jsonl"
+    file.write_bytes(lines(*({"z": i, "text": text, "a": [i, None]} for i, text in enumerate(TEXTS))))
     return file
-
-
-def rows(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tmp_path: Path) -> None:
