@@ -51,7 +51,7 @@ class Chromium:
         port = until(lambda: port_file.exists() and port_file.read_text().split("\n")[0])
         pages = until(lambda: httpx.get(f"http://127.0.0.1:{port}/json/list", trust_env=False).json())
         address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
-        self._socket = connect(address, max_size=None, proxy=None)
+        self._socket = connect(address, max_size=None, proxy=None, ping_interval=None)
         self._numbers = itertools.count(1)
         self.events: list[dict[str, Any]] = []
         for domain in ("Page", "Network", "Runtime", "Log"):
@@ -110,6 +110,7 @@ class Chromium:
 
     def requested(self) -> list[str]:
         """Every address that the page has asked for, by the network's log."""
+        self.ask("0")  # events come with answers
         asked = [event["params"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
         return [event["request"]["url"] for event in asked]
 
