@@ -13,7 +13,7 @@ import pytest
 
 from lexveil.errors import RequestError
 from lexveil.service.gate import Limits, Rates, RequestQueue, read_body
-from lexveil.service.keys import add_key, read_keys, remove_key
+from lexveil.service.keys import add_key, remove_key
 from lexveil.service.refusals import Refusal
 from tests.german_texts import german_texts
 from tests.service.conftest import Make, charges
@@ -26,23 +26,17 @@ PATH = "/v1/privatize"
     ("content", "status"),
     [
         (f'{{"texts": ["{SECRET}"', 422),
-        (f'{{"texts": "{SECRET}"}}', 422),
-        (f'{{"texts": ["{SECRET}", 1]}}', 422),
         (f'{{"texts": [{{"{SECRET}": "{SECRET}"}}]}}', 422),
         (f'{{"{SECRET}": 1, "texts": ["a"]}}', 422),
         (f'{{"texts": ["a"], "settings": {{"{SECRET}": 1}}}}', 422),
         (f'{{"texts": ["a"], "settings": {{"mechanism": "{SECRET}"}}}}', 422),
-        (f'{{"texts": ["a"], "settings": {{"strategy": "{SECRET}"}}}}', 422),
         (f'{{"texts": ["a"], "settings": {{"epsilon": "{SECRET}"}}}}', 422),
         (f'{{"texts": ["a"], "settings": {{"seed": "{SECRET}"}}}}', 422),
-        (f'{{"texts": ["a"], "on_exhausted": "{SECRET}"}}', 422),
         (f'{{"texts": ["{SECRET}"], "subjects": []}}', 422),
         (f'{{"texts": ["{SECRET}"], "subjects": [" "]}}', 422),
         (f'{{"texts": ["{SECRET}\\ud800"]}}', 422),
         (f'{{"texts": ["{SECRET}\\u0000"]}}', 422),
         (f'{{"texts": ["a"], "subjects": ["{SECRET}\\n"]}}', 422),
-        (f'{{"texts": ["a"], "subjects": ["{SECRET}\\ud800"]}}', 422),
-        (f'"{SECRET}"', 422),
         (f'{{"texts": ["{SECRET}"], "settings": {{"epsilon": NaN}}}}', 422),
         (f'{{"texts": ["{SECRET}"], "settings": {{"epsilon": {"9" * 5000}}}}}', 400),
         ("[" * 100_000 + f'"{SECRET}"', 400),
@@ -127,12 +121,11 @@ def test_keys_say_who_may_ask_for_what(service: Make, tmp_path: Path, ledger: Pa
     assert len(charges(ledger)) == 1
 
 
-def test_a_key_is_made_once_and_its_name_is_plain(tmp_path: Path) -> None:
-    file = tmp_path / "keys.json"
-    assert add_key(file, "a") != add_key(file, "b") and [key.name for key in read_keys(file)] == ["a", "b"]
-    for name in ("a", "", "a/b", "(no keys)", "a b", "x" * 65):
-        with pytest.raises(RequestError):
-            add_key(file, name)
+@pytest.mark.parametrize("name", ["billing", "", "a/b", "(no keys)", "a b", "x" * 65])
+def test_names_of_keys_are_new_and_plain(tmp_path: Path, name: str) -> None:
+    assert add_key(tmp_path / "keys.json", "billing") != add_key(tmp_path / "keys.json", "other")
+    with pytest.raises(RequestError):
+        add_key(tmp_path / "keys.json", name)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +155,9 @@ def test_subjects_are_one_or_each_keys_own(
 def test_sizes_are_limited(service: Make, ledger: Path) -> None:
     client = service(max_texts=3, max_bytes=200)
     assert client.post(PATH, json={"texts": ["a"] * 4}).json()["error"]["code"] == "too_many_texts"
-    large = json.dumps({"texts": ["a" * 200]}).encode()
-    assert client.post(PATH, content=large).status_code == 413
-
-    def unannounced() -> Any:
-        yield from (large[:100], large[100:])
-
-    answer = client.post(PATH, content=unannounced())
-    assert answer.status_code == 413 and answer.json()["error"]["code"] == "too_large" and not ledger.exists()
+    answer = client.post(PATH, content=iter([b'{"texts": ["' + b"a" * 200, b'"]}']))  # of no announced length
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+    assert client.post(PATH, json={"texts": ["a" * 200]}).status_code == 413 and not ledger.exists()
 
 
 def test_a_body_that_is_too_large_or_does_not_come_is_not_read_to_its_end() -> None:
@@ -192,10 +180,10 @@ def test_a_body_that_is_too_large_or_does_not_come_is_not_read_to_its_end() -> N
 
 
 def test_who_asks_too_often_waits(service: Make) -> None:
-    client = service(per_minute=2)
-    statuses = [client.post("/v1/inspect", json={"texts": ["a"]}) for _ in range(3)]
-    assert [answer.status_code for answer in statuses] == [200, 200, 429]
-    assert 1 <= int(statuses[-1].headers["Retry-After"]) <= 30
+    client = service(per_minute=1)
+    statuses = [client.post("/v1/inspect", json={"texts": ["a"]}) for _ in range(2)]
+    assert [answer.status_code for answer in statuses] == [200, 429]
+    assert 1 <= int(statuses[-1].headers["Retry-After"]) <= 60
     assert client.get("/v1/health").status_code == 200 and client.get("/metrics").status_code == 200
 
 
