@@ -28,28 +28,6 @@ GOOD = [
     "",
     "\u2003",
 ]
-BAD = [
-    ('{"t": "a", "t": "b", "u": "c", "s": "x"}', "duplicate key `t`"),
-    ('{"t": "a", "\\u0074": "b", "u": "c", "s": "x"}', "duplicate key `t`"),
-    ('{"t": "a", "u": "c", "s": ""}', "`s` is empty"),
-    ('{"t": "a", "u": 7, "s": "x"}', "`u` holds a number, not text"),
-    ('{"u": "no text", "s": "x"}', "the object has no `t`"),
-    ('{"t": "\\ud83d alone", "u": "c", "s": "x"}', "`t` holds an unpaired surrogate"),
-    ('{"t": "a\\u0000", "u": "c", "s": "x"}', "`t` holds a NUL character"),
-    ('{"t": "a\tb", "u": "c", "s": "x"}', "not valid JSON at character 9"),
-    ('{"t": "a\\x", "u": "c", "s": "x"}', "not valid JSON at character 9"),
-    ('{"t": "a", "u": "c", "s": "x", "n": 01}', "not valid JSON at character 38"),
-    ('{"t": "a", "u": "c", "s": "x", "n": 1.}', "not valid JSON at character 38"),
-    ('{"t": "a", "u": "c", "s": "x", "n": nul}', "not valid JSON at character 37"),
-    ('{"t": "a", "u": "c", "s": "x",}', "not valid JSON at character"),
-    ('{"t": "a", "u": "c", "s": "x"} {}', "not valid JSON at character 32"),
-    ('{"t": "a", "u": "c", "s": "x"', "not valid JSON at character"),
-    (f'{{"n": 1{"0" * 5000}}}', "a number too long or nested too deep"),
-    (f'{{"n": {"[" * 100_000}', "a number too long or nested too deep"),
-    ('["t"]', "a list, not a JSON object"),
-    (b"\xff", "not UTF-8 at byte 1"),
-    (b'{"t": "\xed\xa0\x80", "u": "", "s": "x"}', "not UTF-8 at byte 8"),
-]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -112,10 +90,9 @@ def test_chosen_rows_are_written_in_order_with_new_texts(
     assert [str(values) for values in got] == [str(values) for values in objects[::2]]
 
 
-@pytest.mark.parametrize(("line", "says"), BAD, ids=[says for _, says in BAD])
-def test_the_first_fault_is_named(line: str | bytes, says: str) -> None:
-    raw = line.encode() if isinstance(line, str) else line
-    with pytest.raises(RequestError) as caught:
-        rewrite(b"\n".join([*(good.encode() for good in GOOD), raw, b"[]"]), TWO, "")
-    assert str(caught.value).startswith(f"a.jsonl, line {len(GOOD) + 1}: {says}")
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("key", ["t", "\\u0074"])
+def test_a_text_that_another_would_hide_is_named(key: str) -> None:
+    """Most faults of JSON lines are among those of tests/privatization/bad_inputs.py."""
+    bad = f'{{"t": "a", "u": "c", "s": "x", "{key}": "b"}}'
+    with pytest.raises(RequestError, match=rf"a\.jsonl, line {len(GOOD) + 1}: duplicate key `t`"):
+        rewrite("\n".join([*GOOD, bad, "[]"]).encode(), TWO, "")

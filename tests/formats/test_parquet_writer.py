@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.formats import parquet_tables
 from lexveil.formats.readers import Reader
 from lexveil.formats.registry import as_source
 from tests.formats.rewriting import rewritten
@@ -75,18 +74,6 @@ def test_a_dictionary_inside_of_a_column_holds_what_rows_hold(tmp_path: Path, ki
     read, source = pq.read_table(out), pq.read_table(tmp_path / "in.parquet")
     assert read.schema.types == source.schema.types
     assert read.column("n").to_pylist() == [source.column("n")[row].as_py() for row in (0, 2)]
-
-
-def test_row_groups_do_not_show_how_long_texts_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lexveil.formats.chunks.CHARACTERS", 50)  # of the source: where chunks are cut
-    monkeypatch.setattr(parquet_tables, "GROUP_ROWS", 3)
-    made = []
-    for name, texts in (("short", ["a"] * 8), ("long", ["a" * 40] * 8)):
-        (tmp_path / name).mkdir()
-        made.append(written(pa.table({"text": texts, "n": range(8)}), tmp_path / name))
-    groups = pq.ParquetFile(made[0]).metadata
-    assert [groups.row_group(number).num_rows for number in range(groups.num_row_groups)] == [3, 3, 2]
-    assert made[0].read_bytes() == made[1].read_bytes()
 
 
 def test_what_was_read_is_not_kept(tmp_path: Path) -> None:
