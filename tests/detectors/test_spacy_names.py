@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -32,6 +31,9 @@ SENTENCES = (
 NAMELESS = ("The station is closed on Monday .", "Please send the bill .", "We called about the parcel .")
 TEXT = "The parcel is for Zora Quix . The station is closed on Monday ."  # no sentence that was trained on
 HOW = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token_epsilon": 5.0}
+COMMAND = (
+    "privatize in.jsonl -o out.jsonl --mechanism tem --strategy S3 --document-budget 30 --max-token-epsilon 5".split()
+)
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +60,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def configure(project: Path, model: str | Path, **presidio: object) -> None:
+    """Let a project, which has a file in.jsonl, look for names by a model."""
     params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
     params["policy"]["detector"] = "presidio"
     params["policy"]["presidio"] |= {"spacy_model": str(model), **presidio}
     (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    (project / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")
 
 
 def test_a_name_comes_out_as_its_type(built: Path, trained: Path) -> None:
@@ -82,50 +86,35 @@ def test_privatize_writes_a_placeholder_for_a_name(
     built: Path, trained: Path, capsys: pytest.CaptureFixture[str], workers: str
 ) -> None:
     configure(built, "toy_names")  # from where one is
-    (built / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")
     shutil.copytree(trained, built / "toy_names")
-    how = ["--mechanism", "tem", "--strategy", "S3", "--document-budget", "30", "--max-token-epsilon", "5"]
-    assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *how, "--workers", workers]) == 0
+    assert main([*COMMAND, "--workers", workers]) == 0
     out = json.loads((built / "out.jsonl").read_text(encoding="utf-8"))["text"]
     assert out.count("[PERSON]") == 1 and "quix" not in out.lower()
-    said = capsys.readouterr()
-    assert "quix" not in (said.out + said.err).lower()
-    log = pq.read_table(built / "out.jsonl.tokens.parquet").to_pylist()
-    assert [row["action"] for row in log if row["type"] == "PERSON"] == ["placeholder"]
+    assert "quix" not in "".join(capsys.readouterr()).lower()
 
 
 def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configure(built, "/nowhere/en_core_web_lg")
-    (built / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")
-    assert (
-        main(["privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "tem", "--strategy", "S3", "--epsilon", "5"])
-        == 2
-    )
+    assert main(COMMAND) == 2
     said = capsys.readouterr().err
-    assert (
-        "policy.presidio.spacy_model: en_core_web_lg is neither an installed model of spaCy nor a folder of one" in said
-    )
+    assert "spacy_model: en_core_web_lg is neither an installed model of spaCy nor a folder of one" in said
     assert "No model is fetched" in said and "/nowhere" not in said
     assert not (built / "out.jsonl").exists() and not (built / ".lexveil/ledger").exists()
 
 
-def test_a_damaged_model_is_refused(trained: Path, tmp_path: Path) -> None:
+def test_models_that_find_no_names_are_refused(trained: Path, tmp_path: Path) -> None:
+    """Else names would be taken for looked for."""
     shutil.copytree(trained, tmp_path / "half")
     content = (tmp_path / "half/ner/model").read_bytes()
     (tmp_path / "half/ner/model").write_bytes(content[: len(content) // 2])
-    with pytest.raises(RequestError, match="half is no model that spaCy can load"):
-        Presidio(spacy_model=str(tmp_path / "half")).check()
-
-
-def test_a_model_that_finds_no_names_is_refused(tmp_path: Path) -> None:
-    """Else names would be taken for looked for."""
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     nlp.to_disk(tmp_path / "cutter")
-    with pytest.raises(RequestError, match=r"cutter has no component that finds names"):
-        Presidio(spacy_model=str(tmp_path / "cutter")).check()
+    for name, said in (("half", "is no model that spaCy can load"), ("cutter", "has no component that finds names")):
+        with pytest.raises(RequestError, match=f"{name} {said}"):
+            Presidio(spacy_model=str(tmp_path / name)).check()
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Zora"}])
     nlp.to_disk(tmp_path / "ruled")
     detector = Presidio(spacy_model=str(tmp_path / "ruled"))
