@@ -94,6 +94,7 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
         ({"purpose": "zanzibarsecret.tsv"}, "there is no model or purpose"),
         ({"text": "zanzibarsecret " * MOST}, "longer than 10,000"),
         ({"budget": "recovery", "recovery": "1"}, "between 0 (excluded) and 1"),
+        (HOUSE | {"budget": "recovery", "recovery": "0.0001"}, "ask for more"),
     ],
 )
 def test_errors_say_what_to_do(
@@ -115,14 +116,6 @@ def test_a_token_says_what_it_becomes_and_what_a_reader_guesses(client: TestClie
     expected = client.post("/api/expected", data=fields)
     assert "of rare ones" in expected.text
     assert client.post("/api/token", data=fields | {"token": "7"}).status_code == 422
-
-
-def test_a_recovery_is_drawn_at_its_epsilon(client: TestClient) -> None:
-    fields = HOUSE | {"budget": "recovery", "recovery": "0.5"}
-    shown = client.post("/api/draws", data=fields)
-    assert shown.status_code == 200 and "--recovery 0.5" in shown.text and "--epsilon" not in shown.text
-    impossible = client.post("/api/draws", data=fields | {"recovery": "0.0001"})
-    assert impossible.status_code == 422 and "ask for more" in impossible.text
 
 
 def test_no_ledger_and_no_text_is_left_behind(

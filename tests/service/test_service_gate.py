@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -161,22 +161,12 @@ def test_sizes_are_limited(service: Make, ledger: Path) -> None:
 
 
 def test_a_body_that_is_too_large_or_does_not_come_is_not_read_to_its_end() -> None:
-    n_read = 0
-
-    async def endless() -> dict[str, Any]:
-        nonlocal n_read
-        n_read += 1
-        return {"type": "http.request", "body": b"x" * 100, "more_body": True}
-
-    async def silent() -> dict[str, Any]:
-        await asyncio.Event().wait()
-        return {}
-
-    for receive, seconds, code in ((endless, 60, "too_large"), (silent, 0.01, "slow")):
+    endless = AsyncMock(return_value={"type": "http.request", "body": b"x" * 100, "more_body": True})
+    for receive, seconds, code in ((endless, 60, "too_large"), (asyncio.Event().wait, 0.01, "slow")):
         with pytest.raises(Refusal) as refused:
             asyncio.run(read_body(receive, Limits((), 1000, seconds)))
         assert refused.value.code == code
-    assert n_read == 11
+    assert endless.await_count == 11
 
 
 def test_who_asks_too_often_waits(service: Make) -> None:
@@ -199,25 +189,21 @@ def test_workers_count_together_and_buckets_fill_up(tmp_path: Path) -> None:
 
 
 def test_more_than_can_wait_are_sent_away() -> None:
-    def client(has_left: bool = False) -> Any:
-        async def is_disconnected() -> bool:
-            return has_left
-
-        return SimpleNamespace(is_disconnected=is_disconnected)
+    here, gone = (SimpleNamespace(is_disconnected=AsyncMock(return_value=has_left)) for has_left in (False, True))
 
     async def story() -> None:
         turns, held = RequestQueue(1, 0.05), threading.Event()
-        running = asyncio.create_task(turns.take(client(), held.wait))
+        running = asyncio.create_task(turns.take(here, held.wait))
         await asyncio.sleep(0.01)
-        waiting = asyncio.create_task(turns.take(client(), lambda: None))
+        waiting = asyncio.create_task(turns.take(here, lambda: None))
         await asyncio.sleep(0.01)
-        for refused in (turns.take(client(), lambda: None), waiting):
+        for refused in (turns.take(here, lambda: None), waiting):
             with pytest.raises(Refusal, match="busy"):
                 await refused
         held.set()
         assert await running
         with pytest.raises(Refusal, match="busy"):
-            await turns.take(client(has_left=True), lambda: pytest.fail("nobody would read it"))
-        assert await turns.take(client(), lambda: 7) == 7
+            await turns.take(gone, lambda: pytest.fail("nobody would read it"))
+        assert await turns.take(here, lambda: 7) == 7
 
     asyncio.run(story())

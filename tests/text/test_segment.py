@@ -155,25 +155,18 @@ def test_nothing_crosses_a_sentence(kind: str) -> None:
 def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
     """Every score is the table's, in a numbering with gaps, among ids that take part in nothing."""
     rng = np.random.default_rng(7)
-    pairs = rng.integers(0, 400, (20_000, 2)) * 37
-    triples = rng.integers(0, 40, (9_000, 3)) * 37
-    pair_pmi, triple_pmi = rng.normal(4, 1, len(pairs)), rng.normal(8, 1, len(triples))
-    known = Collocations.for_ids(list(pairs.T.astype(dtype)), pair_pmi, list(triples.T.astype(dtype)), triple_pmi)
+    pairs, triples = rng.integers(0, 400, (20_000, 2)) * 37, rng.integers(0, 40, (9_000, 3)) * 37
+    pmi = rng.normal(4, 1, len(pairs)), rng.normal(8, 1, len(triples))
+    known = Collocations.for_ids([*pairs.T.astype(dtype)], pmi[0], [*triples.T.astype(dtype)], pmi[1])
     table: dict[tuple[int, ...], float] = {}
-    for grams_, pmi in ((pairs, pair_pmi), (triples, triple_pmi)):
-        for gram, value in zip(map(tuple, grams_.tolist()), pmi.tolist(), strict=True):
-            table.setdefault(gram, value)  # of one listed twice the first counts
+    for gram, value in zip([*pairs.tolist(), *triples.tolist()], np.concatenate(pmi).tolist(), strict=True):
+        table.setdefault(tuple(gram), value)  # of one listed twice the first counts
     ids = np.where(rng.random(50_000) < 0.9, rng.integers(0, 60, 50_000) * 37, rng.integers(-1, 20_000, 50_000))
     offsets = np.unique(np.concatenate([[0, len(ids)], rng.integers(0, len(ids), 3_000)]))
-    pair_score, triple_score = known.scores(ids.astype(dtype), offsets)
-    ends = np.repeat(offsets[1:], np.diff(offsets))
-    listed = ids.tolist()
-    for found, size in ((pair_score, 2), (triple_score, 3)):
-        expected = [
-            table.get(tuple(listed[i : i + size]), -math.inf) if i + size <= end else -math.inf
-            for i, end in enumerate(ends.tolist())
-        ]
-        assert found.tolist() == expected
+    ends, listed = np.repeat(offsets[1:], np.diff(offsets)).tolist(), ids.tolist()
+    for found, size in zip(known.scores(ids.astype(dtype), offsets), (2, 3), strict=True):
+        sliced = [tuple(listed[i : min(i + size, end)]) for i, end in enumerate(ends)]
+        assert found.tolist() == [table.get(gram, -math.inf) if len(gram) == size else -math.inf for gram in sliced]
         assert np.isfinite(found).sum() > 1_000
     assert known.ids(["a"]).tolist() == [-1]  # no words were given
 

@@ -52,6 +52,10 @@ def encoded(text: str, *spans: Span, whole: bool) -> list[tuple[str, str, str | 
     ]
 
 
+def test_a_collocation_without_a_vector_is_no_token() -> None:
+    assert encoded("a b c", whole=True) == [("a", "stopword", None), ("b", "oov", None), ("c", "oov", None)]
+
+
 def test_a_piece_is_one_token_or_ordinary_ones_and_no_collocation_crosses_its_border() -> None:
     plain = encoded(TEXT, whole=True)
     assert ("of_new", "word", None) in plain
