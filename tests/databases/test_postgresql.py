@@ -115,17 +115,11 @@ def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
     assert {TYPES[int(name[1:])][0] for name, _ in differ} == {"varchar(9)"}  # which comes back as text
 
 
-def test_a_query_changes_nothing(crm: str, tmp_path: Path) -> None:
-    deletion = "delete from tickets returning id"
-    for query in (f"with gone as ({deletion}) select * from gone", deletion):
-        with pytest.raises(RequestError, match="read-only"):
-            spool_query(read_address(crm), query, tmp_path / "rows")
-    assert sql(crm, "select count(*) from tickets") == [(20,)]
-
-
 @pytest.mark.parametrize(
     ("query", "says"),
     [
+        ("with gone as (delete from tickets returning id) select * from gone", "read-only"),
+        ("delete from tickets returning id", "read-only"),
         ("select * from absent", 'relation "absent" does not exist'),
         ("select , from tickets", "syntax error"),
         ("select 1; select 2", "multiple commands"),
@@ -141,6 +135,7 @@ def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, query: str, s
         spool_query(read_address(crm), query, tmp_path / "rows")
     message = str(caught.value)
     assert says in message and "\n" not in message and SECRET not in message and PASSWORD not in message
+    assert sql(crm, "select count(*) from tickets") == [(20,)]
 
 
 def test_who_is_refused_reads_why(crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

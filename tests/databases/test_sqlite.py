@@ -44,28 +44,23 @@ def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm: str, tmp_
 
 
 @pytest.mark.parametrize(
-    ("sql", "says"),
+    ("address", "sql", "says"),
     [
-        ("select * from absent", "no such table"),
-        (f"select , '{SECRET}' from tickets", "syntax error"),
-        (f"select '{SECRET}' as a union select 1", "several types"),
-        ("delete from tickets returning id", "can only be read"),
-        (f"select cast(x'ff' as text) || '{SECRET}' as t", "cannot be read"),
+        ("crm.db", "select * from absent", "no such table"),
+        ("crm.db", f"select , '{SECRET}' from tickets", "syntax error"),
+        ("crm.db", f"select '{SECRET}' as a union select 1", "several types"),
+        ("crm.db", "delete from tickets returning id", "can only be read"),
+        ("crm.db", f"select cast(x'ff' as text) || '{SECRET}' as t", "cannot be read"),
+        ("absent.db", "select 1", "no such file"),
+        ("text.db", "select * from t", "no database of SQLite"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, sql: str, says: str) -> None:
-    with pytest.raises(RequestError, match=says) as caught:
-        read(crm, sql, tmp_path / "rows")
-    assert "\n" not in str(caught.value) and SECRET not in str(caught.value)
-
-
-def test_a_missing_file_is_not_made(crm: str, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="no such file"):
-        read("sqlite:///absent.db", "select 1", tmp_path / "rows")
-    assert not (tmp_path / "absent.db").exists()
+def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, address: str, sql: str, says: str) -> None:
     (tmp_path / "text.db").write_text("This is a text, and no database. " * 100)
-    with pytest.raises(RequestError, match="no database of SQLite"):
-        read("sqlite:///text.db", "select * from t", tmp_path / "rows")
+    with pytest.raises(RequestError, match=says) as caught:
+        read(f"sqlite:///{address}", sql, tmp_path / "rows")
+    assert "\n" not in str(caught.value) and SECRET not in str(caught.value)
+    assert not (tmp_path / "absent.db").exists()
 
 
 def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

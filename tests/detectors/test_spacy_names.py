@@ -8,8 +8,10 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import yaml
+from asking import privatize_file
 
 pytest.importorskip("presidio_analyzer")
 
@@ -65,39 +67,35 @@ def configure(project: Path, model: str | Path, **presidio: object) -> None:
     params["policy"]["detector"] = "presidio"
     params["policy"]["presidio"] |= {"spacy_model": str(model), **presidio}
     (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    (project / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")
+    rows = [TEXT, None, "We met Bo Ylem at the station ."]
+    (project / "in.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in rows), encoding="utf-8")
 
 
-def test_a_name_comes_out_as_its_type(built: Path, trained: Path) -> None:
-    configure(built, trained)
-    done = lexveil.privatize([TEXT, None, "We met Bo Ylem at the station ."], seed=1, **HOW)
-    assert [text and text.count("[PERSON]") for text in done.values] == [1, None, 1]
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_a_name_comes_out_as_its_type(
+    built: Path, trained: Path, capfd: pytest.CaptureFixture[str], workers: int
+) -> None:
+    shutil.copytree(trained, built / "toy_names")
+    configure(built, "toy_names")  # from where one is
+    done = privatize_file("in.jsonl", "out.jsonl", workers=workers, **HOW)
+    texts = [json.loads(line)["text"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [text and text.count("[PERSON]") for text in texts] == [1, None, 1] and "Quix" not in texts[0]
     assert done.record.counts.found["PERSON"] == {"placeholder": 2}
     assert done.record.detection.sources[0].endswith("(patterns and toy_names)")
-    found = [row for row in done.token_log.to_pylist() if row["type"] == "PERSON"]
-    assert [row["epsilon"] for row in found] == [0.0, 0.0]  # two words are one token, which no epsilon is spent on
+    log = pq.read_table("out.jsonl.tokens.parquet").to_pylist()
+    # Two words are one token, which no epsilon is spent on.
+    assert [(row["action"], row["epsilon"]) for row in log if row["type"] == "PERSON"] == [("placeholder", 0.0)] * 2
+    assert "quix" not in "".join(capfd.readouterr()).lower()
     # Without the model the same words are no find.
     configure(built, trained, entities=["EMAIL_ADDRESS"])
     assert "[PERSON]" not in lexveil.privatize([TEXT], seed=1, **HOW).values[0]
-
-
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.nightly)])
-def test_privatize_writes_a_placeholder_for_a_name(
-    built: Path, trained: Path, capsys: pytest.CaptureFixture[str], workers: str
-) -> None:
-    configure(built, "toy_names")  # from where one is
-    shutil.copytree(trained, built / "toy_names")
-    assert main([*COMMAND, "--workers", workers]) == 0
-    out = json.loads((built / "out.jsonl").read_text(encoding="utf-8"))["text"]
-    assert out.count("[PERSON]") == 1 and "quix" not in out.lower()
-    assert "quix" not in "".join(capsys.readouterr()).lower()
 
 
 def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configure(built, "/nowhere/en_core_web_lg")
-    assert main(COMMAND) == 2
+    assert main("privatize in.jsonl -o out.jsonl --mechanism tem --strategy S3 --epsilon 5".split()) == 2
     said = capsys.readouterr().err
     assert "spacy_model: en_core_web_lg is neither an installed model of spaCy nor a folder of one" in said
     assert "No model is fetched" in said and "/nowhere" not in said

@@ -12,7 +12,7 @@ import pytest
 from lexveil.ledger.transaction import Transaction
 from lexveil.ledger.verification import verify
 from lexveil.privatization.engine.worker import BatchWorker
-from tests.service.conftest import Make, charges
+from tests.service.conftest import Logged, Make, charges
 
 SECRET = "zanzibarsecret"
 TEXTS = ["The fire burned for days.", None, "The police were there."]
@@ -53,12 +53,12 @@ def test_requests_choose_what_is_not_fixed(service: Make, ledger: Path) -> None:
     assert len(charges(ledger)) == 1
 
 
-def test_settings_that_are_refused_are_named_in_the_log_alone(service: Make, logged: list[str], ledger: Path) -> None:
+def test_settings_that_are_refused_are_named_in_the_log_alone(service: Make, logged: Logged, ledger: Path) -> None:
     client = service(fixed={})
     settings = {"mechanism": "truncated_gumbel", "strategy": "S1", "epsilon": 1.0}  # which has no guarantee
     refused = client.post("/v1/privatize", json={"texts": [SECRET], "settings": settings})
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "refused")
-    assert any("guarantee" in line for line in logged) and not ledger.exists()
+    assert "guarantee" in logged.text and not ledger.exists()
     recovery = {"mechanism": "tem", "strategy": "S1", "recovery": 0.123}  # nobody has worked that out
     assert client.post("/v1/privatize", json={"texts": ["a"], "settings": recovery}).status_code == 422
 
@@ -78,7 +78,7 @@ def fail(*_: Any, **__: Any) -> Any:
 def test_a_fault_gives_no_text_and_after_the_charge_nothing_back(
     service: Make,
     ledger: Path,
-    logged: list[str],
+    logged: Logged,
     monkeypatch: pytest.MonkeyPatch,
     fault: tuple[type, str],
     status: int,
@@ -91,7 +91,7 @@ def test_a_fault_gives_no_text_and_after_the_charge_nothing_back(
     assert (answer.status_code, found, n_subjects, nano > 0) == (status, state, int(is_charged), is_charged)
     error = answer.json()["error"]
     assert (error["charged"], error.get("charge")) == (is_charged, name if is_charged else None)
-    assert SECRET not in answer.text + "".join(logged) and "not shown" in "".join(logged)
+    assert SECRET not in answer.text + logged.text and "not shown" in logged.text
     assert f"lexveil_charged_without_answer_total {float(is_charged)}" in client.get("/metrics").text
 
 

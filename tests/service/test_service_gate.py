@@ -16,7 +16,7 @@ from lexveil.service.gate import Limits, Rates, RequestQueue, read_body
 from lexveil.service.keys import add_key, remove_key
 from lexveil.service.refusals import Refusal
 from tests.german_texts import german_texts
-from tests.service.conftest import Make, charges
+from tests.service.conftest import Logged, Make, charges
 
 SECRET = "zanzibarsecret"
 PATH = "/v1/privatize"
@@ -43,31 +43,36 @@ PATH = "/v1/privatize"
     ],
 )
 def test_no_answer_or_log_holds_what_was_sent(
-    service: Make, ledger: Path, logged: list[str], capfd: pytest.CaptureFixture[str], content: str, status: int
+    service: Make,
+    ledger: Path,
+    logged: Logged,
+    capfd: pytest.CaptureFixture[str],
+    content: str,
+    status: int,
 ) -> None:
     client = service()
     answer = client.post(f"{PATH}?{SECRET}={SECRET}", content=content, headers={"content-type": "application/json"})
     assert answer.status_code == status and answer.json()["error"]["charged"] is False
     assert answer.json()["error"]["code"] in ("invalid", "malformed")
-    said = answer.text + str(answer.headers) + "".join(logged) + "".join(capfd.readouterr())
+    said = answer.text + str(answer.headers) + logged.text + "".join(capfd.readouterr())
     assert SECRET not in said + client.get("/metrics").text and not ledger.exists()
-    assert any(f"POST {PATH} {status}" in line for line in logged)
+    assert f"POST {PATH} {status}" in logged.text
 
 
 def test_a_good_request_leaves_no_word_in_logs_and_metrics(
-    service: Make, logged: list[str], capfd: pytest.CaptureFixture[str]
+    service: Make, logged: Logged, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client, texts = service(), [f"The {SECRET} burned.", *german_texts(3)]
     assert client.post(PATH, json={"texts": texts, "subjects": [SECRET] * 4}).status_code == 200
     assert client.post("/v1/inspect", json={"texts": texts}).status_code == 200
     assert client.get(f"/v1/{SECRET}").status_code == 404 and client.put(PATH).status_code == 405
-    said = "".join(logged) + client.get("/metrics").text + "".join(capfd.readouterr())
+    said = logged.text + client.get("/metrics").text + "".join(capfd.readouterr())
     assert SECRET not in said and "German" not in said
-    assert sum("POST /v1/privatize 200" in line for line in logged) == 1
+    assert logged.text.count("POST /v1/privatize 200") == 1
 
 
 def test_a_text_without_spaces_is_the_clients_fault(
-    service: Make, ledger: Path, logged: list[str], capfd: pytest.CaptureFixture[str]
+    service: Make, ledger: Path, logged: Logged, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client, text = service(), "这家餐厅的服务非常好，下次还会再来。"
     for path in (PATH, "/v1/inspect"):
@@ -76,8 +81,8 @@ def test_a_text_without_spaces_is_the_clients_fault(
         expected = {"field": "texts.2", "message": "is in Chinese script without spaces between words"}
         assert error["fields"] == [expected]
     assert {(state, n_subjects) for _, state, n_subjects, _ in charges(ledger)} == {("aborted", 0)}
-    said = "".join(logged) + "".join(capfd.readouterr())
-    assert sum(line.startswith("WARNING a text in a script") for line in logged) == 2
+    said = logged.text + "".join(capfd.readouterr())
+    assert logged.text.count("WARNING a text in a script") == 2
     assert "Chinese" not in said and not set(text) & set(said)
 
 
@@ -193,7 +198,7 @@ def test_more_than_can_wait_are_sent_away() -> None:
 
     async def story() -> None:
         turns, held = RequestQueue(1, 0.05), threading.Event()
-        running = asyncio.create_task(turns.take(here, held.wait))
+        running = asyncio.create_task(turns.take(here, lambda: held.wait(60)))
         await asyncio.sleep(0.01)
         waiting = asyncio.create_task(turns.take(here, lambda: None))
         await asyncio.sleep(0.01)

@@ -170,7 +170,6 @@ SECRET = "Zanzibar"
     ("texts", "message"),
     [
         (pa.array([SECRET, None, None]), "2 of 3 texts to tokenize are null"),
-        (pa.array([1, 2]), "Int64Array of int64"),
         (pa.chunked_array([[SECRET]]), "ChunkedArray of string"),
         (pa.array([SECRET.encode() + b"\xf0\x9f"]).view(pa.string()), "not valid UTF-8"),
         (pa.array([b"\xed\xa0\x80" + SECRET.encode()]).view(pa.string()), "not valid UTF-8"),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,20 +19,18 @@ Table = dict[tuple[str, ...], float]
 KINDS = ("gst", "mst", "mst_exact")
 
 
-def columns(table: Table) -> tuple[list[list[str]], np.ndarray, list[list[str]], np.ndarray]:
-    """Bigrams, their PMI, trigrams, their PMI, as columns."""
-    pairs, triples = ([key for key in table if len(key) == size] for size in (2, 3))
-    return (
-        [[key[i] for key in pairs] for i in range(2)],
-        np.array([table[key] for key in pairs], dtype=float),
-        [[key[i] for key in triples] for i in range(3)],
-        np.array([table[key] for key in triples], dtype=float),
-    )
+def collocations(table: Table) -> Collocations:
+    """An index of a table's pairs and triples."""
+    columns: list[Any] = []
+    for size in (2, 3):
+        grams = [gram for gram in table if len(gram) == size]
+        columns += [[gram[i] for gram in grams] for i in range(size)], np.array([table[gram] for gram in grams], float)
+    return Collocations.build(*columns)
 
 
 def sizes(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[int]:
     """Words per token of a batch, by the code under test."""
-    known, offsets = Collocations.build(*columns(table)), np.cumsum([0, *map(len, batch)])
+    known, offsets = collocations(table), np.cumsum([0, *map(len, batch)])
     lengths = segment(kind, *known.scores(known.ids([word for words in batch for word in words]), offsets), offsets)
     return lengths[lengths > 0].tolist()
 
