@@ -105,8 +105,10 @@ def test_errors_say_what_to_do(
     assert "zanzibarsecret" not in refused.text + "".join(capfd.readouterr())
 
 
-def test_a_token_says_what_it_becomes_and_what_a_reader_guesses(client: TestClient) -> None:
-    fields = HOUSE | {"epsilon": "20", "token": "1"}
+def test_a_token_says_what_it_becomes_and_what_a_reader_guesses_and_nothing_is_left_behind(
+    client: TestClient, outside: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    fields = HOUSE | {"text": "The house of zanzibarsecret.", "epsilon": "20", "token": "1"}
     detail = client.post("/api/token", data=fields)
     assert detail.status_code == 200 and "of 500 draws" in detail.text and "Nearest neighbours" in detail.text
     shares = [float(share) for share in re.findall(r'class="number">([\d.]+)%', detail.text)]
@@ -116,13 +118,6 @@ def test_a_token_says_what_it_becomes_and_what_a_reader_guesses(client: TestClie
     expected = client.post("/api/expected", data=fields)
     assert "of rare ones" in expected.text
     assert client.post("/api/token", data=fields | {"token": "7"}).status_code == 422
-
-
-def test_no_ledger_and_no_text_is_left_behind(
-    client: TestClient, outside: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    client.post("/api/draws", data={"text": ROW})
-    client.post("/api/token", data={"text": ROW, "token": "1"})
     said = "".join(capfd.readouterr()) + "".join(Quiet("%(message)s").format(record) for record in caplog.records)
     assert "zanzibar" not in said and TOKEN not in said
     files = [file for file in (outside.parent / "home").rglob("*") if file.is_file()]
