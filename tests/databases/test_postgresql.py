@@ -31,7 +31,6 @@ TEM: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "document_budget": 
 TYPES = [
     ("int2", "'-32768'", pa.int16()),
     ("int8", "'9223372036854775807'", pa.int64()),
-    ("float4", "'1.5'", pa.float32()),
     ("float8", "'NaN'", pa.float64()),
     ("numeric(10,2)", "'12345678.50'", pa.decimal128(10, 2)),
     ("numeric(60,30)", "'0.000000000000000000000000000001'", pa.decimal256(60, 30)),
@@ -50,7 +49,6 @@ TYPES = [
     ("mood", "'calm'", pa.string()),
     ("int4[]", "'{1,NULL,3}'", pa.list_(pa.int32())),
     ("numeric[]", "'{1.50}'", pa.list_(pa.string())),
-    ("uuid[]", "'{83289c8d-6eec-4cec-bb65-e36ec14a17ca}'", pa.list_(pa.string())),
 ]
 
 
@@ -119,7 +117,6 @@ def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
     ("query", "says"),
     [
         ("with gone as (delete from tickets returning id) select * from gone", "read-only"),
-        ("delete from tickets returning id", "read-only"),
         ("select * from absent", 'relation "absent" does not exist'),
         ("select , from tickets", "syntax error"),
         ("select 1; select 2", "multiple commands"),

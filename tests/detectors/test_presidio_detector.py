@@ -72,7 +72,7 @@ def test_a_name_comes_out_as_its_type(
     built: Path, ruled: Path, capfd: pytest.CaptureFixture[str], workers: int
 ) -> None:
     shutil.copytree(ruled, built / "toy_names")
-    configure(built, "toy_names")  # from where one is
+    configure(built, "./toy_names")  # from where one is
     done = privatize_file("in.jsonl", "out.jsonl", workers=workers, **HOW)
     texts = [json.loads(line)["text"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [text and text.count("[PERSON]") for text in texts] == [1, None, 1] and "Quix" not in texts[0]

@@ -6,14 +6,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lexveil.errors import RequestError
 from lexveil.text.collocation_index import MAX_WORDS, Collocations
-from lexveil.text.segment import segment, write_lines
+from lexveil.text.segment import segment
 
 Table = dict[tuple[str, ...], float]
 KINDS = ("gst", "mst", "mst_exact")
@@ -180,8 +179,3 @@ def test_refusals() -> None:
     for offsets in ([0, 2], [1, 3], [0, 2, 1, 3]):
         with pytest.raises(ValueError, match="sentence offsets"):
             known.scores(np.array([1, 1, 1]), np.array(offsets))
-
-
-def test_words_of_lines_must_be_known() -> None:
-    with pytest.raises(pa.ArrowIndexError):
-        write_lines(pa.array(["a"], pa.large_string()), np.array([1]), np.ones(1, np.int8), np.array([0, 1]))
