@@ -1,5 +1,7 @@
 """`lexveil explore` in a real browser: what is typed changes what is shown, by keys; nothing leaves the loopback."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,17 +32,18 @@ def address(home: Path) -> Iterator[str]:
     rows.write_text(f'text\n"{PRIVATE}"\n')
     command = [sys.executable, "-m", "lexveil.cli", "explore", rows.name]
     env = {"HOME": str(home), "LEXVEIL_HOME": str(home / "data"), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
-    with (
-        (home / "said").open("wb") as said,
-        subprocess.Popen(command, cwd=home, env=env, stdout=subprocess.PIPE, stderr=said, text=True) as process,
-    ):
+    with (home / "said").open("wb") as said:
+        process = subprocess.Popen(
+            command, cwd=home, env=env, stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True
+        )
         try:
             assert process.stdout is not None
             line = process.stdout.readline().strip()
             assert line, (home / "said").read_text()
             yield line
         finally:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGKILL)  # and what compiles code for it meanwhile
+            process.communicate()
 
 
 @pytest.fixture(scope="module")
