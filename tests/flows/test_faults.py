@@ -19,8 +19,8 @@ import pytest
 import yaml
 from scratch_project import ROOT, Project, RunFlow
 
-from lexveil.config import MachineParams, load_params
-from lexveil.errors import LexveilError, ParameterError
+from lexveil.config import MachineParams
+from lexveil.errors import LexveilError
 from lexveil.runtime import duckdb_session
 
 pytestmark = pytest.mark.slow
@@ -50,11 +50,6 @@ def small_disk(mount: Mount, folder: Path, megabytes: int = 1) -> None:
     mount(folder, "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs")
 
 
-def same_as(built_template: Path, project: Project) -> bool:
-    undisturbed = Project(built_template)
-    return (project.artifacts(), project.lock()) == (undisturbed.artifacts(), undisturbed.lock())
-
-
 def overwrite(file: Path, change: Callable[[bytes], bytes]) -> None:
     """Change bytes as a failing disk does: mode and times stay."""
     before = file.stat()
@@ -62,10 +57,6 @@ def overwrite(file: Path, change: Callable[[bytes], bytes]) -> None:
     file.write_bytes(change(file.read_bytes()))
     file.chmod(before.st_mode)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def other_first_byte(content: bytes) -> bytes:
-    return bytes([content[0] ^ 1]) + content[1:]
 
 
 def test_a_killed_stage_is_said_and_the_next_run_makes_it(built: Project, run: RunFlow, built_template: Path) -> None:
@@ -93,27 +84,19 @@ def test_a_killed_stage_is_said_and_the_next_run_makes_it(built: Project, run: R
 
 @pytest.mark.parametrize("folder", ["artifacts", pytest.param(".dvc/cache", marks=pytest.mark.nightly)])
 def test_a_full_disk_is_said_and_the_next_run_is_as_if_it_had_not_been(
-    project: Project, run: RunFlow, mount: Mount, folder: str
+    project: Project, run: RunFlow, mount: Mount, built_template: Path, folder: str
 ) -> None:
     """Five outputs of 300 kB and more do not fit into 1 MB, wherever they or DVC's copies of them lie."""
-    (project.root / "src.txt").write_text("x" * 300_000 + "\n")
+    source = b"x" * 300_000 + b"\n"
+    (project.root / "src.txt").write_bytes(source)
     small_disk(mount, project.root / folder)
     failed = run()
     assert failed.code == 1
     assert "No space left on device; free some space" in failed.error and "run again" in failed.error
     mount(project.root / folder, "-o", "remount,size=64m")
     assert run().code == 0
-    first = "x" * 300_000 + "\nfirst\n"
-    counted = f"{first}count@a\n{first}count@b\n"
-    outputs = {f"artifacts/private/{s}/1.0/documents.txt": f"{counted}privatize@{s}-1.0\n" for s in ("S1", "S2")}
-    assert {name: content.decode() for name, content in project.artifacts().items()} == {
-        "artifacts/first.txt": first,
-        "artifacts/counts/a.txt": f"{first}count@a\n",
-        "artifacts/counts/b.txt": f"{first}count@b\n",
-        **outputs,
-        "artifacts/checks/outputs.json": "".join(outputs.values()) + "check\n",
-        "artifacts/report/index.html": "".join(outputs.values()) + "check\nreport\n",
-    }
+    undisturbed = Project(built_template).artifacts()
+    assert project.artifacts() == {name: text.replace(b"source\n", source) for name, text in undisturbed.items()}
     # What DVC kept in its cache is whole, and nothing of what it could not finish is left there.
     kept = [file for file in (project.root / ".dvc/cache/files/md5").rglob("*") if file.is_file()]
     assert kept
@@ -130,21 +113,16 @@ def test_room_for_spilled_rows_that_is_full_is_said(tmp_path: Path, mount: Mount
     assert list((tmp_path / "spill").iterdir()) == []
 
 
-@pytest.mark.parametrize("state", ["full", pytest.param("read-only", marks=pytest.mark.nightly)])
-def test_a_project_on_a_full_or_read_only_disk_is_one_line(project: Project, mount: Mount, state: str) -> None:
+def test_a_project_on_a_full_disk_is_one_line(project: Project, mount: Mount) -> None:
     elsewhere = project.root.with_name("elsewhere")
     small_disk(mount, elsewhere)
     shutil.copytree(project.root, elsewhere, dirs_exist_ok=True, symlinks=True)
-    if state == "full":
-        with pytest.raises(OSError, match="No space left"), (elsewhere / "filling").open("wb", buffering=0) as file:
-            while True:
-                file.write(b"x" * 4096)
-    else:
-        mount(elsewhere, "-o", "remount,ro")
-    done = subprocess.run(
-        [sys.executable, "-m", "lexveil.cli", "run"],
-        cwd=elsewhere, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with pytest.raises(OSError, match="No space left"), (elsewhere / "filling").open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    command = [sys.executable, "-m", "lexveil.cli", "run"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith("lexveil run: ") and "run again" in done.stderr
 
@@ -155,7 +133,7 @@ def test_a_damaged_cache_is_never_given_back(built: Project, run: RunFlow, built
     hashes = {out["path"]: out["md5"] for entry in entries for out in entry["outs"]}
     copies = {path: built.root / ".dvc/cache/files/md5" / md5[:2] / md5[2:] for path, md5 in hashes.items()}
     assert {copy.stat().st_mode & 0o777 for copy in copies.values()} == {0o444}
-    overwrite(copies["artifacts/first.txt"], other_first_byte)
+    overwrite(copies["artifacts/first.txt"], lambda content: b"S" + content[1:])
     overwrite(copies["artifacts/counts/a.txt"], lambda content: content[: len(content) // 2])
     copies["artifacts/counts/b.txt"].unlink()
     overwrite(copies["artifacts/private/S1/1.0"], lambda content: content.replace(b"documents", b"dokuments"))
@@ -168,33 +146,6 @@ def test_a_damaged_cache_is_never_given_back(built: Project, run: RunFlow, built
         (built.root / "artifacts" / name).unlink()
     assert run().code == 0
     assert sorted(built.ran()) == ["count@a", "count@b", "first", "privatize@S1-1.0", "privatize@S2-1.0"]
-    assert same_as(built_template, built)
+    undisturbed = Project(built_template)
+    assert (built.artifacts(), built.lock()) == (undisturbed.artifacts(), undisturbed.lock())
     assert not any(file.exists() for file in left)
-
-
-def test_params_cut_short_anywhere_are_refused(tmp_path: Path) -> None:
-    lines = (ROOT / "params.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
-    file = tmp_path / "params.yaml"
-    for number in range(len(lines)):
-        file.write_text("".join(lines[:number]), encoding="utf-8")
-        with pytest.raises(ParameterError, match=r"params\.yaml"):
-            load_params(file)
-    file.write_text("".join(lines), encoding="utf-8")
-    load_params(file)
-
-
-def test_nothing_is_decided_by_the_clock(built: Project, run: RunFlow, built_template: Path) -> None:
-    """Times of files far in the future and in the past make nothing stale, and a change older than all is seen."""
-    files = [file for file in built.root.rglob("*") if file.is_file() and ".git" not in file.parts]
-    for when in (4_000_000_000, 1):
-        for file in files:
-            if file.exists():
-                os.utime(file, (when, when))
-        assert run().code == 0
-        assert built.ran() == []
-        assert same_as(built_template, built)
-    made = built.root / "artifacts/checks/outputs.json"
-    made.write_bytes(other_first_byte(made.read_bytes()))
-    os.utime(made, (0, 0))
-    assert run().code == 0
-    assert same_as(built_template, built)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -32,8 +33,8 @@ def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
     command = Command([sys.executable, "-c", code], os.environ)
     (left,) = command.lines()
     assert command.wait() == (137 if how == "killed" else 0)
-    psutil.wait_procs([psutil.Process(int(left))] if psutil.pid_exists(int(left)) else [], timeout=60)
-    assert not psutil.pid_exists(int(left))
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(left)).wait(timeout=60)
 
 
 def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
@@ -56,7 +57,7 @@ def test_a_command_dies_with_who_started_it() -> None:
     assert starter.stdout is not None
     guard = psutil.Process(int(starter.stdout.readline()))
     while not (family := [guard, *guard.children()])[1:]:
-        pass
-    starter.send_signal(signal.SIGKILL)
+        time.sleep(0.01)
+    starter.kill()
     starter.communicate()
     assert psutil.wait_procs(family, timeout=60)[1] == []

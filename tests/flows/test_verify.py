@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from scratch_project import Project
 
 from lexveil.errors import RequestError
@@ -41,35 +44,54 @@ def test_a_chain_that_nobody_touched_holds(built: Project) -> None:
     # private, two counts, first; counts read by private, first read by each count; source, and code of four stages.
     assert {kind: kinds.count(kind) for kind in kinds} == {"output": 4, "link": 3, "code": 5}
     assert next(as_text(report)).endswith("everything that is here is as recorded")
+    (built.root / PRIVATE).unlink()
+    with pytest.raises(RequestError, match="is not there"):
+        verify(PRIVATE)
 
 
-def test_an_altered_file_is_named_even_with_its_old_size_and_times(built: Project) -> None:
-    file = built.root / PRIVATE
-    content = file.read_bytes()
-    replace(file, content[:-2] + b"X" + content[-1:])
-    assert file.stat().st_size == len(content)
-    report = verify(PRIVATE)
-    assert not report["holds"]
-    assert changed(report) == {("output", "artifacts/private/S1/1.0"): [("changed", PRIVATE.as_posix())]}
-    assert any(f"changed  {PRIVATE}" in line for line in as_text(report))
+def alter(built: Project) -> None:
+    """In the middle, so that the size is the old one."""
+    content = (built.root / PRIVATE).read_bytes()
+    replace(built.root / PRIVATE, content[:-2] + b"X" + content[-1:])
 
 
-def test_missing_and_added_files_of_a_folder_are_named(built: Project) -> None:
-    folder = built.root / PRIVATE.parent
-    (folder / "documents.txt").rename(folder / "other.txt")
-    assert changed(verify(PRIVATE.parent)) == {
-        ("output", PRIVATE.parent.as_posix()): [
-            ("missing", PRIVATE.as_posix()),
-            ("added", (PRIVATE.parent / "other.txt").as_posix()),
-        ]
-    }
+def alter_with_list(built: Project) -> None:
+    """The list of a folder's files, too, in DVC's cache: it is not believed."""
+    (out,) = yaml.safe_load(built.lock())["stages"]["privatize@S1-1.0"]["outs"]
+    listing = built.root / ".dvc/cache/files/md5" / out["md5"][:2] / out["md5"][2:]
+    entries = json.loads(listing.read_text())
+    listing.chmod(0o644)
+    listing.write_text(json.dumps([entry | {"md5": "0" * 32} for entry in entries]))
+    replace(built.root / PRIVATE, b"tampered")
 
 
-def test_further_down_the_chain_and_only_there(built: Project) -> None:
-    replace(built.root / "artifacts/counts/a.txt", b"tampered")
-    found = changed(verify(PRIVATE))
-    assert found == {("output", "artifacts/counts/a.txt"): [("changed", "artifacts/counts/a.txt")]}
-    assert verify(Path("artifacts/first.txt"))["holds"]
+FOLDER = PRIVATE.parent.as_posix()
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (alter, {("output", FOLDER): [("changed", f"{FOLDER}/documents.txt")]}),
+        (alter_with_list, {("output", FOLDER): None}),
+        (
+            lambda built: (built.root / PRIVATE).rename(built.root / FOLDER / "other.txt"),
+            {("output", FOLDER): [("missing", f"{FOLDER}/documents.txt"), ("added", f"{FOLDER}/other.txt")]},
+        ),
+        (
+            lambda built: replace(built.root / "artifacts/counts/a.txt", b"tampered"),
+            {("output", "artifacts/counts/a.txt"): [("changed", "artifacts/counts/a.txt")]},
+        ),
+        (lambda built: (built.root / "artifacts/first.txt").unlink(), {}),  # what is absent cannot differ
+    ],
+)
+def test_what_was_altered_is_named(
+    built: Project, change: Callable[[Project], object], found: dict[tuple[str, str], Any]
+) -> None:
+    change(built)
+    report = verify(PRIVATE.parent)
+    assert changed(report) == found and report["holds"] == (not found)
+    absent = [one["path"] for one in report["findings"] if one["state"] == "absent"]
+    assert absent == ([] if found else ["artifacts/first.txt"])
 
 
 def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
@@ -81,29 +103,3 @@ def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
     built.git("rm", "-q", "--cached", "stage.py")
     built.git("commit", "-q", "--amend", "-m", "never had it")
     assert set(changed(verify(PRIVATE))) == {("code", "stage.py")}
-
-
-def test_what_is_absent_cannot_differ_but_the_artifact_must_be_there(built: Project) -> None:
-    (built.root / "artifacts/first.txt").unlink()
-    report = verify(PRIVATE)
-    assert report["holds"]
-    assert [one["path"] for one in report["findings"] if one["state"] == "absent"] == ["artifacts/first.txt"]
-    (built.root / PRIVATE).unlink()
-    with pytest.raises(RequestError, match="is not there"):
-        verify(PRIVATE)
-
-
-def test_a_list_of_files_that_was_altered_is_not_believed(built: Project) -> None:
-    (recorded,) = (one["md5"] for one in lock_outs(built, "privatize@S1-1.0"))
-    listing = built.root / ".dvc/cache/files/md5" / recorded[:2] / recorded[2:]
-    entries = json.loads(listing.read_text())
-    listing.chmod(0o644)
-    listing.write_text(json.dumps([entry | {"md5": "0" * 32} for entry in entries]))
-    replace(built.root / PRIVATE, b"tampered")
-    assert changed(verify(PRIVATE)) == {("output", "artifacts/private/S1/1.0"): None}
-
-
-def lock_outs(project: Project, stage: str) -> list[dict]:
-    import yaml
-
-    return yaml.safe_load(project.lock())["stages"][stage]["outs"]
