@@ -152,21 +152,6 @@ def _synchronously_full(con: Any) -> None:
     con.execute("pragma synchronous = full")
 
 
-def _named_before_written(release: Any, files: Any) -> None:
-    files = [*files]
-    for _, final, _ in files:
-        final.write_bytes(final.with_name(f".partial-{final.name}").read_bytes())
-    real_written(release, files)
-
-
-def _given_back_first(base: Any, number: int, name: str, payload: dict[str, Any]) -> str | None:
-    left = output_files.stored(base.con, number)
-    with mock.patch.object(transaction, "discard"):
-        done = real_undo(base, number, name, payload)
-    output_files.discard(left)
-    return done
-
-
 def _spent_lazily(release: Any) -> None:
     release._database.con.execute("pragma synchronous = off")
     real_spend(release)
@@ -187,8 +172,7 @@ def _anchored_first(self: database.Database) -> Iterator[Any]:
 
 
 real_anchored, real_transaction = anchor.Anchor.write, database.Database.transaction
-real_sync, real_undo = output_files.sync, transaction.undo
-real_written, real_spend = transaction.Transaction.written, transaction.Transaction.spend
+real_sync, real_spend = output_files.sync, transaction.Transaction.spend
 SYNCS = [(module, "sync") for module in (anchor, ledger, output_files, transaction)]
 # Faults that the simulation has to see, by name: what is replaced by what.
 FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
@@ -196,13 +180,8 @@ FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
     "folders are not synced": (SYNCS, _no_sync_of_folders),
     "pragma synchronous = full": ([(module, "durable") for module in (ledger, database)], _synchronously_full),
     "noise is drawn when what it costs is not on the disk": ([(transaction.Transaction, "spend")], _spent_lazily),
-    "outputs have their names before the ledger knows": ([(transaction.Transaction, "written")], _named_before_written),
     "the anchor is not synced": ([(anchor.Anchor, "write")], _anchor_unsynced),
     "the anchor is written before the ledger": ([(database.Database, "transaction")], _anchored_first),
-    "files are removed after what they cost is given back": (
-        [(module, "undo") for module in (ledger, transaction)],
-        _given_back_first,
-    ),
 }
 
 

@@ -13,7 +13,7 @@ from tests.crash_states.scenarios import FAULTS, SCENARIOS
 
 pytestmark = pytest.mark.slow
 traced = pytest.mark.skipif(not is_available(), reason="there is no strace, or it may not watch processes")
-FAULTY = [f"{'aborted' if 'given back' in fault else 'second'}:{fault}" for fault in FAULTS]
+FAULTY = [f"second:{fault}" for fault in FAULTS]
 
 
 @pytest.fixture(scope="module")

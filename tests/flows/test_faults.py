@@ -1,53 +1,24 @@
-"""Faults of disks, caches and clocks: the next run ends with the bytes of an undisturbed one, or says why not.
+"""Faults of stages and caches: the next run ends with the bytes of an undisturbed one.
 
-Kills and refusals of the command are in test_recovery.py, a dvc.lock cut in half in test_build.py, a killed worker and
-half-written checkpoints in tests/runtime.
+Kills and refusals of the command are in test_recovery.py, a dvc.lock cut in half in test_build.py, a killed worker,
+half-written checkpoints and full disks in tests/runtime.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from scratch_project import ROOT, Project, RunFlow
-
-from lexveil.config import MachineParams
-from lexveil.errors import LexveilError
-from lexveil.runtime import duckdb_session
+from scratch_project import Project, RunFlow
 
 pytestmark = pytest.mark.slow
-
-Mount = Callable[..., Path]
-
-
-@pytest.fixture
-def mount() -> Iterator[Mount]:
-    """Mount over a folder, with `mount OPTIONS... FOLDER`; what is still mounted at the end is taken away."""
-    mounted: list[Path] = []
-
-    def over(folder: Path, *options: str) -> Path:
-        folder.mkdir(parents=True, exist_ok=True)
-        if "remount" not in ",".join(options):
-            mounted.append(folder)
-        if subprocess.run(["mount", *options, str(folder)], capture_output=True, check=False).returncode:
-            pytest.skip("nothing can be mounted here")
-        return folder
-
-    yield over
-    for folder in reversed(mounted):
-        subprocess.run(["umount", "--lazy", str(folder)], capture_output=True, check=False)
-
-
-def small_disk(mount: Mount, folder: Path, megabytes: int = 1) -> None:
-    mount(folder, "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs")
 
 
 def overwrite(file: Path, change: Callable[[bytes], bytes]) -> None:
@@ -80,51 +51,6 @@ def test_a_killed_stage_is_said_and_the_next_run_makes_it(built: Project, run: R
     assert run().code == 0
     assert built.ran() == ["check"]
     assert built.artifacts() == Project(built_template).artifacts()
-
-
-@pytest.mark.parametrize("folder", ["artifacts", pytest.param(".dvc/cache", marks=pytest.mark.nightly)])
-def test_a_full_disk_is_said_and_the_next_run_is_as_if_it_had_not_been(
-    project: Project, run: RunFlow, mount: Mount, built_template: Path, folder: str
-) -> None:
-    """Five outputs of 300 kB and more do not fit into 1 MB, wherever they or DVC's copies of them lie."""
-    source = b"x" * 300_000 + b"\n"
-    (project.root / "src.txt").write_bytes(source)
-    small_disk(mount, project.root / folder)
-    failed = run()
-    assert failed.code == 1
-    assert "No space left on device; free some space" in failed.error and "run again" in failed.error
-    mount(project.root / folder, "-o", "remount,size=64m")
-    assert run().code == 0
-    undisturbed = Project(built_template).artifacts()
-    assert project.artifacts() == {name: text.replace(b"source\n", source) for name, text in undisturbed.items()}
-    # What DVC kept in its cache is whole, and nothing of what it could not finish is left there.
-    kept = [file for file in (project.root / ".dvc/cache/files/md5").rglob("*") if file.is_file()]
-    assert kept
-    for file in kept:
-        assert hashlib.md5(file.read_bytes()).hexdigest() == file.parent.name + file.name.removesuffix(".dir")
-
-
-def test_room_for_spilled_rows_that_is_full_is_said(tmp_path: Path, mount: Mount) -> None:
-    small_disk(mount, tmp_path / "spill", 8)
-    machine = MachineParams(memory_limit="40MB", threads=1, workers=1, temp_directory=str(tmp_path / "spill"))
-    query = "select i, md5(i::varchar) h from range(3_000_000) t(i) order by h"
-    with pytest.raises(LexveilError, match=r"machine\.temp_directory"), duckdb_session.session(machine) as con:
-        con.execute(f"copy ({query}) to '{tmp_path / 'sorted.parquet'}'")
-    assert list((tmp_path / "spill").iterdir()) == []
-
-
-def test_a_project_on_a_full_disk_is_one_line(project: Project, mount: Mount) -> None:
-    elsewhere = project.root.with_name("elsewhere")
-    small_disk(mount, elsewhere)
-    shutil.copytree(project.root, elsewhere, dirs_exist_ok=True, symlinks=True)
-    with pytest.raises(OSError, match="No space left"), (elsewhere / "filling").open("wb", buffering=0) as file:
-        while True:
-            file.write(b"x" * 4096)
-    command = [sys.executable, "-m", "lexveil.cli", "run"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert done.stderr.startswith("lexveil run: ") and "run again" in done.stderr
 
 
 def test_a_damaged_cache_is_never_given_back(built: Project, run: RunFlow, built_template: Path) -> None:

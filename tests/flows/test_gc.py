@@ -112,15 +112,3 @@ def test_a_commit_that_cannot_be_read_stops_it(built: Project) -> None:
     with pytest.raises(RequestError, match=rf"dvc\.lock in commit {broken[:10]} cannot be read"):
         collect(built.root, remove=True)
     assert before <= objects(built)
-
-
-def test_a_folder_of_a_commit_whose_list_is_gone_is_counted_and_the_rest_of_the_commit_kept(built: Project) -> None:
-    first = objects(built)
-    built.commit()
-    file = hashlib.md5((built.root / PRIVATE).read_bytes()).hexdigest()
-    (listing,) = (one["md5"] for one in yaml.safe_load(built.lock())["stages"]["privatize@S1-1.0"]["outs"])
-    make_anew(built, "another source\n")
-    (built.root / ".dvc/cache/files/md5" / listing[:2] / listing[2:]).unlink()
-    report = collect(built.root, remove=True)
-    assert report["unlisted"] == 1
-    assert first - objects(built) == {listing, file}  # the file that only this list named, and nothing else

