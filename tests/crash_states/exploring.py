@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.crash_states.disk import ROOT, Contents, Disk, Mark, Operation, Sync, Tree
+from tests.crash_states.disk import ROOT, Contents, Disk, Mark, Operation, Tree
 from tests.crash_states.invariants import check
 from tests.crash_states.recording import record
 from tests.crash_states.scenarios import folder_of
@@ -106,11 +106,6 @@ def lay(root: Path, tree: Tree) -> None:
             (root / path).mkdir(mode=0o700)
         else:
             (root / path).write_bytes(content)
-
-
-def n_syncs(recording: Recording) -> int:
-    """How often a recorded scenario synced a file or folder."""
-    return sum(isinstance(operation, Sync) for operation in recording.operations)
 
 
 def work_folder() -> tempfile.TemporaryDirectory[str]:

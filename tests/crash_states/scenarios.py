@@ -158,11 +158,6 @@ def _spent_lazily(release: Any) -> None:
     release._database.con.execute("pragma synchronous = extra")
 
 
-def _anchor_unsynced(self: anchor.Anchor, entries: int, head: str, **more: bool) -> None:
-    with mock.patch.object(os, "fsync"), mock.patch.object(anchor, "sync"):
-        real_anchored(self, entries, head, **more)
-
-
 @contextmanager
 def _anchored_first(self: database.Database) -> Iterator[Any]:
     with real_transaction(self) as con:
@@ -171,7 +166,7 @@ def _anchored_first(self: database.Database) -> Iterator[Any]:
             self.guard.write(*con.execute("select seq, hash from entries order by seq desc limit 1").fetchone())
 
 
-real_anchored, real_transaction = anchor.Anchor.write, database.Database.transaction
+real_transaction = database.Database.transaction
 real_sync, real_spend = output_files.sync, transaction.Transaction.spend
 SYNCS = [(module, "sync") for module in (anchor, ledger, output_files, transaction)]
 # Faults that the simulation has to see, by name: what is replaced by what.
@@ -180,7 +175,6 @@ FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
     "folders are not synced": (SYNCS, _no_sync_of_folders),
     "pragma synchronous = full": ([(module, "durable") for module in (ledger, database)], _synchronously_full),
     "noise is drawn when what it costs is not on the disk": ([(transaction.Transaction, "spend")], _spent_lazily),
-    "the anchor is not synced": ([(anchor.Anchor, "write")], _anchor_unsynced),
     "the anchor is written before the ledger": ([(database.Database, "transaction")], _anchored_first),
 }
 

@@ -27,7 +27,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(tmp_path_factory) -> Path:
     """One project, made once and copied for each test."""
     root = tmp_path_factory.mktemp("template") / "project"
     make_template(root)
@@ -36,7 +36,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(template: Path, tmp_path: Path, monkeypatch) -> Project:
     """A fresh copy, as the current folder; nothing has run in it."""
     root = tmp_path / "project"
     shutil.copytree(template, root)
@@ -46,7 +46,7 @@ def project(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture(scope="session")
-def built_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_template(template: Path, tmp_path_factory) -> Path:
     """The project after one serial `dvc repro`."""
     root = tmp_path_factory.mktemp("built") / "project"
     shutil.copytree(template, root)
@@ -81,7 +81,7 @@ def run(project: Project, prefect_server: str) -> RunFlow:
 
 
 @pytest.fixture(scope="session")
-def first_run(template: Path, prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+def first_run(template: Path, prefect_server: str, tmp_path_factory) -> tuple[Path, Run]:
     """The project after one run of the flow, its first commit before that, and the run."""
     root = tmp_path_factory.mktemp("ran") / "project"
     shutil.copytree(template, root)

@@ -20,19 +20,6 @@ def entries(project: Project) -> list[dict[str, object]]:
     return loaded
 
 
-def test_the_committed_file(entries: list[dict[str, object]]) -> None:
-    deployments = read_deployments()
-    crons = [[entry.schedule.cron for entry in deployment.schedules] for deployment in deployments]
-    assert [(one.name, one.entrypoint, *cron) for one, cron in zip(deployments, crons, strict=True)] == [
-        ("build", "flows.build.build", "0 2 * * *"),
-        ("audit", "flows.audit.audit", "0 4 * * 0"),
-        ("release", "flows.release.release", "0 3 * * *"),
-        ("searches", "flows.searches.searches", "0 5 * * *"),
-    ]
-    assert {one.concurrency_limit for one in deployments} == {1}
-    assert {one.concurrency_options.collision_strategy.value for one in deployments} == {"ENQUEUE"}
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [

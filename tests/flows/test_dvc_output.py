@@ -28,17 +28,3 @@ def test_failures(lines: list[str], message: str, code: int) -> None:
     assert all(parser.read(line) for line in lines)
     said, exit_code = parser.failure(255)
     assert message in said and exit_code == code
-
-
-@pytest.mark.parametrize(
-    ("line", "state"),
-    [
-        ("Stage 'check' didn't change, skipping", "cached"),
-        ("Stage 'check' is cached - skipping run, checking out outputs", "restored"),
-        ("Stage 'other' is cached - skipping run, checking out outputs", "ran"),
-    ],
-)
-def test_states(line: str, state: str) -> None:
-    parser = DvcOutputParser("check")
-    assert parser.read(line) and parser.state == state
-    assert not parser.read("Use `dvc push` to send your updates to remote storage.")

@@ -234,7 +234,7 @@ def test_after_the_artifacts_were_made_anew_the_commit_is_found(built: Project, 
     assert trace(letter, "HEAD")["chain"] == []
 
 
-def test_output_ledger_and_chain_are_verified(built: Project, letter: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_ledger_and_chain_are_verified(built: Project, letter: Path, capsys) -> None:
     assert main.main(["lineage", "--verify", str(letter)]) == 0
     for file in (letter, letter.with_name("out.jsonl.tokens.parquet"), built.root / "artifacts/first.txt"):
         content = file.read_bytes()

@@ -17,14 +17,6 @@ from flows.process import Command, interrupt
 ROOT = Path(__file__).parents[2]
 
 
-def test_lines_of_both_streams_come_in_their_order() -> None:
-    code = "import sys; print('a', flush=True); print('b\\rc\\n', file=sys.stderr, flush=True)"
-    code += "; print('d' * 200_000); exit(3)"
-    command = Command([sys.executable, "-c", code], os.environ)
-    assert list(command.lines()) == ["a", "b", "c", "d" * 200_000]
-    assert command.wait() == 3
-
-
 @pytest.mark.parametrize("how", ["ends", "killed"])
 def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
     """It would hold the output open for ever."""

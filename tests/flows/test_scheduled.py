@@ -81,16 +81,14 @@ sys.exit(int(violation))
 
 
 @pytest.fixture
-def audits(monkeypatch: pytest.MonkeyPatch) -> None:
+def audits(monkeypatch) -> None:
     def command(combination: tuple[object, ...], _words: int, _samples: int, out: Path) -> list[str]:
         return [sys.executable, "-c", STAND_IN, *map(str, combination), str(out)]
 
     monkeypatch.setattr(audit_flow, "audit_command", command)
 
 
-def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(
-    audits: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(audits: None, monkeypatch) -> None:
     """Levels at the epsilons that were found for them."""
     params = load_params()
     grid = params.grid.model_copy(update={"epsilons": [1.0, Level(0.5)], "strategies": ["S1", "S2"]})
@@ -118,7 +116,7 @@ def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(
     ],
 )
 def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
-    audits: None, monkeypatch: pytest.MonkeyPatch, mechanisms: list[str], name: str, message: str
+    audits: None, monkeypatch, mechanisms: list[str], name: str, message: str
 ) -> None:
     if name == "TimedOut":  # after a second; params.yaml allows nothing below a minute
         monkeypatch.setattr(supervision, "deadline", lambda: time.monotonic() + 1)
@@ -142,7 +140,7 @@ def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
     ],
 )
 def test_what_the_nightly_release_runs_is_audited(
-    params: dict[str, Any], audited: list[tuple[str, str, float]], monkeypatch: pytest.MonkeyPatch
+    params: dict[str, Any], audited: list[tuple[str, str, float]], monkeypatch
 ) -> None:
     """At its base epsilon, also where its recovery or its document budget is given."""
     monkeypatch.setattr(audit_flow.Model, "load", lambda *_: None)
@@ -167,9 +165,7 @@ def test_what_the_nightly_release_runs_is_audited(
         (None, "Failed", "release: artifacts/embeddings/gst is not there yet"),  # of this project, by `lexveil release`
     ],
 )
-def test_how_a_release_ended_is_said(
-    project: Project, monkeypatch: pytest.MonkeyPatch, code: str | None, name: str, message: str
-) -> None:
+def test_how_a_release_ended_is_said(project: Project, monkeypatch, code: str | None, name: str, message: str) -> None:
     if code:
         monkeypatch.setattr(release_flow, "release_command", lambda: [sys.executable, "-c", code])
     assert release_flow.release(return_state=True).name == "Off"  # there is no source

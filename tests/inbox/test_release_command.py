@@ -38,7 +38,7 @@ def dvc(inbox: Inbox, *arguments: str) -> str:
     return subprocess.run(argv, cwd=inbox.root, check=True, capture_output=True, text=True).stdout
 
 
-def test_what_is_published_is_tracked(tracked: Inbox, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_published_is_tracked(tracked: Inbox, capsys) -> None:
     tracked.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     assert main.main(["release", "--dry-run"]) == 0 and not tracked.archive.exists()
     capsys.readouterr()
@@ -68,9 +68,7 @@ def test_what_is_published_is_tracked(tracked: Inbox, capsys: pytest.CaptureFixt
     assert main.main(["release"]) == 0 and tracked.states() == ["committed"]
 
 
-def test_words_and_names_of_a_source_are_nowhere_else(
-    tracked: Inbox, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_words_and_names_of_a_source_are_nowhere_else(tracked: Inbox, capsys, caplog) -> None:
     """Served, stopped by the gate, and refused: in no log, archive, cache, ledger, page or memory of the operator."""
     ident, whom = "quetzalonia", "xylopharra"
     caplog.set_level("DEBUG")

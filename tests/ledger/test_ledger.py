@@ -88,22 +88,6 @@ def test_nothing_leaves_before_it_is_reserved_and_spent(ledger: Ledger, state: s
     assert states(ledger) == ["aborted"] and balance(ledger, "ana") == 0
 
 
-def test_what_is_spent_is_never_given_back(ledger: Ledger, tmp_path: Path) -> None:
-    """A gate that refuses after the noise, again and again: the cap ends it."""
-    partial = tmp_path / ".out"
-    for _ in range(2):
-        with pytest.raises(KeyError), ledger.begin({}, [partial]) as release:
-            asked(release, "ana", cap=2.0)
-            release.spend()
-            partial.write_text("noise")
-            raise KeyError
-        assert release.state == "failed" and not partial.exists()
-    assert states(ledger) == ["failed"] * 2 and balance(ledger, "ana") == 2 * NANO
-    assert spend(ledger, "ana", cap=2.0).n_withheld == 1
-    assert ledger.database.rows("select count(*) from files") == [(0,)]
-    assert verify(ledger.folder).holds
-
-
 def test_two_releases_never_write_one_file(ledger: Ledger, tmp_path: Path) -> None:
     """Else putting right the one would remove what the other writes."""
     partial = tmp_path / "p"

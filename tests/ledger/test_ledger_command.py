@@ -20,7 +20,7 @@ PARAMS = Path("params.yaml")
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def here(tmp_path: Path, monkeypatch) -> Iterator[Path]:
     """A project with a cap of 2.5, in which ana has spent 2.5 and ben 1, and zoe's release was undone."""
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
     monkeypatch.chdir(tmp_path)
@@ -47,7 +47,7 @@ def call(*arguments: str) -> int:
         return int(end.code or 0)
 
 
-def test_show(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show(here: Path, capsys) -> None:
     assert call("show", "--top", "1") == 0
     assert "ana" not in capsys.readouterr().out
     assert call("show", "--json", "--top", "5") == 0
@@ -57,7 +57,7 @@ def test_show(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [one["state"] for one in said["releases"]] == ["aborted", "committed", "committed"]
 
 
-def test_one_subject(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_subject(here: Path, capsys) -> None:
     for subject in ("ben", " ben\u200b "):  # however it is written
         assert call("show", "--subject", subject) == 0
         out = capsys.readouterr().out
@@ -66,7 +66,7 @@ def test_one_subject(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "0 epsilon spent, 2.5 of 2.5 are left (the ledger has nothing of this subject)" in capsys.readouterr().out
 
 
-def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify(here: Path, capsys) -> None:
     with opened() as ledger:
         ((name,), *_) = ledger.database.rows("select release from entries where kind = 'reserved'")
     for file, release in (("good.json", name), ("bad.json", "another")):
@@ -81,7 +81,7 @@ def test_verify(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("keys", ["hashed", "plain"])
-def test_export(here: Path, capsys: pytest.CaptureFixture[str], keys: str) -> None:
+def test_export(here: Path, capsys, keys: str) -> None:
     PARAMS.write_text(PARAMS.read_text().replace(".lexveil/ledger", keys).replace(".ledger-anchor", keys))
     with Ledger.open(keys, keys, anchor=f"{keys}.json") as ledger:
         spend(ledger, "ana", budget=1.5)
@@ -106,7 +106,7 @@ def test_export(here: Path, capsys: pytest.CaptureFixture[str], keys: str) -> No
         (("export", "-"), "has no ledger"),
     ],
 )
-def test_wrong_requests(here: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str) -> None:
+def test_wrong_requests(here: Path, capsys, arguments: tuple[str, ...], says: str) -> None:
     """None is made where there is none."""
     (here / "params.csv").write_text("")
     if says == "has no ledger":
@@ -116,7 +116,7 @@ def test_wrong_requests(here: Path, capsys: pytest.CaptureFixture[str], argument
     assert out == "" and err.count("\n") == 1 and says in err and not Path("elsewhere").exists()
 
 
-def test_what_was_put_right_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_put_right_is_said(here: Path, capsys) -> None:
     with opened() as ledger:
         release = ledger.begin({})
         asked(release, "zoe")

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from few_words import asked, edit, spend, write
 
-from lexveil.errors import RequestError
 from lexveil.ledger.chain import START, Entry
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
@@ -140,13 +139,6 @@ def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
     record = tmp_path / "out.record.json"
     record.write_text(record.read_text() + " ")
     assert "was changed since" in verify(used, [record]).problems[0].what
-
-
-@pytest.mark.parametrize("content", ["[]", "no json", '{"release": "x"}'])
-def test_no_record(used: Path, tmp_path: Path, content: str) -> None:
-    (tmp_path / "r").write_text(content)
-    with pytest.raises(RequestError, match="is not the record of a release"):
-        verify(used, [tmp_path / "r"])
 
 
 def test_a_cap_that_was_broken_is_found(folder: Path) -> None:

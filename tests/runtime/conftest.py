@@ -10,7 +10,11 @@ import pytest
 from lexveil.config import MachineParams
 from tests.conftest import ROOT
 
-HERE = MachineParams(memory_limit="900MB", threads=1, workers=1)
+
+def at(cluster: Any) -> MachineParams:
+    """Where to work: behind a scheduler, or its address."""
+    address = cluster if isinstance(cluster, str) else cluster.scheduler_address
+    return MachineParams(memory_limit="900MB", threads=1, workers=1, dask_scheduler=address)
 
 
 @pytest.fixture(scope="module")
@@ -36,4 +40,4 @@ def there(workers: Any) -> MachineParams:
 
     with distributed.Client(workers, set_as_default=False) as client:
         client.wait_for_workers(3, timeout=60)
-    return HERE.model_copy(update={"dask_scheduler": workers.scheduler_address})
+    return at(workers)

@@ -62,7 +62,7 @@ def test_a_report_names_every_exception_once() -> None:
     assert CANARY not in report and report.count("KeyError in ") == 1 == report.count("ValueError in ")
 
 
-def test_the_last_line_of_a_stage_is_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_last_line_of_a_stage_is_its_error(capsys) -> None:
     def fails() -> None:
         raise RequestError("no such\nkey")
 

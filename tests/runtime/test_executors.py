@@ -58,7 +58,7 @@ class Used:
 
 
 @pytest.fixture
-def used(workers: Any, there: MachineParams, monkeypatch: pytest.MonkeyPatch) -> Used:
+def used(workers: Any, there: MachineParams, monkeypatch) -> Used:
     """The map, of small data in many parts."""
     used = Used(workers)
     monkeypatch.setattr(cluster, "cluster_map", used)
@@ -117,7 +117,7 @@ def test_the_same_bytes_from_everywhere_and_after_a_worker_was_killed(
 
 
 def test_counts_that_are_nowhere_to_be_seen(
-    project: Path, tmp_path: Path, used: Used, there: MachineParams, monkeypatch: pytest.MonkeyPatch
+    project: Path, tmp_path: Path, used: Used, there: MachineParams, monkeypatch
 ) -> None:
     """As where machine.temp_directory is each machine's own."""
     monkeypatch.setattr(checkpoints, "SHOWN", 0.2)
