@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from scratch_project import ORDER, ROOT, Project, Run, RunFlow, task_runs
+from scratch_project import ORDER, ROOT, Project, RunFlow, task_runs
 
 from lexveil.runtime.dvc_graph import open_repo, read_graph
 
@@ -41,11 +41,12 @@ def test_order_and_edges_are_those_of_dvc(built: Project) -> None:
     assert {name: set(stage.needs) for name, stage in graph.stages.items()} == NEEDS
 
 
-def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(first_run: tuple[Path, Run], built_template: Path) -> None:
-    root, run = first_run
-    project, serial = Project(root), Project(built_template)
-    assert run.code == 0
-    assert run.states == dict.fromkeys(ORDER, "ran")
+def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(
+    project: Project, run: RunFlow, built_template: Path
+) -> None:
+    project.behave("count@a meet count@b", "count@b meet count@a")
+    first, serial = run(), Project(built_template)
+    assert first.code == 0 and first.states == dict.fromkeys(ORDER, "ran")
     times = project.times()
     # The siblings ran side by side: both began before either ended. What needs them began after both.
     ends = times["count@a", "end"], times["count@b", "end"]
@@ -53,7 +54,7 @@ def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(first_run: tuple[Pa
     assert times[PRIVATIZE[0], "start"] > max(ends)
     assert project.artifacts() == serial.artifacts() and len(serial.artifacts()) == len(ORDER)
     assert project.lock() == serial.lock()
-    shown = run.task_runs
+    shown = task_runs(len(ORDER))
     assert {name: task.state_name for name, task in shown.items()} == dict.fromkeys(["", *ORDER], "Completed")
     names = {str(task.id): name for name, task in shown.items()}
     edges = {name: {names[str(need.id)] for need in shown[name].task_inputs["wait_for"]} for name in ORDER[1:]}

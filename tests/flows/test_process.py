@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,18 +36,3 @@ def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
     interrupt([deaf, clean], grace=1)
     assert (deaf.wait(), clean.wait()) == (137, 7)
     interrupt([deaf])  # a process already gone is no error
-
-
-def test_a_command_dies_with_who_started_it() -> None:
-    code = "from flows.process import Command; import os, time\n"
-    code += "command = Command(['sleep', '600'], os.environ); print(command.process.pid, flush=True); time.sleep(600)"
-    starter = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
-    assert starter.stdout is not None
-    guard = psutil.Process(int(starter.stdout.readline()))
-    while not (family := [guard, *guard.children()])[1:]:
-        time.sleep(0.01)
-    starter.kill()
-    starter.communicate()
-    assert psutil.wait_procs(family, timeout=60)[1] == []

@@ -122,15 +122,6 @@ def test_what_cannot_be_renamed_is_refused_and_stays_paid(
     assert states(ledger)[-1] in ("failed", "written") and balance(ledger, "ana") == NANO
 
 
-def test_what_somebody_removes_before_it_is_published_is_said(ledger: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="f: missing: somebody removed"), ledger.begin({}, [tmp_path / ".f"]) as one:
-        asked(one, "ana")
-        write(one, tmp_path, "f")
-        (tmp_path / ".f").unlink()
-        one.publish()
-    assert states(ledger) == ["committed"] and balance(ledger, "ana") == NANO
-
-
 @pytest.mark.parametrize(
     ("subjects", "epsilon", "budget", "cap", "says"),
     [

