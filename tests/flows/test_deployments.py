@@ -1,8 +1,6 @@
-"""prefect.yaml: the committed one is served as it stands, and a wrong one is one line that names the entry."""
+"""prefect.yaml: a wrong one is one line that names the entry. The committed one is served by test_schedule.py."""
 
 from __future__ import annotations
-
-import shutil
 
 import pytest
 import yaml
@@ -11,13 +9,6 @@ from scratch_project import ROOT, Project
 
 from flows.deployments import LOCK, read_deployments, serve
 from lexveil.errors import RequestError
-
-
-@pytest.fixture
-def entries(project: Project) -> list[dict[str, object]]:
-    shutil.copy(ROOT / "prefect.yaml", project.root)
-    loaded: list[dict[str, object]] = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
-    return loaded
 
 
 @pytest.mark.parametrize(
@@ -32,10 +23,11 @@ def entries(project: Project) -> list[dict[str, object]]:
     ],
 )
 def test_a_wrong_entry_is_named_and_so_is_a_file_without_any(
-    project: Project, entries: list[dict[str, object]], change: dict[str, object] | None, says: str
+    project: Project, change: dict[str, object] | None, says: str
 ) -> None:
-    entries[1] |= change or {}
-    (project.root / "prefect.yaml").write_text(yaml.safe_dump({"deployments": entries if change else []}))
+    deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
+    deployments[1] |= change or {}
+    (project.root / "prefect.yaml").write_text(yaml.safe_dump({"deployments": deployments if change else []}))
     with pytest.raises(RequestError, match=says) as error:
         read_deployments()
     assert "\n" not in str(error.value)

@@ -57,17 +57,12 @@ def test_show(here: Path, capsys) -> None:
     assert [one["state"] for one in said["releases"]] == ["aborted", "committed", "committed"]
 
 
-@pytest.mark.parametrize(
-    ("subject", "says"),
-    [
-        (" ben\u200b ", "1 epsilon spent, 1.5 of 2.5 are left"),  # however it is written
-        ("zoe", "0 epsilon spent, 2.5 of 2.5 are left (the ledger has nothing of this subject)"),
-    ],
-)
-def test_one_subject(here: Path, capsys, subject: str, says: str) -> None:
-    assert call("show", "--subject", subject) == 0
+def test_one_subject(here: Path, capsys) -> None:
+    assert call("show", "--subject", " ben\u200b ") == 0  # however it is written
     out = capsys.readouterr().out
-    assert says in out and subject.strip() not in out
+    assert "1 epsilon spent, 1.5 of 2.5 are left" in out and "ben" not in out
+    assert call("show", "--subject", "nobody") == 0
+    assert "0 epsilon spent, 2.5 of 2.5 are left (the ledger has nothing of this subject)" in capsys.readouterr().out
 
 
 def test_verify(here: Path, capsys) -> None:
@@ -103,7 +98,6 @@ def test_export(here: Path, capsys, keys: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("show", "--top", "0"), "--top"),
         (("export", "out.xlsx"), "must end in .csv or .parquet"),
         (("export", "params.csv"), "exists already"),
         (("verify", "--record", "params.yaml"), "is not the record of a release"),

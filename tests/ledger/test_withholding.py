@@ -16,6 +16,7 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
 NAMES = ["ana", "ben", "zoe", "x" * 200]
+Release = tuple[list[tuple[str, float]], float | None, bool]  # documents and their shares, cap, whether it commits
 SHARES = st.one_of(st.sampled_from([0.0, 0.25, 1.0, 1.5]), st.floats(0, 1.5))
 
 
@@ -32,9 +33,7 @@ SHARES = st.one_of(st.sampled_from([0.0, 0.25, 1.0, 1.5]), st.floats(0, 1.5))
     ),
     batch=st.integers(1, 12),
 )
-def test_releases_one_after_another(
-    releases: list[tuple[list[tuple[str, float]], float | None, bool]], batch: int
-) -> None:
+def test_releases_one_after_another(releases: list[Release], batch: int) -> None:
     """Whole releases, requested in batches of any size, some aborted; caps come and go.
 
     One document at a time, numbers of any size: taken as long as all so far, withheld ones too, fit.

@@ -6,6 +6,7 @@ import pytest
 
 from lexveil.config import MachineParams
 from lexveil.errors import RequestError
+from lexveil.runtime import checkpoints
 from lexveil.runtime.checkpoints import check_disk, kept_work
 
 
@@ -52,3 +53,9 @@ def test_a_disk_without_room_is_said_before(tmp_path: Path, capsys) -> None:
         check_disk(tmp_path, 1e18, 1e19, "sorting")
     check_disk(tmp_path, 1, 1e18, "sorting")
     assert capsys.readouterr().out.startswith("caution: sorting takes about 1 bytes")
+
+
+def test_parts_on_storage_that_is_not_shared_are_missed(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(checkpoints, "SHOWN", 0.0)
+    with pytest.raises(RequestError, match=r"cannot be seen by this process .*machine\.temp_directory"):
+        checkpoints.expect_file(tmp_path / "part", "this process")

@@ -43,10 +43,8 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with (
-        pytest.raises(ParameterError, match=r"machine\.temp_directory is .*name a folder"),
-        session(machine(tmp_path / "file/work")),
-    ):
+    said = pytest.raises(ParameterError, match=r"machine\.temp_directory is .*name a folder")
+    with said, session(machine(tmp_path / "file/work")):
         pass
 
 

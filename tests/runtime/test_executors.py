@@ -24,12 +24,10 @@ from lexveil.collocations.counting import count
 from lexveil.collocations.sampling import tokenize
 from lexveil.collocations.segmenting import segment_file
 from lexveil.config import MachineParams, load_params
-from lexveil.errors import RequestError
 from lexveil.privatization.adapters import stage as stage_adapter
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.worker import BatchWorker, Components
 from lexveil.privatization.settings import Settings
-from lexveil.runtime import checkpoints
 from lexveil.runtime.pool import ordered_map
 
 pytestmark = pytest.mark.slow
@@ -114,17 +112,6 @@ def test_the_same_bytes_from_everywhere_and_after_a_worker_was_killed(
         results.append((told, made))
     assert results[0] == results[1] == results[2] and len(made) == n_files
     assert used.counts == [n_parts]
-
-
-def test_counts_that_are_nowhere_to_be_seen(
-    project: Path, tmp_path: Path, used: Used, there: MachineParams, monkeypatch
-) -> None:
-    """As where machine.temp_directory is each machine's own."""
-    monkeypatch.setattr(checkpoints, "SHOWN", 0.2)
-    monkeypatch.setattr(counting, "ordered_map", lambda function, items, machine: ({} for _ in items))
-    with pytest.raises(RequestError, match=r"cannot be seen by this process .*machine\.temp_directory"):
-        counts(tmp_path / "out", there.model_copy(update={"temp_directory": str(tmp_path / "work")}))
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, used: Used, there: MachineParams) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.runtime.tables import atomic_directory, atomic_file, read_json, write_json
+from lexveil.runtime.tables import atomic_directory, atomic_file
 
 
 def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
@@ -29,10 +29,3 @@ def test_a_failed_directory_leaves_the_old_one(tmp_path: Path) -> None:
         raise RuntimeError
     assert [file.name for file in target.iterdir()] == ["a"]
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_json_bytes_do_not_depend_on_insertion(tmp_path: Path) -> None:
-    write_json({"b": 1, "a": "é"}, tmp_path / "one.json")
-    write_json({"a": "é", "b": 1}, tmp_path / "two.json")
-    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
-    assert read_json(tmp_path / "one.json", "x") == {"a": "é", "b": 1}
