@@ -25,16 +25,11 @@ from lexveil.ledger.ledger import Ledger
 CAP = 3  # documents of one subject, each of which costs 1
 LEDGER, OUTPUTS, ANCHOR = "kept/ledger", "outputs", "anchor.json"
 
-Say = Callable[[dict[str, Any]], None]
+Say, Action = Callable[[dict[str, Any]], None], Callable[[], None]
 
 
 def release(
-    folder: Path,
-    say: Say,
-    name: str,
-    subjects: list[str],
-    to: str = "published",
-    meanwhile: Callable[[], None] = lambda: None,
+    folder: Path, say: Say, name: str, subjects: list[str], to: str = "published", meanwhile: Action = lambda: None
 ) -> None:
     """One release of two files, as far as ``to``: one line for each document that is not withheld.
 
@@ -95,8 +90,9 @@ def interrupted(folder: Path, say: Say, to: str) -> None:
         release(folder, say, "2", ["ana", "cyn"], to=to)
 
 
-def dies(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
-    """A release in a child that kills itself after some calls of a function."""
+def died(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
+    """A second release, in a child that kills itself after some calls of a function."""
+    first(folder, say)
     calls, call = iter(range(after)), getattr(*where)
 
     def counted(*arguments: Any, **more: Any) -> Any:
@@ -110,12 +106,6 @@ def dies(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
             second(folder, say)
         os._exit(1)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def died(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
-    """A second release died after some calls of a function."""
-    first(folder, say)
-    dies(folder, say, where, after)
 
 
 def recovers(folder: Path, say: Say) -> None:

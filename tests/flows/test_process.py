@@ -1,18 +1,15 @@
-"""Commands: their lines, their end, and that nothing of them outlives it."""
+"""Commands: their end, and that nothing of them outlives it."""
 
 from __future__ import annotations
 
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import pytest
 
 from flows.process import Command, interrupt
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("how", ["ends", "killed"])
@@ -29,8 +26,8 @@ def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
 
 def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
     code = "import signal, time; {}; print('up', flush=True); time.sleep(600)"
-    deaf = Command(["python", "-c", code.format("signal.signal(2, signal.SIG_IGN)")], os.environ)
-    clean = Command(["python", "-c", code.format("signal.signal(2, lambda *_: exit(7))")], os.environ)
+    deaf = Command([sys.executable, "-c", code.format("signal.signal(2, signal.SIG_IGN)")], os.environ)
+    clean = Command([sys.executable, "-c", code.format("signal.signal(2, lambda *_: exit(7))")], os.environ)
     for command in (deaf, clean):
         assert next(command.lines()) == "up"
     interrupt([deaf, clean], grace=1)

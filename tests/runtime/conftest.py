@@ -11,8 +11,8 @@ from lexveil.config import MachineParams
 from tests.conftest import ROOT
 
 
-def at(cluster: Any) -> MachineParams:
-    """Where to work: behind a scheduler, or its address."""
+def machine_behind(cluster: Any) -> MachineParams:
+    """Settings to work on a cluster, or at the address of a scheduler."""
     address = cluster if isinstance(cluster, str) else cluster.scheduler_address
     return MachineParams(memory_limit="900MB", threads=1, workers=1, dask_scheduler=address)
 
@@ -40,4 +40,4 @@ def there(workers: Any) -> MachineParams:
 
     with distributed.Client(workers, set_as_default=False) as client:
         client.wait_for_workers(3, timeout=60)
-    return at(workers)
+    return machine_behind(workers)

@@ -16,7 +16,7 @@ from pool_functions import DieOnce, die, fail, negative, refuse, sleep
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.pool import ordered_map
-from tests.runtime.conftest import at
+from tests.runtime.conftest import machine_behind
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def test_a_failure_is_logged_without_what_failed(caplog) -> None:
     with distributed.LocalCluster(1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as made:
         logging.getLogger("distributed.worker").addHandler(caplog.handler)
         with pytest.raises(RequestError, match="no"):
-            list(ordered_map(refuse, ["zorblax"], at(made)))
+            list(ordered_map(refuse, ["zorblax"], machine_behind(made)))
         logging.getLogger("distributed.worker").removeHandler(caplog.handler)
     assert "Compute Failed" in caplog.text and "zorblax" not in caplog.text
 
@@ -78,7 +78,7 @@ def test_who_is_lost_in_the_middle_is_said(tmp_path: Path, monkeypatch, lost: st
 
     one = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     with one as made, pytest.raises(LexveilError, match=said):
-        list(ordered_map(sleep, items(), at(made)))
+        list(ordered_map(sleep, items(), machine_behind(made)))
 
 
 @pytest.mark.parametrize("answers", [True, False])
@@ -88,21 +88,21 @@ def test_where_no_scheduler_answers_it_is_said(answers: bool, monkeypatch) -> No
     with socket.create_server(("127.0.0.1", 0)) as server:
         nobody = f"tcp://127.0.0.1:{server.getsockname()[1] if answers else 9}"
         with pytest.raises(RequestError, match=rf"is {nobody}, where no Dask scheduler answers"):
-            list(ordered_map(negative, [1], at(nobody)))
+            list(ordered_map(negative, [1], machine_behind(nobody)))
 
 
 def test_a_scheduler_without_workers_is_said(monkeypatch) -> None:
     monkeypatch.setattr(cluster, "WORKERS", 0.5)
     none = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0")
     with none as empty, pytest.raises(RequestError, match=r"has had no worker for .* dask worker tcp://"):
-        list(ordered_map(negative, [1], at(empty)))
+        list(ordered_map(negative, [1], machine_behind(empty)))
 
 
 def test_without_the_extra_it_is_named(monkeypatch) -> None:
     monkeypatch.delitem(sys.modules, "lexveil.runtime.dask_cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(RequestError, match="uv sync --extra dask"):
-        list(ordered_map(negative, [1], at("tcp://127.0.0.1:9")))
+        list(ordered_map(negative, [1], machine_behind("tcp://127.0.0.1:9")))
 
 
 def test_what_kills_every_worker_is_given_up(there: MachineParams) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.runtime.tables import atomic_directory, atomic_file
+from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 
 
 def test_a_failed_file_leaves_the_old_one(tmp_path: Path) -> None:
@@ -29,3 +29,9 @@ def test_a_failed_directory_leaves_the_old_one(tmp_path: Path) -> None:
         raise RuntimeError
     assert [file.name for file in target.iterdir()] == ["a"]
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_json_bytes_do_not_depend_on_insertion(tmp_path: Path) -> None:
+    write_json({"b": 1, "a": "é"}, tmp_path / "one.json")
+    write_json({"a": "é", "b": 1}, tmp_path / "two.json")
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
