@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.crash_states.disk import ROOT, Born, Change, Contents, Mark, Operation, Sync, Truncate, Write, snapshot
 
 CALLS = (
-    "open openat creat lseek write pwrite64 truncate ftruncate fallocate rename renameat renameat2 link linkat "
+    "open openat creat lseek write pwrite64 truncate ftruncate rename renameat renameat2 link linkat "
     "symlink symlinkat unlink unlinkat mkdir mkdirat rmdir fsync fdatasync"
 ).split()
 LONGEST = 1 << 22  # bytes of one write
@@ -103,11 +103,9 @@ class Reader:
                 self._do(Write(node, start, data))
             case "ftruncate" if node is not None:
                 self._do(Truncate(node, int(others[-1])))
-            case "fallocate" if node is not None:
-                self._do(Truncate(node, max(int(others[-1]) + int(others[-2]), len(self.contents.files[node]))))
             case "fsync" | "fdatasync" if node is not None:
                 self.operations.append(Sync(node))
-            case "write" | "pwrite64" | "ftruncate" | "fallocate" | "fsync" | "fdatasync":
+            case "write" | "pwrite64" | "ftruncate" | "fsync" | "fdatasync":
                 pass
             case _:
                 self._names(name, arguments)

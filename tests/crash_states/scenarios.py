@@ -25,16 +25,11 @@ from lexveil.ledger.ledger import Ledger
 CAP = 3  # documents of one subject, each of which costs 1
 LEDGER, OUTPUTS, ANCHOR = "kept/ledger", "outputs", "anchor.json"
 
-Say = Callable[[dict[str, Any]], None]
+Say, Action = Callable[[dict[str, Any]], None], Callable[[], None]
 
 
 def release(
-    folder: Path,
-    say: Say,
-    name: str,
-    subjects: list[str],
-    to: str = "published",
-    meanwhile: Callable[[], None] = lambda: None,
+    folder: Path, say: Say, name: str, subjects: list[str], to: str = "published", meanwhile: Action = lambda: None
 ) -> None:
     """One release of two files, as far as ``to``: one line for each document that is not withheld.
 
@@ -95,8 +90,9 @@ def interrupted(folder: Path, say: Say, to: str) -> None:
         release(folder, say, "2", ["ana", "cyn"], to=to)
 
 
-def dies(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
-    """A release in a child that kills itself after some calls of a function."""
+def died(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
+    """A second release, in a child that kills itself after some calls of a function."""
+    first(folder, say)
     calls, call = iter(range(after)), getattr(*where)
 
     def counted(*arguments: Any, **more: Any) -> Any:
@@ -110,12 +106,6 @@ def dies(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
             second(folder, say)
         os._exit(1)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def died(folder: Path, say: Say, where: tuple[Any, str], after: int) -> None:
-    """A second release died after some calls of a function."""
-    first(folder, say)
-    dies(folder, say, where, after)
 
 
 def recovers(folder: Path, say: Say) -> None:
@@ -152,30 +142,10 @@ def _synchronously_full(con: Any) -> None:
     con.execute("pragma synchronous = full")
 
 
-def _named_before_written(release: Any, files: Any) -> None:
-    files = [*files]
-    for _, final, _ in files:
-        final.write_bytes(final.with_name(f".partial-{final.name}").read_bytes())
-    real_written(release, files)
-
-
-def _given_back_first(base: Any, number: int, name: str, payload: dict[str, Any]) -> str | None:
-    left = output_files.stored(base.con, number)
-    with mock.patch.object(transaction, "discard"):
-        done = real_undo(base, number, name, payload)
-    output_files.discard(left)
-    return done
-
-
 def _spent_lazily(release: Any) -> None:
     release._database.con.execute("pragma synchronous = off")
     real_spend(release)
     release._database.con.execute("pragma synchronous = extra")
-
-
-def _anchor_unsynced(self: anchor.Anchor, entries: int, head: str, **more: bool) -> None:
-    with mock.patch.object(os, "fsync"), mock.patch.object(anchor, "sync"):
-        real_anchored(self, entries, head, **more)
 
 
 @contextmanager
@@ -186,9 +156,8 @@ def _anchored_first(self: database.Database) -> Iterator[Any]:
             self.guard.write(*con.execute("select seq, hash from entries order by seq desc limit 1").fetchone())
 
 
-real_anchored, real_transaction = anchor.Anchor.write, database.Database.transaction
-real_sync, real_undo = output_files.sync, transaction.undo
-real_written, real_spend = transaction.Transaction.written, transaction.Transaction.spend
+real_transaction = database.Database.transaction
+real_sync, real_spend = output_files.sync, transaction.Transaction.spend
 SYNCS = [(module, "sync") for module in (anchor, ledger, output_files, transaction)]
 # Faults that the simulation has to see, by name: what is replaced by what.
 FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
@@ -196,13 +165,7 @@ FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
     "folders are not synced": (SYNCS, _no_sync_of_folders),
     "pragma synchronous = full": ([(module, "durable") for module in (ledger, database)], _synchronously_full),
     "noise is drawn when what it costs is not on the disk": ([(transaction.Transaction, "spend")], _spent_lazily),
-    "outputs have their names before the ledger knows": ([(transaction.Transaction, "written")], _named_before_written),
-    "the anchor is not synced": ([(anchor.Anchor, "write")], _anchor_unsynced),
     "the anchor is written before the ledger": ([(database.Database, "transaction")], _anchored_first),
-    "files are removed after what they cost is given back": (
-        [(module, "undo") for module in (ledger, transaction)],
-        _given_back_first,
-    ),
 }
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash_states.exploring import Recording, explore, n_syncs, record_all, work_folder
+from tests.crash_states.exploring import Recording, explore, record_all, work_folder
 from tests.crash_states.recording import is_available
 from tests.crash_states.scenarios import FAULTS, SCENARIOS
 
 pytestmark = pytest.mark.slow
 traced = pytest.mark.skipif(not is_available(), reason="there is no strace, or it may not watch processes")
-FAULTY = [f"{'aborted' if 'given back' in fault else 'second'}:{fault}" for fault in FAULTS]
+FAULTY = [f"second:{fault}" for fault in FAULTS]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_a_power_cut_leaves_nothing_unpaid(
     recordings: dict[str, Recording], scenario: str, most: int, at_most: int | None
 ) -> None:
     n_checked, problems = explore(recordings[scenario], most, at_most)
-    assert not problems and n_checked > 20 and n_syncs(recordings[scenario]) > 5
+    assert not problems and n_checked > 20
 
 
 @traced

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scratch_project import Project, Run, RunFlow, make_template, run_flow, task_runs
+from scratch_project import Project, RunFlow, make_template, run_flow
 
 import flows  # noqa: F401  (turns telemetry off before Prefect is imported)
 from tests.shared_trees import share
@@ -27,7 +27,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(tmp_path_factory) -> Path:
     """One project, made once and copied for each test."""
     root = tmp_path_factory.mktemp("template") / "project"
     make_template(root)
@@ -36,7 +36,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(template: Path, tmp_path: Path, monkeypatch) -> Project:
     """A fresh copy, as the current folder; nothing has run in it."""
     root = tmp_path / "project"
     shutil.copytree(template, root)
@@ -46,7 +46,7 @@ def project(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture(scope="session")
-def built_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_template(template: Path, tmp_path_factory) -> Path:
     """The project after one serial `dvc repro`."""
     root = tmp_path_factory.mktemp("built") / "project"
     shutil.copytree(template, root)
@@ -78,28 +78,3 @@ def prefect_server() -> Iterator[str]:
 def run(project: Project, prefect_server: str) -> RunFlow:
     """Run the flow in the project."""
     return lambda keep_going=False: run_flow(prefect_server, keep_going)
-
-
-@pytest.fixture(scope="session")
-def first_run(template: Path, prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
-    """The project after one run of the flow, its first commit before that, and the run."""
-    root = tmp_path_factory.mktemp("ran") / "project"
-    shutil.copytree(template, root)
-    project = Project(root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", environment()["PATH"])
-        patch.chdir(root)
-        project.behave("count@a meet count@b", "count@b meet count@a")
-        project.commit()
-        run = run_flow(prefect_server)
-        run.task_runs = task_runs(len(run.states))
-    share(root)
-    return root, run
-
-
-@pytest.fixture
-def ran(project: Project, first_run: tuple[Path, Run]) -> Project:
-    """A copy of that project."""
-    shutil.copytree(first_run[0], project.root, symlinks=True, dirs_exist_ok=True)
-    project.ran()
-    return project

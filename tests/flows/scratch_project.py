@@ -123,7 +123,6 @@ class Run:
     code: int
     error: str
     notes: Notes
-    task_runs: dict[str, Any] = field(default_factory=dict)  # if they were asked for
 
     @property
     def states(self) -> dict[str, str]:

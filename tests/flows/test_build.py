@@ -1,12 +1,22 @@
-"""The flow against DVC's own serial `dvc repro`, on the scratch project of conftest.py."""
+"""The flow against DVC's own serial `dvc repro`, on the scratch project of conftest.py; and after faults.
+
+Kills and refusals of the command are in test_recovery.py, a killed worker and checkpoints in tests/runtime.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scratch_project import ORDER, Project, Run, RunFlow, task_runs
+import yaml
+from scratch_project import ORDER, ROOT, Project, RunFlow, task_runs
 
 from lexveil.runtime.dvc_graph import open_repo, read_graph
 
@@ -31,11 +41,12 @@ def test_order_and_edges_are_those_of_dvc(built: Project) -> None:
     assert {name: set(stage.needs) for name, stage in graph.stages.items()} == NEEDS
 
 
-def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(first_run: tuple[Path, Run], built_template: Path) -> None:
-    root, run = first_run
-    project, serial = Project(root), Project(built_template)
-    assert run.code == 0
-    assert run.states == dict.fromkeys(ORDER, "ran")
+def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(
+    project: Project, run: RunFlow, built_template: Path
+) -> None:
+    project.behave("count@a meet count@b", "count@b meet count@a")
+    first, serial = run(), Project(built_template)
+    assert first.code == 0 and first.states == dict.fromkeys(ORDER, "ran")
     times = project.times()
     # The siblings ran side by side: both began before either ended. What needs them began after both.
     ends = times["count@a", "end"], times["count@b", "end"]
@@ -43,7 +54,7 @@ def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(first_run: tuple[Pa
     assert times[PRIVATIZE[0], "start"] > max(ends)
     assert project.artifacts() == serial.artifacts() and len(serial.artifacts()) == len(ORDER)
     assert project.lock() == serial.lock()
-    shown = run.task_runs
+    shown = task_runs(len(ORDER))
     assert {name: task.state_name for name, task in shown.items()} == dict.fromkeys(["", *ORDER], "Completed")
     names = {str(task.id): name for name, task in shown.items()}
     edges = {name: {names[str(need.id)] for need in shown[name].task_inputs["wait_for"]} for name in ORDER[1:]}
@@ -96,14 +107,6 @@ def test_after_a_failure_nothing_new_starts_unless_told_to_keep_going(built: Pro
     assert both.code == 2 and both.error.endswith("(and 1 more stage failed)")  # the first one decides
 
 
-def test_a_missing_or_changed_output_comes_back_from_dvcs_cache(built: Project, run: RunFlow) -> None:
-    before = built.artifacts(), built.lock()
-    (built.root / "artifacts/counts/a.txt").unlink()
-    (built.root / "artifacts/first.txt").write_text("changed")
-    assert run().states["count@a"] == "restored"
-    assert built.ran() == [] and (built.artifacts(), built.lock()) == before
-
-
 def test_the_grid_grows_and_shrinks_and_no_orphan_stays(built: Project, run: RunFlow) -> None:
     before, artifacts = built.lock(), built.artifacts()
     built.set_params("[S1, S2]", "[S1, S2, S3]")
@@ -114,15 +117,13 @@ def test_the_grid_grows_and_shrinks_and_no_orphan_stays(built: Project, run: Run
     root = built.root / "artifacts"
     (root / "data_docs").mkdir()
     (root / "data_docs/index.html").write_text("made by no stage, wanted")
-    (root / "notes.txt").write_text("a user's")
     (root / "private/mine.txt").write_text("a user's, where a stage reads")
     (root / "counts/.a.txt.partial").write_text("left by a killed stage")
     built.set_params("[S1, S2, S3]", "[S1, S2]")
     said = " ".join(run().notes.said)
     assert built.lock() == before
-    kept = {"artifacts/data_docs/index.html", "artifacts/notes.txt"}
-    assert {name: text for name, text in built.artifacts().items() if name not in kept} == artifacts
-    assert kept <= built.artifacts().keys()
+    left = built.artifacts()
+    assert left.pop("artifacts/data_docs/index.html") and left == artifacts
     (aside,) = built.root.glob(".lexveil/set-aside/*/artifacts/private/mine.txt")
     assert aside.read_text() == "a user's, where a stage reads"
     for path in ("artifacts/private/S3", "artifacts/private/mine.txt", "artifacts/counts/.a.txt.partial"):
@@ -130,10 +131,75 @@ def test_the_grid_grows_and_shrinks_and_no_orphan_stays(built: Project, run: Run
     assert not (root / "private/S3").exists()
 
 
-def test_a_lock_file_cut_short_is_made_again_without_running_anything(built: Project, run: RunFlow) -> None:
-    whole = built.lock()
-    (built.root / "dvc.lock").write_text(whole[: len(whole) // 3])
+def test_what_is_missing_changed_or_cut_short_comes_back_without_running_anything(built: Project, run: RunFlow) -> None:
+    """Outputs from DVC's cache; dvc.lock from what DVC remembers of each run."""
+    before = built.artifacts(), built.lock()
+    (built.root / "artifacts/counts/a.txt").unlink()
+    (built.root / "artifacts/first.txt").write_text("changed")
+    assert run().states["count@a"] == "restored"
+    assert (built.artifacts(), built.lock()) == before
+    (built.root / "dvc.lock").write_text(before[1][: len(before[1]) // 3])
     (built.root / ".dvc/tmp/rwlock").write_text('{"write": {"a"')
     assert run().code == 0
-    assert built.lock() == whole
-    assert built.ran() == []
+    assert (built.artifacts(), built.lock()) == before and built.ran() == []
+
+
+def test_hashes_of_code_are_computed_in_every_run() -> None:
+    """Else DVC would not see that a library file has changed: code.json is all that stages declare of them."""
+    assert yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]["code"]["always_changed"]
+
+
+def overwrite(file: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change bytes as a failing disk does: mode and times stay."""
+    before = file.stat()
+    file.chmod(0o644)
+    file.write_bytes(change(file.read_bytes()))
+    file.chmod(before.st_mode)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_killed_stage_is_said_and_the_next_run_makes_it(built: Project, run: RunFlow, built_template: Path) -> None:
+    """Beside locks of a DVC that is dead, which hold nothing up."""
+    built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+    built.behave("check die")
+    failed = run()
+    assert failed.code == 1
+    assert failed.error.startswith("check: the stage was killed (signal 9)") and ".lexveil/logs/check" in failed.error
+    assert "check speaks" in (built.root / ".lexveil/logs/check.log").read_text()
+    assert not (built.root / "artifacts/checks/outputs.json").exists()
+    built.behave()
+    built.ran()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    entry = {"pid": dead.pid, "cmd": "dvc repro"}
+    outs = {str(built.root / name): entry for name in ("artifacts/checks/outputs.json", "artifacts/first.txt")}
+    locks = {"write": outs, "read": {path: [entry] for path in outs}}
+    (built.root / ".dvc/tmp/rwlock").write_text(json.dumps(locks))
+    (built.root / ".dvc/tmp/lock").write_text(f"{dead.pid:>10}\n")
+    assert run().code == 0
+    assert built.ran() == ["check"]
+    assert built.artifacts() == Project(built_template).artifacts()
+
+
+def test_a_damaged_cache_is_never_given_back(built: Project, run: RunFlow, built_template: Path) -> None:
+    """Files and lists of a folder's files; all write-protected, so that DVC takes them for whole."""
+    entries = yaml.safe_load(built.lock())["stages"].values()
+    hashes = {out["path"]: out["md5"] for entry in entries for out in entry["outs"]}
+    copies = {path: built.root / ".dvc/cache/files/md5" / md5[:2] / md5[2:] for path, md5 in hashes.items()}
+    assert {copy.stat().st_mode & 0o777 for copy in copies.values()} == {0o444}
+    overwrite(copies["artifacts/first.txt"], lambda content: b"S" + content[1:])
+    overwrite(copies["artifacts/counts/a.txt"], lambda content: content[: len(content) // 2])
+    copies["artifacts/counts/b.txt"].unlink()
+    overwrite(copies["artifacts/private/S1/1.0"], lambda content: content.replace(b"documents", b"dokuments"))
+    overwrite(copies["artifacts/private/S2/1.0"], lambda content: content[: len(content) // 2])
+    left = [copies["artifacts/first.txt"].with_name(".aB_c-d.tmp"), built.root / "artifacts/counts/.aB_c-d.tmp"]
+    for file in left:
+        file.write_text("half")
+    shutil.rmtree(built.root / "artifacts/private")
+    for name in ("first.txt", "counts/a.txt", "counts/b.txt"):
+        (built.root / "artifacts" / name).unlink()
+    assert run().code == 0
+    assert sorted(built.ran()) == ["count@a", "count@b", "first", "privatize@S1-1.0", "privatize@S2-1.0"]
+    undisturbed = Project(built_template)
+    assert (built.artifacts(), built.lock()) == (undisturbed.artifacts(), undisturbed.lock())
+    assert not any(file.exists() for file in left)

@@ -28,7 +28,22 @@ def default(project: Project) -> dict[str, bytes]:
     return before
 
 
-def test_a_fresh_clone_gets_the_default_that_data_dvc_names(project: Project, default: dict[str, bytes]) -> None:
+def write_mine() -> None:
+    Path("data").mkdir()
+    Path("data/mine.txt").write_text("mine")
+
+
+@pytest.fixture
+def cached(project: Project) -> Path:
+    """The copy in DVC's cache of a user's own data, which are absent."""
+    write_mine()
+    project.dvc("add", "data")
+    shutil.rmtree("data")
+    (copy,) = (file for file in Path(".dvc/cache/files/md5").glob("*/*") if file.read_bytes() == b"mine")
+    return copy
+
+
+def test_a_fresh_clone_gets_the_default_that_data_dvc_names(default: dict[str, bytes]) -> None:
     pointer = Path("data.dvc").read_bytes()
     ensure_data(print)
     assert files() == default != {}
@@ -42,43 +57,25 @@ def test_without_data_dvc_the_default_is_made_and_tracked(project: Project) -> N
     assert Path("data.dvc").exists()
 
 
-def test_other_data_come_back_from_the_cache(project: Project) -> None:
-    Path("data").mkdir()
-    Path("data/mine.txt").write_text("mine")
-    project.dvc("add", "data")
-    shutil.rmtree("data")
+def test_data_that_is_there_is_left_alone(default: dict[str, bytes]) -> None:
+    write_mine()
     ensure_data(print)
     assert files() == {"data/mine.txt": b"mine"}
 
 
-def test_other_data_that_nobody_has_are_asked_for_and_not_replaced(project: Project) -> None:
-    Path("data").mkdir()
-    Path("data/mine.txt").write_text("mine")
-    project.dvc("add", "data")
-    shutil.rmtree("data")
-    shutil.rmtree(".dvc/cache")
+@pytest.mark.parametrize("state", ["whole", "damaged", "gone"])
+def test_other_data_come_back_whole_or_not_at_all(cached: Path, state: str) -> None:
     pointer = Path("data.dvc").read_bytes()
+    if state == "gone":
+        shutil.rmtree(".dvc/cache")
+    elif state == "damaged":  # write-protected, so that DVC takes it for whole
+        cached.chmod(0o644)
+        cached.write_bytes(b"mime")
+        cached.chmod(0o444)
+    if state == "whole":
+        ensure_data(print)
+        assert files() == {"data/mine.txt": b"mine"}
+        return
     with pytest.raises(RequestError, match="lexveil data"):
         ensure_data(print)
     assert not Path("data").exists() and Path("data.dvc").read_bytes() == pointer
-
-
-def test_data_that_is_there_is_left_alone(project: Project, default: dict[str, bytes]) -> None:
-    Path("data").mkdir()
-    Path("data/mine.txt").write_text("mine")
-    ensure_data(print)
-    assert files() == {"data/mine.txt": b"mine"}
-
-
-def test_damaged_data_are_not_taken_from_the_cache(project: Project) -> None:
-    Path("data").mkdir()
-    Path("data/mine.txt").write_text("mine")
-    project.dvc("add", "data")
-    shutil.rmtree("data")
-    (damaged,) = (file for file in Path(".dvc/cache/files/md5").glob("*/*") if file.read_bytes() == b"mine")
-    damaged.chmod(0o644)
-    damaged.write_bytes(b"mime")
-    damaged.chmod(0o444)
-    with pytest.raises(RequestError, match="lexveil data"):
-        ensure_data(print)
-    assert not Path("data").exists()

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pyarrow.parquet as pq
 import pytest
 from toy_inbox import WORDS, Inbox, files
 
-from lexveil.errors import RequestError
 from lexveil.inbox.archive import RECORD
+from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from tests.forks import Forks, forks_of
 
@@ -120,19 +127,62 @@ def test_a_withdrawal_that_was_begun_is_ended(inbox: Inbox, forks: Forks, module
     sound(inbox)
 
 
-def test_what_is_paid_for_and_cannot_be_renamed_waits(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    inbox.put("a.jsonl", ("1", WORDS))
+CAP = 6  # documents of a subject
+RELEASE = "from lexveil.inbox.run import release_inbox\nrelease_inbox()\n"
+FORGETS = """
+from lexveil.ledger import reservation
+text = reservation.text
+reservation.text = lambda name: "select 1" if name == "ledger/raise" else text(name)
+"""
 
-    def fails(*_: object, **__: object) -> None:
-        raise OSError(5, "Input/output error", "documents.parquet")
 
-    with monkeypatch.context() as patch:
-        for module in ("transaction", "ledger"):
-            patch.setattr(f"lexveil.ledger.{module}.roll_forward", fails)
-        with pytest.raises(RequestError, match="It is paid for"):
-            inbox.run()
-        with pytest.raises(RequestError, match="the ledger has paid for it"):
-            inbox.run()
-    assert (inbox.run().duplicate, inbox.ids()) == (1, ["1"])
-    assert inbox.spent() == pytest.approx(40.0)
-    sound(inbox)
+def inspected(inbox: Inbox) -> None:
+    """Each release pays for each of its documents; balances are the sum of that; nobody is above the cap."""
+    paid: dict[str, Counter[bytes]] = {}
+    with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
+        assert ledger.refusal is None and not [one for one in ledger.recovered if one.notes]
+        states = dict(ledger.database.rows("select id, state from releases"))
+        query = "select id, subject, nano from spends inner join releases on releases.number = spends.release"
+        for release, subject, nano in ledger.database.rows(query):
+            paid.setdefault(release, Counter())[subject] = nano
+        sums = sum(paid.values(), Counter[bytes]())
+        assert dict(ledger.database.rows("select subject, nano from balances")) == sums
+        assert max(sums.values(), default=0) <= CAP * 40.0 * 1e9
+        # The ledger has put right by now what a killed process left.
+        records = [file.with_name(RECORD) for file in inbox.archive.glob("*/documents.parquet")]
+        for record in records:
+            release = json.loads(record.read_text(encoding="utf-8"))["release"]["id"]
+            subjects = Counter(pq.read_table(record.with_name("documents.parquet")).column("also").to_pylist())
+            cost = paid[release].total() // subjects.total()
+            assert paid.pop(release) == {ledger.hasher.one(key): n * cost for key, n in subjects.items()}
+            assert states[release] == "committed"
+    assert {states[release] for release in paid} <= {"failed", "aborted"}  # paid for, and not out
+    assert not [*inbox.archive.glob("*/.partial-*")]
+    assert verify(".lexveil/ledger", records).holds
+
+
+def kill(inbox: Inbox, forks: Forks, number: int, rng: random.Random, seconds: float, before: str = "") -> float:
+    """Begin a release of a few documents and kill it; every tenth one is spared, and says how long they take."""
+    subjects = rng.choices([f"{number // 8}-{letter}" for letter in "abc"], k=3)
+    rows = [{"id": f"{number}-{n}", "who": who, "also": who, "text": WORDS} for n, who in enumerate(subjects)]
+    inbox.put(f"{number}.jsonl", *rows)
+    started = time.monotonic()
+    fork = forks.start(before + RELEASE)
+    if seconds and number % 10:
+        time.sleep(rng.uniform(0, seconds))
+        os.kill(fork.pid, signal.SIGKILL)
+    done = fork.wait()
+    assert done.returncode in (0, -9), done.stderr
+    return seconds if done.returncode else time.monotonic() - started
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("before", "n_runs"), [("", 500), (FORGETS, 1)])
+def test_releases_killed_at_any_moment(inbox: Inbox, forks: Forks, before: str, n_runs: int) -> None:
+    """Where what subjects have spent is not remembered, it says so."""
+    inbox.configure(cap=CAP * 40.0, subject_column="who", columns=["also"])
+    rng, seconds = random.Random(7), 0.0
+    with pytest.raises(AssertionError) if before else nullcontext():
+        for number in range(n_runs):
+            seconds = kill(inbox, forks, number, rng, seconds, before)
+            inspected(inbox)

@@ -41,9 +41,7 @@ def archived(texts: Sequence[str], project: Path) -> dict[str, bytes]:
     return published(project / "releases")
 
 
-def test_an_archive_shows_of_its_sources_only_what_is_disclosed(
-    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_shows_of_its_sources_only_what_is_disclosed(listed: Path, tmp_path: Path, monkeypatch) -> None:
     same = SameAnswers(monkeypatch)
     for module in ("inbox.run", "checks.validation"):
         monkeypatch.setattr(f"lexveil.{module}.datetime", Clock)

@@ -64,11 +64,6 @@ class Inbox:
         found: dict[str, Any] = json.loads((self.releases()[number] / "documents.parquet.record.json").read_text())
         return found
 
-    def report(self, number: int = -1) -> dict[str, Any]:
-        file = self.memory / self.releases()[number].name / "documents.parquet.operator.json"
-        found: dict[str, Any] = json.loads(file.read_text())
-        return found
-
     def spent(self) -> float:
         """Epsilon of all subjects over all releases."""
         with Ledger.open(".lexveil/ledger", None) as ledger:

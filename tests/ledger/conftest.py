@@ -15,7 +15,7 @@ from lexveil.ledger.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick_disk(monkeypatch) -> None:
     """No waiting for the disk: what a power cut leaves is what tests/crash_states is about."""
 
     def quick(con: sqlite3.Connection) -> None:

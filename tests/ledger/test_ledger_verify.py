@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from few_words import asked, sha, spend
+from few_words import asked, edit, spend, write
 
-from lexveil.errors import RequestError
 from lexveil.ledger.chain import START, Entry
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
@@ -36,29 +36,17 @@ def used(folder: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def change(folder: Path, *statements: str) -> None:
-    con = sqlite3.connect(folder / "ledger.sqlite")
-    for statement in statements:
-        con.execute("pragma ignore_check_constraints = on")
-        con.execute(statement)
-    con.commit()
-    con.close()
-
-
 def rehash(folder: Path, first: int) -> None:
     """What a forger does who knows how the chain is made."""
-    con = sqlite3.connect(folder / "ledger.sqlite")
-    previous = START
-    for row in con.execute("select * from entries order by seq").fetchall():
-        entry = Entry(*row)
-        if entry.seq >= first:
-            entry = Entry(*row[:5], previous, "")
-            con.execute(
-                "update entries set previous = ?, hash = ? where seq = ?", (previous, entry.right_hash(), entry.seq)
-            )
-        previous = entry.right_hash()
-    con.commit()
-    con.close()
+    with closing(sqlite3.connect(folder / "ledger.sqlite")) as con, con:
+        previous = START
+        for row in con.execute("select * from entries order by seq").fetchall():
+            entry = Entry(*row)
+            if entry.seq >= first:
+                entry = Entry(*row[:5], previous, "")
+                rehashed = (previous, entry.right_hash(), entry.seq)
+                con.execute("update entries set previous = ?, hash = ? where seq = ?", rehashed)
+            previous = entry.right_hash()
 
 
 def places(folder: Path, *records: Path) -> list[str]:
@@ -68,12 +56,17 @@ def places(folder: Path, *records: Path) -> list[str]:
 
 
 def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
+    """Without the salt, and nothing is written."""
+    (used / "salt").unlink()
+    before = {path: path.stat().st_mtime_ns for path in used.rglob("*")}
     checked = verify(used, [tmp_path / "out.record.json"])
+    assert {path: path.stat().st_mtime_ns for path in used.rglob("*")} == before
     assert checked.problems == [] and checked.holds
     assert (checked.entries, checked.subjects) == (13, 3)
     assert checked.releases == {"aborted": 1, "committed": 2}
 
 
+TABLES = ("releases", "files", "spends", "balances")
 A = "(select subject from names where key = 'ana')"
 
 
@@ -81,29 +74,18 @@ A = "(select subject from names where key = 'ana')"
     ("statement", "where"),
     [
         ("update entries set time = '2020' where seq = 3", "entry 3"),
-        ("update entries set kind = 'aborted' where seq = 6", "entry 6"),
-        ("update entries set payload = replace(payload, 'madlib', 'tem') where seq = 2", "entry 2"),
         ("update entries set payload = replace(payload, '3000000000', '4000000000') where seq = 11", "entry 11"),
         ("update entries set payload = 'x' where seq = 9", "entry 9"),
-        ("update entries set previous = '00' where seq = 8", "entry 8"),
-        ("update entries set hash = '00' where seq = 13", "entry 13"),
-        ("update entries set seq = 99 where seq = 13", "entry 99"),
         ("delete from entries where seq = 7", "entry 8"),
-        ("delete from entries", "entry 1"),
         (f"update spends set nano = nano - 1 where release = 1 and subject = {A}", "entry 3"),
-        ("delete from spends where release = 3", "entry 11"),
-        (f"update spends set subject = x'00' where release = 1 and subject = {A}", "entry 3"),
         ("update spends set nano = 'much' where release = 1", "entry 3"),
         ("insert into spends values (3, x'01', 5)", "entry 11"),
         ("insert into spends values (9, x'01', 5)", "spends of release number 9"),
         ("update releases set state = 'aborted' where number = 3", "release"),
-        ("update releases set budget = 5 where number = 3", "release"),
-        ("update releases set reserved_seq = 2 where number = 3", "release"),
         ("delete from releases where number = 2", "release"),
         ("insert into releases (id, state) values ('x', 'open')", "release x"),
         (f"update balances set nano = nano - 1 where subject = {A}", "subject"),
         (f"delete from balances where subject = {A}", "subject"),
-        ("insert into balances values (x'01', 5, x'00')", "subject 01"),
         (f"update balances set mac = x'00' where subject = {A}", "subject"),
         ("update files set sha256 = 'x'", "release"),
         ("update names set key = 'eve' where key = 'ana'", "subject"),
@@ -112,7 +94,7 @@ A = "(select subject from names where key = 'ana')"
     ],
 )
 def test_a_change_is_found_where_it_was_made(used: Path, statement: str, where: str) -> None:
-    change(used, statement)
+    edit(used, statement)
     assert any(place.startswith(where) for place in places(used)), verify(used).problems
 
 
@@ -126,34 +108,29 @@ def test_a_change_is_found_where_it_was_made(used: Path, statement: str, where: 
     ],
 )
 def test_a_chain_made_again_still_has_to_fit_the_rest(used: Path, statements: list[str], where: str | None) -> None:
-    change(used, *statements)
+    edit(used, *statements)
     rehash(used, 2)
     found = places(used)
     assert any(place.startswith(where) for place in found) if where else found == []
 
 
-def test_records_find_what_was_cut_short(used: Path, tmp_path: Path) -> None:
+NOTHING = ["delete from entries where seq > 1", *(f"delete from {table}" for table in TABLES)]
+NOT_ENDED = [
+    "delete from entries where seq > 3", "delete from releases where number > 1", "delete from files",
+    "delete from spends where release > 1", "update releases set state = 'reserved'",
+    "delete from balances where subject not in (select subject from spends)",
+    f"update balances set nano = 2000000000 where subject = {A}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cut", "says"), [(NOTHING, "truncated"), (NOT_ENDED, "is reserved, not committed")])
+def test_records_find_what_was_cut_short(used: Path, tmp_path: Path, cut: list[str], says: str) -> None:
     """The end of a chain can be cut off unseen; the record that a release left outside cannot."""
-    record = tmp_path / "out.record.json"
-    change(
-        used, "delete from entries where seq > 1", "delete from releases", "delete from files", "delete from spends",
-        "delete from balances",
-    )  # fmt: skip
-    assert places(used) == []
-    assert places(used, record) == [str(record)]
-    assert "truncated" in verify(used, [record]).problems[0].what
-
-
-def test_a_release_that_was_made_to_never_have_ended(used: Path, tmp_path: Path) -> None:
-    change(
-        used, "delete from entries where seq > 3", "delete from releases where number > 1", "delete from files",
-        "delete from spends where release > 1", "update releases set state = 'reserved'",
-        "delete from balances where subject not in (select subject from spends)",
-        f"update balances set nano = 2000000000 where subject = {A}",
-    )  # fmt: skip
+    edit(used, *cut)
     (used / "salt").unlink()  # with it the keyed hashes of balances would tell
     assert places(used) == []
-    assert "is reserved, not committed" in verify(used, [tmp_path / "out.record.json"]).problems[0].what
+    (problem,) = verify(used, [tmp_path / "out.record.json"]).problems
+    assert says in problem.what
 
 
 def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
@@ -162,25 +139,13 @@ def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
     assert "was changed since" in verify(used, [record]).problems[0].what
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "no json", '{"release": null}', '{"release": "x"}'])
-def test_no_record(used: Path, tmp_path: Path, content: str) -> None:
-    (tmp_path / "r").write_text(content)
-    with pytest.raises(RequestError, match="is not the record of a release"):
-        verify(used, [tmp_path / "r"])
-    with pytest.raises(RequestError, match="cannot be read"):
-        verify(used, [tmp_path / "absent"])
-
-
 def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
     """As if the rule of withholding were wrong: everything fits together but the cap."""
     with Ledger.open(folder) as ledger:
         spend(ledger, "ana", "ana", cap=2.0)
-        with ledger.begin({}) as release:
-            asked(release, "ana", cap=None)
-            release.spend()
-            release.commit()
+        spend(ledger, "ana")
     assert places(folder) == []  # without a cap all is allowed
-    change(
+    edit(
         folder, "update releases set cap = 2500000000 where number = 2",
         "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') where seq = 7",
     )  # fmt: skip
@@ -198,21 +163,10 @@ def test_damaged_pages(used: Path) -> None:
         assert not verify(used).holds
 
 
-def test_verify_needs_no_salt_and_writes_nothing(folder: Path) -> None:
-    with Ledger.open(folder) as ledger:
-        spend(ledger, "ana")
-    (folder / "salt").unlink()
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    assert verify(folder).holds
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-
-
 def test_a_release_on_its_way_is_left_alone(folder: Path, tmp_path: Path) -> None:
-    with Ledger.open(folder) as ledger, ledger.begin({}, [tmp_path / "p"]) as release:
+    with Ledger.open(folder) as ledger, ledger.begin({}, [tmp_path / ".f"]) as release:
         asked(release, "ana")
         assert verify(folder).releases == {"reserved": 1}
-        (tmp_path / "p").write_text("x")
-        release.spend()
-        release.written([(tmp_path / "p", tmp_path / "f", sha("x"))])
-        assert verify(folder).holds and (tmp_path / "p").exists()
+        write(release, tmp_path, "f")
+        assert verify(folder).holds and (tmp_path / ".f").exists()
         release.publish()

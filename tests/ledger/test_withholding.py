@@ -16,6 +16,7 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
 NAMES = ["ana", "ben", "zoe", "x" * 200]
+Release = tuple[list[tuple[str, float]], float | None, bool]  # documents and their shares, cap, whether it commits
 SHARES = st.one_of(st.sampled_from([0.0, 0.25, 1.0, 1.5]), st.floats(0, 1.5))
 
 
@@ -32,9 +33,7 @@ SHARES = st.one_of(st.sampled_from([0.0, 0.25, 1.0, 1.5]), st.floats(0, 1.5))
     ),
     batch=st.integers(1, 12),
 )
-def test_releases_one_after_another(
-    releases: list[tuple[list[tuple[str, float]], float | None, bool]], batch: int
-) -> None:
+def test_releases_one_after_another(releases: list[Release], batch: int) -> None:
     """Whole releases, requested in batches of any size, some aborted; caps come and go.
 
     One document at a time, numbers of any size: taken as long as all so far, withheld ones too, fit.
@@ -76,8 +75,6 @@ def test_no_amount_is_less_than_what_is_spent(shares: list[float], budget: float
         assert nano == min(math.ceil(Fraction(spent) * 10**9), most)
 
 
-@given(st.integers(1, 10**15))
-def test_a_cap_is_what_its_decimal_says(nano: int) -> None:
-    assert cap_nano(float(f"{nano // 10**9}.{nano % 10**9:09d}")) in (nano, nano - 1)
+def test_a_cap_is_what_its_decimal_says() -> None:
     assert cap_nano(0.29) == 290_000_000 and cap_nano(1e-9) == 1
     assert cap_nano(math.nextafter(0.29, 0)) == 289_999_999

@@ -5,8 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,37 +94,3 @@ class DieOnce:
 
 def refuse(text: str) -> str:
     raise RequestError("no")
-
-
-def end_in_the_middle(program: str, marks: list[Path], number: int) -> tuple[int, str]:
-    """Run a program until its workers have made the marks, end it by a signal, and see its workers end too.
-
-    Returns:
-        Its exit code and what it wrote to stderr.
-    """
-    import psutil
-
-    here = Path(__file__)
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, marks)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(here.parents[2]), str(here.parent)])},
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=interruptible,  # noqa: PLW1509 - no thread is running yet
-    )
-    while not all(mark.exists() for mark in marks):
-        assert process.poll() is None
-        time.sleep(0.05)
-    workers = psutil.Process(process.pid).children(recursive=True)
-    assert len(workers) >= 2
-    if number == signal.SIGINT:
-        os.killpg(process.pid, number)
-    else:
-        process.kill()
-    _, left = psutil.wait_procs(workers, timeout=60)
-    for worker in left:  # a failure leaves nothing behind
-        worker.kill()
-    _, said = process.communicate(timeout=60)
-    assert left == []
-    return process.returncode, said

@@ -2,86 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import os
+import logging
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from operator import length_hint
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import numpy as np
-import psutil
 import pytest
-from pool_functions import DieOnce, Scale, die, fail, negative, refuse, sleep
+from pool_functions import DieOnce, die, fail, negative, refuse, sleep
 
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.pool import ordered_map
+from tests.runtime.conftest import machine_behind
 
 pytestmark = pytest.mark.slow
 
-dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("lexveil.runtime.dask_cluster")
-
-ROOT = Path(__file__).parents[2]
-HERE = MachineParams(memory_limit="1GB", threads=1, workers=1)
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[Any]:
-    """Three workers behind a scheduler that somebody else has started."""
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        dask.config.set(
-            {
-                "distributed.scheduler.allowed-failures": 1,
-                "distributed.comm.timeouts.connect": "2s",
-                "distributed.deploy.lost-worker-timeout": "1h",
-            }
-        ),
-        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made,
-    ):
-        patch.setattr(cluster, "WORKERS", 30.0)
-        yield made
-
-
-@pytest.fixture
-def there(started: Any) -> MachineParams:
-    """Where to work; those of its workers that the test before has killed are back."""
-    with distributed.Client(started, set_as_default=False) as client:
-        client.wait_for_workers(3, timeout=60)
-    return HERE.model_copy(update={"dask_scheduler": started.scheduler_address})
 
 
 def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
     """The scheduler's workers count, not those of params.yaml."""
-    taken: list[int] = []
-
-    def items() -> Iterator[int]:
-        for number in range(30):
-            taken.append(number)
-            yield number
-
-    results = ordered_map(negative, items(), there)
+    items = iter(range(30))
+    results = ordered_map(negative, items, there)
     assert next(results) == 0
-    assert len(taken) == 3 + 2
+    assert length_hint(items) == 30 - (3 + 2)
     assert list(results) == [-number for number in range(1, 30)]
     assert list(ordered_map(negative, [], there)) == []
-
-
-def test_equal_items_are_worked_on_each(there: MachineParams, tmp_path: Path) -> None:
-    """Dask takes calls that look the same for one, unless it is told not to: a release would share its noise."""
-    function = Scale(np.arange(9.0), np.arange(9.0), np.zeros(1, dtype=np.int64), tmp_path)
-    done = list(ordered_map(function, [3] * 12, there))
-    assert [one["value"] for one in done] == [108.0] * 12
-    pids = {one["pid"] for one in done}
-    assert len(pids) >= 2 and os.getpid() not in pids
-    assert sum(max(one["calls"] for one in done if one["pid"] == pid) for pid in pids) == 12
 
 
 def test_what_a_task_raises_is_raised_here(there: MachineParams) -> None:
@@ -90,92 +40,32 @@ def test_what_a_task_raises_is_raised_here(there: MachineParams) -> None:
     with pytest.raises(RequestError, match=r"^no$"):
         list(ordered_map(refuse, ["x"], there))
 
-    def items() -> Iterator[int]:
-        yield 1
-        raise RuntimeError("no more")
 
-    with pytest.raises(RuntimeError, match="no more"):
-        list(ordered_map(negative, items(), there))
-
-
-@pytest.mark.parametrize("at", [0, 5])
-def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: MachineParams, at: int) -> None:
+def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, there: MachineParams) -> None:
     """Not even in the middle of the first item, when no other worker may have the function yet."""
-    assert list(ordered_map(DieOnce(tmp_path, at), range(20), there)) == list(range(20))
-    assert (tmp_path / "died").exists()
+    assert list(ordered_map(DieOnce(tmp_path, 0), range(20), there)) == list(range(20))
     tried = [file.name.split("-")[0] for file in tmp_path.glob("*-*")]
-    assert tried.count(str(at)) >= 2
+    assert tried.count("0") >= 2
 
 
-def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch) -> None:
     monkeypatch.setattr(cluster, "build_hash", lambda: "another")
     with pytest.raises(RequestError, match="another version of Lexveil"):
         list(ordered_map(negative, [1], there))
 
 
-class Apart(NamedTuple):
-    """A scheduler and a worker that are not of this process, and where they log."""
-
-    scheduler: subprocess.Popen[bytes]
-    worker: subprocess.Popen[bytes]
-    where: MachineParams
-    log: Path
-
-
-@pytest.fixture
-def apart(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Apart]:
-    """One of the two may be without the code of this project."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)])}
-    program = "import sys; sys.modules.update({1}); from distributed.cli.dask_{0} import main; main()"
-    without = getattr(request, "param", None)
-    made: list[subprocess.Popen[bytes]] = []
-    with (tmp_path / "log").open("w") as log:
-        for name, *arguments in (("scheduler", "--port", "0"), ("worker", "--nthreads", "1")):
-            command = [sys.executable, "-c", program.format(name, "lexveil=None" if name == without else "")]
-            command += [*arguments, "--scheduler-file", "where.json", "--host", "127.0.0.1", "--no-dashboard"]
-            command += ["--no-nanny"] if name == without == "worker" else []
-            made.append(subprocess.Popen(command, stderr=log, stdout=log, env=environment, cwd=tmp_path))
-    try:
-        where = tmp_path / "where.json"
-        while not where.exists() or not where.read_text():  # it is made before it is written
-            assert made[0].poll() is None
-            time.sleep(0.1)
-        address = json.loads(where.read_text())["address"]
-        yield Apart(*made, HERE.model_copy(update={"dask_scheduler": address}), tmp_path / "log")
-    finally:
-        for process in made:
-            kill(process)
-            process.wait(timeout=60)
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """With its children."""
-    if process.poll() is None:
-        with suppress(psutil.NoSuchProcess):  # one may end between being listed and being killed
-            leader = psutil.Process(process.pid)
-            for member in [leader, *leader.children(recursive=True)]:
-                with suppress(psutil.NoSuchProcess):
-                    member.kill()
-
-
-def test_a_failure_is_logged_without_what_failed(apart: Apart) -> None:
+def test_a_failure_is_logged_without_what_failed(caplog) -> None:
     """Dask's log of a task that failed shows its arguments, which may be texts."""
-    with pytest.raises(RequestError, match="no"):
-        list(ordered_map(refuse, ["zorblax"], apart.where))
-    logged = apart.log.read_text()
-    assert "Compute Failed" in logged and "zorblax" not in logged
+    with distributed.LocalCluster(1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as made:
+        logging.getLogger("distributed.worker").addHandler(caplog.handler)
+        with pytest.raises(RequestError, match="no"):
+            list(ordered_map(refuse, ["zorblax"], machine_behind(made)))
+        logging.getLogger("distributed.worker").removeHandler(caplog.handler)
+    assert "Compute Failed" in caplog.text and "zorblax" not in caplog.text
 
 
-@pytest.mark.parametrize("apart", ["scheduler", "worker"], indirect=True)
-def test_missing_code_on_the_other_side_is_explained(apart: Apart) -> None:
-    with pytest.raises(RequestError, match="does not find the code of Lexveil"):
-        list(ordered_map(negative, [1], apart.where))
-
-
-@pytest.mark.parametrize(("who", "said"), [("worker", "lost its last worker"), ("scheduler", r"tcp://.* was lost")])
-def test_who_is_lost_in_the_middle_is_said(
-    apart: Apart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str, said: str
-) -> None:
+@pytest.mark.parametrize(("lost", "said"), [("worker", "lost its last worker"), ("scheduler", r"tcp://.* was lost")])
+def test_who_is_lost_in_the_middle_is_said(tmp_path: Path, monkeypatch, lost: str, said: str) -> None:
     """The only worker with its nanny, who would start it anew; or the scheduler."""
 
     def items() -> Iterator[str]:
@@ -184,50 +74,35 @@ def test_who_is_lost_in_the_middle_is_said(
             time.sleep(0.05)
         monkeypatch.setattr(cluster, "WORKERS", 1.0)
         monkeypatch.setattr(cluster, "LOOK", 0.25)
-        kill(getattr(apart, who))
+        made.sync(made.workers[0].close if lost == "worker" else made.scheduler.close)
 
-    with pytest.raises(LexveilError, match=said):
-        list(ordered_map(sleep, items(), apart.where))
-
-
-@contextmanager
-def silent() -> Iterator[str]:
-    """The address of something that takes connections and says nothing, as a server that expects TLS does."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+    one = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+    with one as made, pytest.raises(LexveilError, match=said):
+        list(ordered_map(sleep, items(), machine_behind(made)))
 
 
-@pytest.fixture(params=["dead", "silent", "a worker"])
-def nobody(request: pytest.FixtureRequest, there: MachineParams) -> Iterator[str]:
-    if request.param == "dead":
-        yield "tcp://127.0.0.1:9"
-    elif request.param == "silent":
-        with silent() as address:
-            yield address
-    else:
-        with distributed.Client(there.dask_scheduler, set_as_default=False) as client:
-            yield next(iter(client.scheduler_info()["workers"]))
-
-
-def test_where_no_scheduler_answers_it_is_said(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("answers", [True, False])
+def test_where_no_scheduler_answers_it_is_said(answers: bool, monkeypatch) -> None:
+    """Where nobody is, or somebody takes connections and says nothing, as a server that expects TLS does."""
     monkeypatch.setattr(cluster, "ANSWER", 0.5)
-    with pytest.raises(RequestError, match=rf"machine\.dask_scheduler is {nobody}, where no Dask scheduler answers"):
-        list(ordered_map(negative, [1], HERE.model_copy(update={"dask_scheduler": nobody})))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        nobody = f"tcp://127.0.0.1:{server.getsockname()[1] if answers else 9}"
+        with pytest.raises(RequestError, match=rf"is {nobody}, where no Dask scheduler answers"):
+            list(ordered_map(negative, [1], machine_behind(nobody)))
 
 
-def test_a_scheduler_without_workers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_without_workers_is_said(monkeypatch) -> None:
     monkeypatch.setattr(cluster, "WORKERS", 0.5)
-    with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty:
-        where = HERE.model_copy(update={"dask_scheduler": empty.scheduler_address})
-        with pytest.raises(RequestError, match=r"has had no worker for .* dask worker tcp://"):
-            list(ordered_map(negative, [1], where))
+    none = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0")
+    with none as empty, pytest.raises(RequestError, match=r"has had no worker for .* dask worker tcp://"):
+        list(ordered_map(negative, [1], machine_behind(empty)))
 
 
-def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_it_is_named(monkeypatch) -> None:
     monkeypatch.delitem(sys.modules, "lexveil.runtime.dask_cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(RequestError, match="uv sync --extra dask"):
-        list(ordered_map(negative, [1], HERE.model_copy(update={"dask_scheduler": "tcp://127.0.0.1:9"})))
+        list(ordered_map(negative, [1], machine_behind("tcp://127.0.0.1:9")))
 
 
 def test_what_kills_every_worker_is_given_up(there: MachineParams) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from operator import length_hint
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
-from pool_functions import Scale, die, end_in_the_middle, fail, negative
+from pool_functions import Scale, die, fail, negative
 
 from lexveil.errors import LexveilError
 from lexveil.runtime.pool import ordered_map
@@ -22,16 +24,10 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_order_and_how_much_is_under_way(workers: int) -> None:
-    taken: list[int] = []
-
-    def items() -> Iterator[int]:
-        for number in range(20):
-            taken.append(number)
-            yield number
-
-    results = ordered_map(negative, items(), workers)
+    items = iter(range(20))
+    results = ordered_map(negative, items, workers)
     assert next(results) == 0
-    assert len(taken) <= workers + 2
+    assert length_hint(items) >= 20 - (workers + 2)
     assert list(results) == [-number for number in range(1, 20)]
     assert list(ordered_map(negative, [], workers)) == []
 
@@ -86,27 +82,32 @@ def test_who_stops_reading_ends_the_workers() -> None:
     assert not children()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_workers_do_not_outlive_their_process(tmp_path: Path, number: int, code: int) -> None:
-    """Ctrl-C, which a terminal sends to all of them, in the middle of long work; and a death without last words."""
+def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None:
+    """In the middle of long work; of Ctrl-C see tests/privatization/test_workers.py."""
     marks = [tmp_path / "a", tmp_path / "b"]
-    program = (
-        "import sys\nfrom pool_functions import sleep\nfrom lexveil.runtime.pool import ordered_map\n"
-        "try:\n    list(ordered_map(sleep, sys.argv[1:], 2))\n"
-        "except KeyboardInterrupt:\n    print('interrupted', file=sys.stderr)\n    sys.exit(130)\n"
-    )
-    returncode, said = end_in_the_middle(program, marks, number)
-    assert returncode == code
-    assert said == "interrupted\n" if number == signal.SIGINT else "Traceback" not in said
+    program = "import sys; from pool_functions import sleep; from lexveil.runtime.pool import ordered_map\n"
+    program += "list(ordered_map(sleep, sys.argv[1:], 2))"
+    path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
+    command = [sys.executable, "-c", program, *map(str, marks)]
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.PIPE, text=True) as process:
+        while not all(mark.exists() for mark in marks):
+            assert process.poll() is None
+            time.sleep(0.05)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        _, left = psutil.wait_procs(workers, timeout=60)
+        for worker in left:  # a failure leaves nothing behind
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()
+        assert len(workers) >= 2 and left == []
+        assert process.stderr is not None and "Traceback" not in process.stderr.read()
 
 
 def run_script(folder: Path, script: str) -> str:
     """What a program prints that is a file of its own."""
-    file = folder / "script.py"
-    file.write_text(script)
-    done = subprocess.run(
-        [sys.executable, file], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False
-    )
+    (folder / "script.py").write_text(script)
+    command, environment = [sys.executable, folder / "script.py"], os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -114,25 +115,35 @@ def run_script(folder: Path, script: str) -> str:
 @pytest.mark.parametrize("block", ["prepared_workers('lexveil.formats')", "nullcontext()"])
 def test_a_script_that_starts_workers_is_not_run_again_by_them(tmp_path: Path, block: str) -> None:
     """It need not look at ``__name__``, as scripts that call ``lexveil.privatize`` do not."""
-    script = (
-        "from contextlib import nullcontext\nfrom operator import neg\n"
-        "from lexveil.runtime.pool import ordered_map, prepared_workers\nprint('begun')\n"
-        f"with {block}:\n    print(list(ordered_map(neg, range(4), 2)))\n"
-    )
+    script = f"""
+from contextlib import nullcontext
+from operator import neg
+from lexveil.runtime.pool import ordered_map, prepared_workers
+print("begun")
+with {block}:
+    print(list(ordered_map(neg, range(4), 2)))
+"""
     assert run_script(tmp_path, script) == "begun\n[0, -1, -2, -3]\n"
+
+
+OWN_PROCESSES = """
+import multiprocessing, operator, os
+from concurrent.futures import ThreadPoolExecutor
+from lexveil.runtime.pool import ordered_map
+
+def own(number):
+    return number + 1
+
+if __name__ == "__main__":
+    before = dict(os.environ)
+    with ThreadPoolExecutor(2) as threads:
+        lists = threads.map(lambda _: list(ordered_map(operator.neg, range(3), 2)), range(2))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            print(pool.map(own, range(3)), *lists)
+    print(list(ordered_map(own, range(3), 2)), dict(os.environ) == before)
+"""
 
 
 def test_functions_of_a_script_are_found_and_its_own_processes_start_as_before(tmp_path: Path) -> None:
     """Beside workers that begin in two threads at once: neither environment nor other processes are changed."""
-    script = (
-        "import multiprocessing, operator, os, threading\nfrom lexveil.runtime.pool import ordered_map\n\n\n"
-        "def own(number):\n    return number + 1\n\n\n"
-        "def work():\n    assert list(ordered_map(operator.neg, range(3), 2)) == [0, -1, -2]\n\n\n"
-        "if __name__ == '__main__':\n    before = dict(os.environ)\n"
-        "    threads = [threading.Thread(target=work) for _ in range(2)]\n"
-        "    for thread in threads:\n        thread.start()\n"
-        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print(pool.map(own, range(3)))\n"
-        "    for thread in threads:\n        thread.join()\n"
-        "    print(list(ordered_map(own, range(3), 2)), dict(os.environ) == before)\n"
-    )
-    assert run_script(tmp_path, script) == "[1, 2, 3]\n[1, 2, 3] True\n"
+    assert run_script(tmp_path, OWN_PROCESSES) == "[1, 2, 3] [0, -1, -2] [0, -1, -2]\n[1, 2, 3] True\n"

@@ -1,0 +1,244 @@
+"""Lineage on the scratch project: what an artifact or a release was made from, at which time, and what was altered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from scratch_project import Project
+
+from lexveil.cli import main
+from lexveil.errors import RequestError
+from lexveil.lineage.release_lineage import record_beside, released
+from lexveil.lineage.rendering import as_text
+from lexveil.lineage.trace import lineage
+from lexveil.lineage.verify import as_text as findings_as_text
+from lexveil.lineage.verify import verify
+
+pytestmark = pytest.mark.slow
+
+PRIVATE = Path("artifacts/private/S1/1.0/documents.txt")
+FOLDER, COUNTS = PRIVATE.parent.as_posix(), "artifacts/counts/a.txt"
+
+
+def md5(content: bytes) -> str:
+    return hashlib.md5(content).hexdigest()
+
+
+def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(built: Project) -> None:
+    project, first = built, built.commit()
+    project.set_params("seed: 20261", "seed: 7")
+    (project.root / "src.txt").write_text("another source\n")
+    project.dvc("repro")
+    before = (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
+    then, now = lineage(PRIVATE, first), lineage(PRIVATE)
+    assert before == (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
+    assert (then["commit"], then["committed"], now["commit"], now["committed"]) == (first, True, first, False)
+    assert [entry["stage"] for entry in then["chain"]] == [entry["stage"] for entry in now["chain"]]
+    assert then["chain"][0]["params"] == {"seed": 20261} and now["chain"][0]["params"] == {"seed": 7}
+    assert now["md5"] == md5((project.root / PRIVATE).read_bytes()) != then["md5"]
+    assert now["chain"][0]["outputs"][0]["unchanged"] and not then["chain"][0]["outputs"][0]["unchanged"]
+    (source,) = (item for item in then["chain"][-1]["inputs"] if item["path"] == "src.txt")
+    assert source["md5"] == md5(b"source\n")
+    project.git("tag", "v1")
+    assert lineage(PRIVATE, "v1") == then | {"at": "v1"}
+
+
+def test_inputs_are_compared_with_what_their_makers_made(built: Project) -> None:
+    """After one output of a folder was made anew."""
+    (built.root / "src.txt").write_text("another source\n")
+    built.dvc("repro", "--single-item", "first", "count@a")
+    (counts, _) = lineage(PRIVATE)["chain"][0]["inputs"]
+    assert counts["as_made"] is False
+    assert any("(made again since)" in line for line in as_text(lineage(PRIVATE)))
+
+
+def test_the_chain_ends_at_the_files_of_the_data(built: Project) -> None:
+    """Only those that the chain reads, from DVC's cache where the work tree has others."""
+    for name in ("corpus/a.txt", "corpus/more/b.txt", "documents/c.txt"):
+        (built.root / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (built.root / "data" / name).write_text(name)
+    built.dvc("add", "data")
+    file = built.root / "dvc.yaml"
+    file.write_text(file.read_text().replace("deps: [src.txt, stage.py]", "deps: [data/corpus, stage.py]"))
+    file.write_text(file.read_text().replace("artifacts/first.txt src.txt", "artifacts/first.txt data/corpus"))
+    built.dvc("repro")
+    expected = [{"path": f"data/{name}", "md5": md5(name.encode())} for name in ("corpus/a.txt", "corpus/more/b.txt")]
+    entry = lineage(PRIVATE)["chain"][-1]
+    assert (entry["stage"], entry["command"], entry["sources"]) == ("data.dvc", None, expected)
+    (built.root / "data/corpus/a.txt").unlink()
+    (built.root / "data/corpus/a.txt").write_text("slipped in")
+    assert lineage(PRIVATE)["chain"][-1]["sources"] == expected
+    assert f"  source   data/corpus/a.txt  {md5(b'corpus/a.txt')}" in list(as_text(lineage(PRIVATE)))
+
+
+def test_the_privacy_record_of_the_time_is_shown(built: Project) -> None:
+    """From the run's own folder, and from DVC's cache where the folder holds another one by now."""
+    record = {"mode": "experiment", "guarantee": {"formula": "none", "statement": "Not private.", "because": []}}
+    (built.root / "record.json").write_text(json.dumps(record))
+    file = built.root / "dvc.yaml"
+    both = "artifacts/private/${item.strategy}/${item.epsilon}"
+    before = f"cmd: python stage.py {both}/documents.txt artifacts/counts"
+    assert before in file.read_text()
+    file.write_text(file.read_text().replace(before, f"{before} && cp record.json {both}/record.json"))
+    built.dvc("repro")
+    assert lineage(PRIVATE)["chain"][0]["privacy"] == record
+    own = built.root / PRIVATE.parent / "record.json"
+    own.unlink()
+    own.write_text(json.dumps(record | {"mode": "release"}))
+    assert lineage(PRIVATE)["chain"][0]["privacy"] == record
+    assert "  privacy  mode experiment; guarantee: none" in list(as_text(lineage(PRIVATE)))
+
+
+def changed(report: dict) -> dict[str, list[str] | None]:
+    return {
+        one["path"]: one["files"] and [f"{file['how']} {Path(file['path']).name}" for file in one["files"]]
+        for one in report["findings"]
+        if one["state"] == "changed"
+    }
+
+
+def replace(file: Path, content: bytes) -> None:
+    """Write a file anew with its old times, as somebody would who wants it not to be noticed."""
+    before = file.stat()
+    file.unlink()
+    file.write_bytes(content)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_chain_that_nobody_touched_holds(built: Project) -> None:
+    built.commit()
+    report = verify(PRIVATE)
+    assert report["holds"] and {one["state"] for one in report["findings"]} == {"same"}
+    kinds = [one["kind"] for one in report["findings"]]
+    # private, two counts, first; counts read by private, first read by each count; source, and code of four stages.
+    assert {kind: kinds.count(kind) for kind in kinds} == {"output": 4, "link": 3, "code": 5}
+    assert next(findings_as_text(report)).endswith("everything that is here is as recorded")
+    (built.root / PRIVATE).unlink()
+    with pytest.raises(RequestError, match="is not there"):
+        verify(PRIVATE)
+
+
+def alter(built: Project) -> None:
+    """In the middle, so that the size is the old one."""
+    content = (built.root / PRIVATE).read_bytes()
+    replace(built.root / PRIVATE, content[:-2] + b"X" + content[-1:])
+
+
+def alter_with_list(built: Project) -> None:
+    """The list of a folder's files, too, in DVC's cache: it is not believed."""
+    (out,) = yaml.safe_load(built.lock())["stages"]["privatize@S1-1.0"]["outs"]
+    listing = built.root / ".dvc/cache/files/md5" / out["md5"][:2] / out["md5"][2:]
+    entries = json.loads(listing.read_text())
+    listing.chmod(0o644)
+    listing.write_text(json.dumps([entry | {"md5": "0" * 32} for entry in entries]))
+    replace(built.root / PRIVATE, b"tampered")
+
+
+def rename(built: Project) -> None:
+    (built.root / PRIVATE).rename(built.root / FOLDER / "other.txt")
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (alter, {FOLDER: ["changed documents.txt"]}),
+        (alter_with_list, {FOLDER: None}),
+        (rename, {FOLDER: ["missing documents.txt", "added other.txt"]}),
+        (lambda built: replace(built.root / COUNTS, b"tampered"), {COUNTS: ["changed a.txt"]}),
+        (lambda built: (built.root / "artifacts/first.txt").unlink(), {}),  # what is absent cannot differ
+    ],
+)
+def test_what_was_altered_is_named(built: Project, change: Callable[[Project], object], found: dict[str, Any]) -> None:
+    change(built)
+    report = verify(PRIVATE.parent)
+    assert changed(report) == found and report["holds"] == (not found)
+    absent = [one["path"] for one in report["findings"] if one["state"] == "absent"]
+    assert absent == ([] if found else ["artifacts/first.txt"])
+
+
+def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
+    first = built.commit()
+    (built.root / "stage.py").write_text("print('new')\n")
+    report = verify(PRIVATE)
+    codes = [(one["state"], one.get("commit")) for one in report["findings"] if one["path"] == "stage.py"]
+    assert report["holds"] and codes == [("committed", first)] * 4
+    built.git("rm", "-q", "--cached", "stage.py")
+    built.git("commit", "-q", "--amend", "-m", "never had it")
+    assert set(changed(verify(PRIVATE))) == {"stage.py"}
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def letter(built: Project, tmp_path: Path) -> Path:
+    """An output outside the project, with record and ledger, made with one count and a file of a run's folder."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    out, ledger = folder / "out.jsonl", folder / "out.jsonl.tokens.parquet"
+    out.write_text('{"text": "rewritten"}\n')
+    ledger.write_bytes(b"a ledger")
+    artifacts = built.artifacts()
+    record = {
+        "schema": 3,
+        "mode": "release",
+        "guarantee": {"formula": "a bound", "statement": "In words.", "because": []},
+        "made_with": {
+            "a.txt": sha256(artifacts["artifacts/counts/a.txt"]),
+            "S1/1.0/documents.txt": sha256(artifacts["artifacts/private/S1/1.0/documents.txt"]),
+        },
+        "output": {"sha256": sha256(out.read_bytes()), "tokens_sha256": sha256(ledger.read_bytes())},
+    }
+    (folder / "out.jsonl.record.json").write_text(json.dumps(record))
+    return out
+
+
+def trace(file: Path, at: str | None = None) -> dict:
+    record = record_beside(file)
+    assert record is not None
+    return released(file, record, at)
+
+
+def test_it_leads_to_the_artifacts_and_on_to_the_source(built: Project, letter: Path) -> None:
+    found = trace(letter)
+    where = {item["name"]: (item["path"], item["stage"]) for item in found["made_with"]}
+    assert where == {
+        "a.txt": ("artifacts/counts/a.txt", "count@a"),
+        "S1/1.0/documents.txt": ("artifacts/private/S1/1.0/documents.txt", "privatize@S1-1.0"),
+    }
+    assert [entry["stage"] for entry in found["chain"]] == ["privatize@S1-1.0", "count@b", "count@a", "first"]
+    assert "  privacy  mode release; guarantee: a bound" in list(as_text(found))
+
+
+def test_after_the_artifacts_were_made_anew_the_commit_is_found(built: Project, letter: Path) -> None:
+    first = built.commit()
+    (built.root / "src.txt").write_text("another source\n")
+    built.dvc("repro")
+    built.commit()
+    found = trace(letter)
+    assert found["at"] == found["commit"] == first
+    assert all(item["path"] for item in found["made_with"])
+    assert trace(letter, "HEAD")["made_with"][0]["path"] is None
+    assert trace(letter, "HEAD")["chain"] == []
+
+
+def test_output_ledger_and_chain_are_verified(built: Project, letter: Path, capsys) -> None:
+    assert main.main(["lineage", "--verify", str(letter)]) == 0
+    for file in (letter, letter.with_name("out.jsonl.tokens.parquet"), built.root / "artifacts/first.txt"):
+        content = file.read_bytes()
+        file.unlink()
+        file.write_bytes(b"tampered")
+        capsys.readouterr()
+        assert main.main(["lineage", "--verify", str(letter)]) == 1
+        (line,) = (line for line in capsys.readouterr().out.splitlines() if "changed  " in line)
+        assert line.endswith(file.name)
+        file.write_bytes(content)
+    assert main.main(["lineage", "--verify", str(letter)]) == 0

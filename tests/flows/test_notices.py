@@ -1,0 +1,165 @@
+"""What a run tells others, OpenLineage events and a webhook: what goes out, and that a dead end is a warning only."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import yaml
+from prefect.client.schemas.objects import FlowRun
+from prefect.states import Failed
+from scratch_project import Project, RunFlow
+
+from flows import notify
+from flows.build import build
+from lexveil.lineage.openlineage import Events
+from lexveil.runtime.dvc_graph import StageGraph
+
+pytestmark = pytest.mark.slow
+
+RUN = "0192d3a0-0000-7000-8000-000000000000"
+API = "http://127.0.0.1:4200/api"
+
+
+@contextmanager
+def endpoint(answer: int = 200) -> Iterator[tuple[str, list[tuple[str, str | None, Any]]]]:
+    """A server on loopback: its address; and path, key and body of each request."""
+    requests: list[tuple[str, str | None, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            requests.append((self.path, self.headers.get("Authorization"), body))
+            self.send_response(answer)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", requests
+        server.shutdown()
+
+
+def told(events: list[dict]) -> list[tuple[str, str]]:
+    return [(event["job"]["name"], event["eventType"]) for event in events]
+
+
+def test_a_run_and_a_failure_in_a_file(built: Project, run: RunFlow) -> None:
+    built.set_params("openlineage: null", "openlineage: events.jsonl")
+    built.set_params("seed: 20261", "seed: 7")
+    built.behave("check fail 1")
+    built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+    assert run().code == 1
+    text = (built.root / "events.jsonl").read_text()
+    first, *events, last = (json.loads(line) for line in text.splitlines())
+    assert told([first, last]) == [("build", "START"), ("build", "FAIL")]
+    private = ["privatize@S1-1.0", "privatize@S2-1.0"]
+    kinds = [(stage, kind) for stage in private for kind in ("START", "COMPLETE")]
+    assert sorted(told(events)) == sorted([*kinds, ("check", "START"), ("check", "FAIL")])
+    flow = first["run"]["runId"]
+    assert {event["run"]["facets"]["parent"]["run"]["runId"] for event in events} == {flow}
+    ends = {event["job"]["name"]: event for event in events if event["eventType"] != "START"}
+    noted = json.loads((built.root / ".provenance.json").read_text())["stages"][private[0]]
+    assert (noted["flow_run"], noted["task_run"]) == (flow, ends[private[0]]["run"]["runId"])
+
+    lock = yaml.safe_load(built.lock())["stages"]
+    (out,) = ends[private[0]]["outputs"]
+    assert out["name"] == "artifacts/private/S1/1.0"
+    assert out["facets"]["version"]["datasetVersion"] == lock[private[0]]["outs"][0]["md5"]
+    # A folder that is read is the datasets that its makers name; code is none.
+    counts = ["artifacts/counts/a.txt", "artifacts/counts/b.txt"]
+    assert [dataset["name"] for dataset in ends[private[0]]["inputs"]] == counts
+    outputs = {dataset["name"] for stage in private for dataset in ends[stage]["outputs"]}
+    assert {dataset["name"] for dataset in ends["check"]["inputs"]} == outputs
+    message = ends["check"]["run"]["facets"]["errorMessage"]["message"]
+    assert message == "CheckFailed: check does not hold; the limit is 3" and ends["check"]["outputs"] == []
+    assert str(built.root) not in text and "20261" not in text
+
+
+@pytest.mark.parametrize(("answer", "n_requests"), [(201, 2), (500, 1), (None, 0)])
+def test_a_dead_endpoint_is_one_warning(project: Project, monkeypatch, answer: int | None, n_requests: int) -> None:
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", "k")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    warnings: list[str] = []
+    with endpoint(answer or 201) as (address, requests):
+        events = Events(address if answer else "http://127.0.0.1:9", RUN, StageGraph({}), warnings.append)
+        events.begin()
+        events.end("ran")
+    assert len(warnings) == (n_requests < 2)
+    assert [request[:2] for request in requests] == [("/api/v1/lineage", "Bearer k")] * n_requests
+
+
+@pytest.fixture
+def warnings(monkeypatch) -> list[str]:
+    said: list[str] = []
+    logger = logging.getLogger("test-webhook")
+    monkeypatch.setattr(logger, "warning", said.append)
+    monkeypatch.setattr(notify, "flow_run_logger", lambda *_: logger)
+    monkeypatch.setattr(notify.PREFECT_API_URL, "value", lambda: API)
+    monkeypatch.delenv(notify.WEBHOOK, raising=False)
+    return said
+
+
+def fail(scheduled: bool = True) -> FlowRun:
+    run = FlowRun(id=uuid4(), name="sly-fox", flow_id=uuid4(), deployment_id=uuid4() if scheduled else None)
+    notify.on_failure(build, run, Failed(message="check: CheckFailed: 3 of 5 plans do not hold"))
+    return run
+
+
+def test_a_failed_scheduled_run_is_told_and_none_that_somebody_watches(
+    project: Project, warnings: list[str], monkeypatch
+) -> None:
+    fail()  # no address by default: nothing goes anywhere
+    with endpoint() as (address, requests):
+        project.set_params("webhook: null", f"webhook: {address}/secret-token")
+        fail(scheduled=False)
+        assert requests == []
+        run = fail()
+        ((path, _, told),) = requests
+        assert path == "/secret-token"
+        assert (told["flow"], told["run"], told["state"]) == ("build", "sly-fox", "Failed")
+        assert (told["stage"], told["message"]) == ("check", "CheckFailed: 3 of 5 plans do not hold")
+        assert told["link"] == f"{API.removesuffix('/api')}/runs/flow-run/{run.id}" and len(told) == 6
+        project.set_params(address, "http://127.0.0.1:9/dead")
+        monkeypatch.setenv(notify.WEBHOOK, address)  # goes before the file
+        fail()
+    assert len(requests) == 2 and warnings == []
+
+
+def test_a_dead_or_refusing_endpoint_and_broken_params_are_warnings_without_the_address(
+    project: Project, warnings: list[str], monkeypatch
+) -> None:
+    with endpoint(500) as (address, _):
+        monkeypatch.setenv(notify.WEBHOOK, f"{address}/secret-token")
+        fail()
+    fail()
+    monkeypatch.delenv(notify.WEBHOOK)
+    project.set_params("webhook: null", "webhok: null")
+    fail()
+    refused, dead, broken = warnings
+    assert refused == "the webhook was told and answered 500"
+    assert "ConnectError" in dead and "secret" not in dead
+    assert "operation.webhok" in broken
+
+
+@pytest.mark.parametrize(
+    ("message", "stage", "told"),
+    [
+        ("privatize@tem-S1-1.0: RequestError: no such: key", "privatize@tem-S1-1.0", "RequestError: no such: key"),
+        ("evaluate@madlib-S1-1.0: KeyError: 'hospital'", "evaluate@madlib-S1-1.0", "KeyError; the run's log says more"),
+        ("first: duckdb.IOException: cannot read hospital", "first", "IOException; the run's log says more"),
+        ("first: the stage was killed (signal 9)", "first", "the stage was killed (signal 9)"),
+        ("Flow run encountered an exception: ValueError: hospital", None, "ValueError; the run's log says more"),
+        ("stopped after 60 minutes (params.yaml)", None, "stopped after 60 minutes (params.yaml)"),
+    ],
+)
+def test_no_word_of_a_document_is_told(message: str, stage: str | None, told: str) -> None:
+    assert notify.blame(message) == (stage, told)
