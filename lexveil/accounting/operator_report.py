@@ -54,23 +54,22 @@ class DocumentShares(Result):
     worst_tenth_unchanged: float
     nearly_verbatim: NonNegativeInt
 
-    @property
-    def sentence(self) -> str:
-        """For people."""
+    def sentence(self, unit: str = "text") -> str:
+        """For people; ``unit`` is what they call a document."""
         return (
-            f"of the content words of a text {self.median_unchanged:.0%} came out as they are (median), in a tenth of "
-            f"the texts {self.worst_tenth_unchanged:.0%} or more; {self.nearly_verbatim:,} of {self.documents:,} texts "
-            "came out nearly as they are"
+            f"of the content words of a {unit} {self.median_unchanged:.0%} came out as they are (median), in a tenth "
+            f"of the {unit}s {self.worst_tenth_unchanged:.0%} or more; {self.nearly_verbatim:,} of "
+            f"{self.documents:,} {unit}s came out nearly as they are"
         )
 
-    @property
-    def caution(self) -> str | None:
-        """What is to be said where many texts keep much."""
+    def caution(self, unit: str = "text") -> str | None:
+        """What is to be said where many documents keep much."""
         if self.worst_tenth_unchanged <= MUCH_KEPT:
             return None
         return (
-            f"CAUTION: a tenth of the texts keep {self.worst_tenth_unchanged:.0%} or more of their content words: they "
-            "are short, so that their tokens get a large epsilon, or epsilon is large; set a smaller max_token_epsilon"
+            f"CAUTION: a tenth of the {unit}s keep {self.worst_tenth_unchanged:.0%} or more of their content words: "
+            "texts are short, so that their tokens get a large epsilon, or epsilon is large; set a smaller "
+            "max_token_epsilon"
         )
 
 

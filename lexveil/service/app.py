@@ -15,6 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from lexveil.privatization.adapters.memory import Privatized
+from lexveil.privatization.looking.inspect import texts_in_words
 from lexveil.runtime.hashes import version
 from lexveil.service.bodies import (
     ErrorAnswer,
@@ -71,11 +72,11 @@ async def privatize(body: PrivatizeBody, request: Request) -> Response:
 
 @secured.post("/v1/inspect", response_model=InspectAnswer)
 async def inspect(body: InspectBody, request: Request) -> Response:
-    """Say what rewriting would do: no noise is drawn, and nothing is charged."""
+    """Say what rewriting would do: what is drawn is discarded, and nothing is charged."""
     state = request.app.state
     _check(body, state.rewriter.terms)
-    preview = await state.queue.take(request, lambda: state.rewriter.inspect(body.texts, body.settings.given()))
-    return JSONResponse({"inspection": preview.to_dict()})
+    seen = await state.queue.take(request, lambda: state.rewriter.inspect(body.texts, body.settings.given()))
+    return JSONResponse({"inspection": seen.to_dict(), "in_words": texts_in_words(seen.budget, seen.tried)})
 
 
 @public.get(HEALTH, response_model=HealthAnswer, responses={503: {"model": HealthAnswer}})

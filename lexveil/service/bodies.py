@@ -96,6 +96,7 @@ class InspectAnswer(BaseModel):
     """What rewriting would do."""
 
     inspection: TextsInspection = Field(description="counts of the texts: as secret as they are")
+    in_words: list[str] = Field(description="what would come of each text, as `lexveil inspect` says it; as secret")
 
 
 class HealthAnswer(BaseModel):

@@ -66,6 +66,18 @@ def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
     assert "not one of the public samples" in own.text
 
 
+def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClient) -> None:
+    """Without the budget of short texts where a level gives each token its epsilon."""
+    text = "The police said the government was there."
+    fields = HOUSE | {"text": text, "budget": "epsilon", "epsilon": "200", "draws": "4"}
+    shown = client.post("/api/draws", data=fields).text
+    assert "of the content words of a draw 100% came out as they are (median)" in shown
+    assert "4 of 4 draws came out nearly as they are" in shown and "CAUTION: a tenth of the draws keep 100%" in shown
+    assert "tokens get the largest epsilon of a token, 400, and leave some of the budget" in shown
+    level = client.post("/api/draws", data=HOUSE).text
+    assert "of the content words of a draw" in level and "the largest epsilon of a token" not in level
+
+
 def test_a_purpose_is_kept_and_said(client: TestClient) -> None:
     """By name, of those that the page offers; the command keeps it, too."""
     assert re.search(r'"purpose".*?<option>sentiment</option>', client.get(f"/?token={TOKEN}").text, re.DOTALL)

@@ -61,7 +61,7 @@ def test_each_text_counts_as_one(built: Path, tmp_path: Path) -> None:
     assert not any("the middle text has" in line for line in lines)  # its length was given
     done = privatize_file(file, tmp_path / "out.jsonl", **how)
     assert done.operator.documents == documents
-    assert inspect(file, **HOW | {"epsilon": 0.01}).tried.documents.caution is None
+    assert inspect(file, **HOW | {"epsilon": 0.01}).tried.documents.caution() is None
 
 
 def test_words_are_shown_only_on_request(source: Path) -> None:

@@ -40,4 +40,4 @@ def test_shares_of_documents() -> None:
         tally.by_percent[percent] += n
     shares: Any = tally.document_shares()
     assert (shares.documents, shares.median_unchanged, shares.worst_tenth_unchanged) == (20, 0.0, 0.34)
-    assert shares.nearly_verbatim == 2 and shares.caution is None
+    assert shares.nearly_verbatim == 2 and shares.caution() is None

@@ -138,6 +138,8 @@ def test_inspecting_charges_nothing(service: Make, ledger: Path) -> None:
     seen = answer.json()["inspection"]
     assert answer.status_code == 200 and (seen["rows"], seen["texts"]) == (3, 2)
     assert seen["budget"]["max_token_epsilon"] == 40.0 and not ledger.exists()
+    assert seen["tried"]["documents"]["documents"] == 2
+    assert any("of the content words of a text" in line for line in answer.json()["in_words"])
 
 
 def test_the_openapi_document_describes_the_answers(service: Make) -> None:

@@ -48,7 +48,7 @@ from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
-OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
+LIMITS = {"other_length": 2.0}  # texts that are so many times longer or shorter than is assumed get a caution
 EXAMPLES = 15  # words of each class, if they are asked for
 
 
@@ -91,7 +91,7 @@ class BudgetPreview(Result):
 
 
 class Trial(Result):
-    """What came of the first rows when they were rewritten and discarded.
+    """What came of the first texts when they were rewritten and discarded.
 
     Attributes:
         documents: How much of each of them came out as it went in.
@@ -111,6 +111,7 @@ class TextsInspection(Result):
         unprotected_share: Share of the tokens that would stay unprotected.
         by_class: How many tokens of each class would meet which action.
         guarantee: What the record would state.
+        tried: What would come of the texts.
     """
 
     secrecy: str = SECRECY
@@ -122,6 +123,7 @@ class TextsInspection(Result):
     by_class: ClassCounts
     budget: BudgetPreview
     guarantee: Guarantee
+    tried: Trial
 
 
 class Inspection(TextsInspection):
@@ -140,7 +142,6 @@ class Inspection(TextsInspection):
     language: LanguageFinding | None
     found: dict[str, dict[str, int]] | None = None
     meaning: Meaning | None
-    tried: Trial
     examples: dict[str, list[tuple[str, int]]] | None
 
 
@@ -178,7 +179,6 @@ def inspect(
         raise (RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error) from None
     examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
     preview = _preview(engine, survey, len(columns))
-    tried = _try(engine, survey.first, document_budget(settings, using, survey.totals.average_words))
     per_token = preview.budget.epsilon_per_token
     return Inspection(
         **dict(preview),  # what is not set is not in the JSON form
@@ -188,13 +188,12 @@ def inspect(
         language=language.finding(),
         **({} if settings.detection is None else {"found": found_counts(survey.totals.found)}),
         meaning=engine.meaning(per_token.least or 0.0, per_token.most or 0.0),
-        tried=tried,
         examples=examples,
     )
 
 
 def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspection:
-    """Say what rewriting texts in memory would do: no noise is drawn, and nothing is written or charged.
+    """Say what rewriting texts in memory would do: what is drawn is discarded, and nothing is written or charged.
 
     Raises:
         RequestError: as ``privatize_texts``.
@@ -205,14 +204,32 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
     return _preview(engine, survey, 1)
 
 
+def draws_in_words(engine: Engine, counted: BatchCounts, drawn: Tally, *, one_epsilon: bool) -> list[str]:
+    """What `lexveil inspect` says of each text, of one that was drawn several times.
+
+    Args:
+        counted: the text.
+        drawn: what came of it, each draw a document.
+        one_epsilon: every token gets the same, whatever the length of the text.
+    """
+    survey = _Survey()
+    survey.add(counted, counted.counts[_parts_row(engine)])
+    budget = document_budget(engine.settings, engine.model)
+    return texts_in_words(_budget(engine, survey, budget, None, one_epsilon=one_epsilon), _trial(drawn), "draw")
+
+
+def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
+    """What would come of each text, as lines for people."""
+    return lines_of("privatization.looking", "texts.txt.j2", budget=budget, tried=tried, unit=unit, **LIMITS)
+
+
 def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection:
-    """What follows from the counts alone."""
-    settings, totals, cap = engine.settings, survey.totals, engine.model.params.ledger.cap
+    """What follows from the counts, and from a trial."""
+    settings, totals = engine.settings, survey.totals
     budget = document_budget(settings, engine.model, totals.average_words)
-    withholds = settings.mode == "release" and cap != "unlimited"
+    withholds = settings.mode == "release" and engine.model.params.ledger.cap != "unlimited"
     measurement = engine.measurement(budget, n_columns, withholds=withholds)
-    per_token, capped_documents, capped_tokens = survey.epsilon_per_token(budget, engine.shares)
-    is_level = settings.protection is not None  # there every token has the largest epsilon
+    refusals = "; ".join(measurement.refusals) or None
     return TextsInspection(
         secrecy=SECRECY,
         rows=totals.rows,
@@ -221,23 +238,32 @@ def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection
         coverage=coverage(totals.by_class),
         unprotected_share=unprotected_share(totals.by_class),
         by_class=class_counts(totals.by_class),
-        budget=BudgetPreview(
-            mechanism=settings.mechanism,
-            strategy=settings.strategy,
-            mode=settings.mode,
-            metric=engine.prepared.mechanism.metric,
-            no_guarantee="; ".join(measurement.refusals) or None,
-            protection=settings.protection,
-            document_budget=budget.total,
-            cap=cap,
-            max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
-            capped_documents=0 if is_level else capped_documents,
-            capped_tokens=0 if is_level else capped_tokens,
-            median_words=survey.median_words(),
-            average_words=budget.average_words if settings.average_words is None else None,
-            epsilon_per_token=per_token,
-        ),
+        budget=_budget(engine, survey, budget, refusals, one_epsilon=settings.protection is not None),
         guarantee=engine.guarantee(measurement, n_columns),
+        tried=_try(engine, survey.first, budget),
+    )
+
+
+def _budget(
+    engine: Engine, survey: _Survey, budget: DocumentBudget, refusals: str | None, *, one_epsilon: bool
+) -> BudgetPreview:
+    settings = engine.settings
+    per_token, capped_documents, capped_tokens = survey.epsilon_per_token(budget, engine.shares)
+    return BudgetPreview(
+        mechanism=settings.mechanism,
+        strategy=settings.strategy,
+        mode=settings.mode,
+        metric=engine.prepared.mechanism.metric,
+        no_guarantee=refusals,
+        protection=settings.protection,
+        document_budget=budget.total,
+        cap=engine.model.params.ledger.cap,
+        max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
+        capped_documents=0 if one_epsilon else capped_documents,
+        capped_tokens=0 if one_epsilon else capped_tokens,
+        median_words=survey.median_words(),
+        average_words=budget.average_words if settings.average_words is None else None,
+        epsilon_per_token=per_token,
     )
 
 
@@ -291,8 +317,13 @@ def _survey(engine: Engine, chunks: Iterable[Chunk], workers: int, language: Lan
             if n_first < TRIED:
                 survey.first.append((chunk, counted))
                 n_first += int(counted.counts[1].sum())
-            survey.add(counted, counted.counts[3 if engine.settings.strategy == "S2" else 2])
+            survey.add(counted, counted.counts[_parts_row(engine)])
     return survey
+
+
+def _parts_row(engine: Engine) -> int:
+    """Which counts of ``BatchCounts`` are the parts of a document's budget."""
+    return 3 if engine.settings.strategy == "S2" else 2
 
 
 def _try(engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: DocumentBudget) -> Trial:
@@ -306,6 +337,10 @@ def _try(engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: Do
     progress = progress_on_stderr("try", sum(int(chunk.is_selected.sum()) for chunk in some), "rows")
     for _, rewritten in rewrite_batches(worker, ((chunk, batch_of(chunk)) for chunk in some), budget, None, progress):
         tally.merge(rewritten.tally)
+    return _trial(tally)
+
+
+def _trial(tally: Tally) -> Trial:
     counts = tally.counts()
     return Trial(
         tokens=counts.n_tokens_in,
@@ -329,5 +364,5 @@ def _examples(engine: Engine, chunks: Sequence[Chunk]) -> dict[str, list[tuple[s
 
 def as_text(result: Inspection) -> list[str]:
     """The result as lines for people."""
-    more = {"size": size(result.bytes), "times": TIMES, "other_length": OTHER_LENGTH}
+    more = {"size": size(result.bytes), "times": TIMES, "tried": result.tried, "unit": "text", **LIMITS}
     return lines_of("privatization.looking", "inspection.txt.j2", result=result, **more)

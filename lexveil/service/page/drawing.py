@@ -23,7 +23,9 @@ from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import Batch, Rewritten, batch_of
+from lexveil.privatization.engine.counts import BatchCounts, Tally
 from lexveil.privatization.engine.engine import Engine, measurement_of
+from lexveil.privatization.looking.inspect import draws_in_words
 from lexveil.privatization.release import preconditions
 from lexveil.privatization.release.preconditions import LanguageCheck
 from lexveil.privatization.settings import Settings, document_budget
@@ -79,6 +81,7 @@ class Drawing:
         refused: why that would be refused; None where it would not be, or nobody knows yet.
         stamp: why its output would be named as one without a guarantee.
         language: what speaks against the model's language.
+        in_words: what `lexveil inspect` would say of the text, by its draws.
     """
 
     form: Form
@@ -94,6 +97,7 @@ class Drawing:
     refused: str | None
     stamp: str | None
     language: str | None
+    in_words: Sequence[str]
 
     @property
     def is_decided(self) -> bool:
@@ -220,9 +224,10 @@ class ExploreSession:
         model.require_checks(settings.strategy)
         engine = Engine(settings, model)
         budget = document_budget(settings, model)
-        language = _language(engine, row or Row(form.text))
+        counted, language = _counted(engine, row or Row(form.text))
         batch = Batch([[form.text]] * form.draws, [(str(number),) for number in range(form.draws)])
-        done = engine.worker().draw(batch, budget)
+        done, tally = engine.worker().draw(batch, budget), Tally()
+        tally.add(done, batch.document, engine.vocabulary)
         changes = done.changes(batch.texts, engine.lexicon)
         n = len(changes[0].fates)
         numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
@@ -243,6 +248,7 @@ class ExploreSession:
             refused or beyond_cap(spent, budget, model.params.ledger),
             stamp(in_release, engine.prepared.mechanism),
             language,
+            draws_in_words(engine, counted, tally, one_epsilon=form.request.level is not None),
         )
         self._last = form, found, drawing
         return drawing
@@ -259,18 +265,18 @@ def load_kernels(model: str | None = None) -> None:
     session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib", epsilon="5"))
 
 
-def _language(engine: Engine, row: Row) -> str | None:
-    """What speaks against the model's language, as the operator of a release is told it; None if nothing does.
+def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
+    """What a text holds, and what speaks against the model's language, as the operator of a release is told it.
 
     Raises:
         NoSpaces: if the text cannot be cut into words, in the words of a release or an experiment.
     """
     check = LanguageCheck(engine.model, engine.lexicon, (row.column,))
-    for whole in whole_chunks(Texts([row.text])):
-        chunk = replace(whole, first=row.number, file=row.file)
-        check.add(chunk, engine.worker((row.column,)).count(batch_of(chunk)))
+    (whole,) = whole_chunks(Texts([row.text]))
+    counted = engine.worker((row.column,)).count(batch_of(whole))
+    check.add(replace(whole, first=row.number, file=row.file), counted)
     found = check.finding()
-    return None if found is None else found.sentence
+    return counted, None if found is None else found.sentence
 
 
 def _tokens(done: Rewritten, changes: TextChanges, engine: Engine) -> list[Token]:
