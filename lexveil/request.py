@@ -126,6 +126,9 @@ class Request(Options):
     dictionary; without it their nearest other word takes their place, whatever stood there"""
     detector: Annotated[Literal["none", "presidio"] | None, Shown("tokens")] = None
     """finds names, numbers and the like; what it finds is shown (default: params.yaml)"""
+    spacy_model: Annotated[str | None, Shown("tokens", "NAME")] = None
+    """the installed model of spaCy, or its folder, by which the detector presidio finds names, too (default:
+    params.yaml, else none: patterns alone)"""
     protect: Annotated[str | None, Shown("tokens", "FILE")] = None
     """words and phrases that are found: one a line, below a heading [TYPE] (default: params.yaml)"""
     allow: Annotated[str | None, Shown("tokens", "FILE")] = None

@@ -64,8 +64,7 @@ class PresidioParams(Documented):
     """codes of the countries whose numbers are looked for, such as us; []: of all"""
     threshold: float = Field(0.3, ge=0, le=1)
     """least score of a finding; below 0.3 many a number is taken for something"""
-    spacy_model: str | None = None
-    """installed model of spaCy, or its folder, that finds names; null: patterns alone"""
+    spacy_model: str | None = as_requested("spacy_model")
 
 
 class PolicyParams(Documented):

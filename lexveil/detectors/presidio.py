@@ -6,7 +6,7 @@ Nothing is fetched: neither a model, nor the list of internet domains that its r
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ class Presidio:
         countries: codes of those whose numbers are looked for; empty for all.
         threshold: the least score of a finding.
         spacy_model: the name or folder of an installed model of spaCy, which finds names; None for patterns alone.
+        spacy_key: what messages call that.
     """
 
     language: str = "en"
@@ -34,6 +35,7 @@ class Presidio:
     countries: tuple[str, ...] = ()
     threshold: float = 0.3
     spacy_model: str | None = None
+    spacy_key: str = field(default="policy.presidio.spacy_model", compare=False)
 
     @property
     def name(self) -> str:
@@ -99,20 +101,20 @@ def _spacy(settings: Presidio) -> Any:
     from presidio_analyzer.nlp_engine import SpacyNlpEngine
 
     model = str(settings.spacy_model)
+    named = f"{settings.spacy_key}: {_last(model)}"
     # Presidio would fetch a model that is not there.
     if not spacy.util.is_package(model) and not (Path(model) / "config.cfg").is_file():
         raise RequestError(
-            f"policy.presidio.spacy_model: {_last(model)} is neither an installed model of spaCy nor a folder of one; "
-            "install it, or leave it out for patterns alone. No model is fetched"
+            f"{named} is neither an installed model of spaCy nor a folder of one; `python -m spacy download NAME` "
+            "installs one of spaCy's, or leave it out for patterns alone. No model is fetched by itself"
         )
     try:
         loaded = spacy.load(model)
     except (OSError, ValueError):
-        raise RequestError(f"policy.presidio.spacy_model: {_last(model)} is no model that spaCy can load") from None
+        raise RequestError(f"{named} is no model that spaCy can load") from None
     if not any("doc.ents" in loaded.get_pipe_meta(pipe).assigns for pipe in loaded.pipe_names):
         raise RequestError(
-            f"policy.presidio.spacy_model: {_last(model)} has no component that finds names (ner); take another model, "
-            "or leave it out for patterns alone"
+            f"{named} has no component that finds names (ner); take another model, or leave it out for patterns alone"
         )
     engine = SpacyNlpEngine(models=[{"lang_code": settings.language, "model_name": _last(model)}])
     engine.nlp = {settings.language: loaded}

@@ -25,7 +25,7 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.screened_words import screened_words
 from lexveil.artifacts.user_lists import load_phrases, load_pseudonyms, load_words
 from lexveil.config import Params, PolicyParams
-from lexveil.config.privacy import every_mechanism
+from lexveil.config.privacy import PresidioParams, every_mechanism
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
@@ -317,6 +317,8 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
         RequestError: if a list cannot be read, or a detector cannot begin.
     """
     detector = request.detector or policy.detector
+    if request.spacy_model is not None and detector != "presidio":
+        raise RequestError(f"{option('spacy_model')}: no detector would use it; add {option('detector')} presidio")
     protect, allow, pseudonyms = (_file(request, policy, name) for name in ("protect", "allow", "pseudonyms"))
     if detector in (None, "none") and protect is None and request.spans_column is None:
         for name in ("allow", "types", "pseudonyms"):
@@ -327,11 +329,9 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
                 )
         return None
     actions = dict(policy.types) | _actions(request.types or {})
-    look = policy.presidio
-    presidio = Presidio(look.language, tuple(look.entities), tuple(look.countries), look.threshold, look.spacy_model)
     detection = Detection(
         actions,
-        presidio if detector == "presidio" else None,
+        _presidio(request, policy.presidio) if detector == "presidio" else None,
         None if protect is None else load_phrases(*protect),
         None if allow is None else load_phrases(*allow),
         request.spans_column is not None,
@@ -339,6 +339,14 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
     )
     detection.check()
     return detection
+
+
+def _presidio(request: Request, look: PresidioParams) -> Presidio:
+    """The detector, and what messages call the model that finds names."""
+    model, key = look.spacy_model, "params.yaml: policy.presidio.spacy_model"
+    if request.spacy_model is not None:
+        model, key = request.spacy_model, option("spacy_model")
+    return Presidio(look.language, tuple(look.entities), tuple(look.countries), look.threshold, model, key)
 
 
 def _file(request: Request, policy: PolicyParams, name: str) -> tuple[Path, str] | None:

@@ -51,7 +51,7 @@ class Body(BaseModel):
 LEFT_OUT = frozenset(
     {
         *("mode", "seed", "without_guarantee", "on_exhausted", "workers", "spans_column"),
-        *("shares", "share_list", "detector", "protect", "allow", "types", "pseudonyms"),
+        *("shares", "share_list", "detector", "spacy_model", "protect", "allow", "types", "pseudonyms"),
     }
 )
 _Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=StrategyName)

@@ -98,6 +98,20 @@ def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged
     assert not (built / "out.jsonl").exists() and not (built / ".lexveil/ledger").exists()
 
 
+def test_a_request_names_its_own_model(outside: Path, ruled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the detector that uses it; of one that is not there it is said what to do, and nothing is written."""
+    asked = HOW | {"model": "toy", "seed": 1}
+    done = lexveil.privatize([TEXT], detector="presidio", spacy_model=ruled, **asked)
+    assert done.values[0].count("[PERSON]") == 1
+    with pytest.raises(RequestError, match=r"^spacy_model: no detector would use it; add detector presidio$"):
+        lexveil.privatize([TEXT], spacy_model=ruled, **asked)
+    (outside / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")
+    command = ["privatize", "in.jsonl", "-o", "out.jsonl", "--model", "toy", "--detector", "presidio"]
+    assert main([*command, "--spacy-model", "en_core_web_none"]) == 2
+    assert "--spacy-model: en_core_web_none is neither an installed model" in (said := capsys.readouterr().err)
+    assert "`python -m spacy download NAME`" in said and [file.name for file in outside.iterdir()] == ["in.jsonl"]
+
+
 def test_what_presidio_cannot_look_for_is_refused(ruled: Path, tmp_path: Path) -> None:
     """Else names would be taken for looked for."""
     nlp = spacy.blank("en")
