@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect as signatures
 import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lexveil.artifacts.model import Model
 from lexveil.auditing.request import AuditRequest
@@ -17,6 +18,7 @@ from lexveil.privatization.adapters.memory import Privatized
 from lexveil.privatization.looking import inspect as inspection
 from lexveil.privatization.looking.inspect import Inspection
 from lexveil.request import FileRequest, Options, Request
+from lexveil.runtime.stage import Watch
 
 if TYPE_CHECKING:
     from lexveil.auditing.audit import AuditResult
@@ -28,9 +30,14 @@ OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column
 
 
 def _takes(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Give a function the options of a request: in its signature, and in its help."""
+    """Give a function the options of a request, in its signature and in its help, and ``quiet``: to print nothing."""
 
     def decorate(function: F) -> F:
+        @wraps(function)
+        def called(*arguments: Any, quiet: bool = False, **options: Any) -> Any:
+            with _silence() if quiet else nullcontext():
+                return function(*arguments, **options)
+
         signature = signatures.signature(function)
         own = [parameter for parameter in signature.parameters.values() if parameter.name != "options"]
         fields = {name: field for name, field in model.model_fields.items() if name not in leave_out}
@@ -43,10 +50,11 @@ def _takes(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F
             )
             for name, field in fields.items()
         ]
-        function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        quiet = signatures.Parameter("quiet", signatures.Parameter.KEYWORD_ONLY, annotation="bool", default=False)
+        called.__signature__ = signature.replace(parameters=[*own, quiet, *options])  # type: ignore[attr-defined]
         about = "\n".join(f"        {name}: {field.description}." for name, field in fields.items())
-        function.__doc__ = f"{function.__doc__}\n    Options:\n{about}\n"
-        return function
+        called.__doc__ = f"{function.__doc__}\n    Options:\n        quiet: print nothing.\n{about}\n"
+        return cast(F, called)
 
     return decorate
 
@@ -60,7 +68,7 @@ def privatize(
     spans: Any = None,
     project: Project = None,
     model: str | None = None,
-    quiet: bool = False,
+    progress: Callable[[int, int | None], object] | bool = False,
     **options: Any,
 ) -> Privatized:
     """Rewrite texts under metric differential privacy, with a model that is installed or that a project's run made.
@@ -78,11 +86,12 @@ def privatize(
             folder, and outside of any the defaults and the ledger in your data folder. A ``Model`` saves loading again.
         model: what gives the words: ``own``, made by the project's run, or a model by its name; None is ``own`` where
             there has been a run, else ``en``, and standard error says so.
-        quiet: say nothing on standard error: no progress, no model, no ledger. It is that of the whole process, so not
-            for several threads at once.
+        progress: is called with the number of texts that are done, and of how many: first as they are counted, of
+            None, then as they are rewritten. True shows a bar on standard error. What it raises ends the call; texts
+            that were charged by then stay charged.
         options: how they are rewritten, as keyword arguments: ``protection``, or a ``mechanism``, a ``strategy`` and
             one of ``epsilon``, ``document_budget`` and ``recovery``, and those that `help(lexveil.privatize)` lists
-            below.
+            below. ``quiet=True`` prints nothing, in the whole process, so it is not for several threads at once.
 
     Returns:
         The n rewritten texts, of the kind that was given, in the same order; what happened to each token; the record.
@@ -92,11 +101,9 @@ def privatize(
         MissingArtifact: if the project has not run yet.
         ParameterError: if an option or params.yaml is not valid.
     """
-    with _called(OF_TEXTS), redirect_stderr(io.StringIO()) if quiet else nullcontext():
-        request = Request.of(_plain(options))
-        return in_memory.privatize(
-            texts, request, column=column, subjects=subjects, spans=spans, project=_model(project), model=model
-        )
+    with _called(OF_TEXTS), _watching(progress) as watch:
+        request, using = Request.of(_plain(options)), Model.load(_model(project), model)
+        return in_memory.privatize(texts, request, using, column=column, subjects=subjects, spans=spans, watch=watch)
 
 
 @_takes(FileRequest)
@@ -114,7 +121,7 @@ def inspect(
         source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder of such.
         show_examples: name the most frequent words that would stay unprotected or are unknown: they are source text.
         project, model: as of ``privatize``.
-        options: as of ``privatize``, and those of files, such as ``text_column``. A row is a document.
+        options: as of ``privatize`` (``quiet``, too), and those of files, such as ``text_column``. A row is a document.
 
     Raises:
         RequestError: if the request contradicts itself, or the file cannot be read.
@@ -149,6 +156,32 @@ def audit(
 
     request = AuditRequest.of({"mechanism": mechanism, "epsilon": epsilon, "workers": 1, **_plain(options)})
     return auditing.audit(request, project=_model(project), model=model)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    with redirect_stdout(io.StringIO()) as nowhere, redirect_stderr(nowhere):
+        yield
+
+
+@contextmanager
+def _watching(progress: Watch | bool) -> Iterator[Watch | None]:
+    """What is told of the progress; True shows a bar."""
+    if not isinstance(progress, bool):
+        yield progress
+    elif not progress:
+        yield None
+    else:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True)) as bar:
+            task = bar.add_task("counting", total=None)
+
+            def show(done: int, total: int | None) -> None:
+                bar.update(task, description="counting" if total is None else "rewriting", completed=done, total=total)
+
+            yield show
 
 
 def _model(project: Project) -> Path | Model | None:

@@ -58,9 +58,9 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         """
         how = dict(params or {})
         request = self.request(how)
-        project = _loaded(how.get("project"), how.get("model"))
+        model = _loaded(how.get("project"), how.get("model"))
         subject = how.get("subject")
-        done = privatize([text], request, subjects=None if subject is None else [subject], project=project)
+        done = privatize([text], request, model, subjects=None if subject is None else [subject])
         (rewritten,) = done.values
         if not isinstance(rewritten, str):  # never: what is exhausted is refused
             raise LexveilError("a span was withheld; the text is not anonymized")

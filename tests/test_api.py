@@ -29,6 +29,23 @@ def test_it_is_quiet_if_asked(built: Path, capfd: pytest.CaptureFixture[str]) ->
     assert "audit" in capfd.readouterr().err
 
 
+def test_it_tells_how_far_it_is(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Texts as they are counted, then as they are rewritten; neither this nor what is returned shows a text."""
+    steps: list[tuple[int, int | None]] = []
+    texts = [*TEXTS, None] * 700
+    how = HOW | {"epsilon": 2.0, "project": elsewhere, "seed": 1}
+    done = lexveil.privatize(texts, progress=lambda *step: steps.append(step), **how)
+    counted, rewritten = ([step for step in steps if (step[1] is None) == wanted] for wanted in (True, False))
+    assert steps == counted + rewritten and counted[-1] == (2100, None) and rewritten[-1] == (2100, 2100)
+    assert [step[0] for step in rewritten] == sorted(step[0] for step in rewritten)
+    assert repr(done) == "<Privatized list: madlib S1, experiment, no guarantee>"
+    capfd.readouterr()
+    assert lexveil.privatize(texts, progress=True, **how).values == done.values
+    assert "rewriting" in (said := capfd.readouterr().err) and "100%" in said and "river" not in said
+    assert lexveil.privatize(texts, progress=True, quiet=True, **how).values == done.values
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_release_is_charged_to_the_ledger_of_the_project(project: Path, tmp_path_factory, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
     how = HOW | {"document_budget": 5.0, "max_token_epsilon": 2.0}

@@ -101,8 +101,8 @@ class Releasing:
         done = privatize(
             [texts[name] for name in names],
             Request.of(self.options(budget, consistent) | {"workers": 1}),
+            self.toy.model,
             subjects=subjects if self.mode == "release" else None,
-            project=self.toy.model,
         )
         outputs = [(value,) for value in done.values]
         logged = _logged(done.token_log, len(names))

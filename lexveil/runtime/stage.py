@@ -56,6 +56,9 @@ def named_segmentation(stage: str) -> str:
     return sys.argv[1]
 
 
+Watch = Callable[[int, int | None], object]  # is told how many units are done, and of how many, where that is known
+
+
 class Progress:
     """Reports how far a long loop is, at most once in ``every`` seconds, by a line on ``stream`` or stdout.
 
@@ -68,9 +71,19 @@ class Progress:
         unit: in the plural.
         every: seconds between two reports.
         stream: where lines go.
+        watch: is told each step, in place of lines.
     """
 
-    def __init__(self, label: str, total: int, unit: str, every: float = 5.0, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        total: int,
+        unit: str,
+        every: float = 5.0,
+        stream: TextIO | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.watch = watch
         self.label, self.total, self.unit, self.every, self.stream = label, total, unit, every, stream
         self.start = self.last = time.monotonic()
         self.done = 0
@@ -83,6 +96,9 @@ class Progress:
         self.done += done
         self.work += work
         self.note = note or self.note
+        if self.watch is not None:
+            self.watch(self.done, self.total or None)
+            return
         now = time.monotonic()
         is_due = now - self.last >= self.every
         if self._begun is None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +32,7 @@ from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.preconditions import Checked, check
 from lexveil.privatization.release.run import TwoPassRun
 from lexveil.request import OnExhausted, Request
+from lexveil.runtime.stage import Watch
 
 KINDS = "a list of strings, a column or table of pandas, Polars or Arrow, a DuckDB relation, or a datasets.Dataset"
 SPANS = "spans"  # what messages call those that are given
@@ -70,12 +70,12 @@ class Privatized:
 def privatize(
     values: Any,
     request: Request,
+    model: Model,
     *,
     column: str | None = None,
     subjects: Any = None,
     spans: Any = None,
-    project: Path | Model | None = None,
-    model: str | None = None,
+    watch: Watch | None = None,
 ) -> Privatized:
     """Rewrite a column of texts with a packaged model, or with the artifacts that `lexveil run` made in a project.
 
@@ -83,19 +83,18 @@ def privatize(
         values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or a table: a
             DataFrame of pandas or polars, a pyarrow Table, a DuckDB relation, a datasets.Dataset.
         request: how; ``spans_column`` is ``spans`` here.
+        model: gives the words, and its project the parameters and the ledger.
         column: of a table: its text column.
         subjects: whom each text is about, of the same length: whose budget the ledger keeps; None: each text has its
             own. Of a table also the name of a column.
         spans: what a detector found in each text, of the same length: a list of objects with start, end and type, as
             JSON or not. Of a table also the name of a column, which comes out empty: it counts characters of the texts.
-        project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
-        model: the name of a packaged model, or own; None as of ``Model.load``.
+        watch: as of ``TwoPassRun``.
 
     Raises:
         RequestError: if the request cannot be served, or a value is no text; nothing is spent then.
     """
-    using = Model.load(project, model)
-    checked = check(request.model_copy(update={"spans_column": None if spans is None else SPANS}), using)
+    checked = check(request.model_copy(update={"spans_column": None if spans is None else SPANS}), model)
     frame = frame_of(values)
     named: dict[str, Any] = {"column": column, "subjects": subjects, SPANS: spans}
     if frame is None:
@@ -109,7 +108,9 @@ def privatize(
                 named[role] = frame.read(frame.named(value, role))
         texts = named["column"]
     others = (None if value is None else column_list(value, role) for role, value in list(named.items())[1:])
-    done = privatize_texts(Texts(texts, *others), checked, workers=request.workers, on_exhausted=request.on_exhausted)
+    done = privatize_texts(
+        Texts(texts, *others), checked, workers=request.workers, on_exhausted=request.on_exhausted, watch=watch
+    )
     if frame is None:
         return replace(done, values=column_like(values, done.values))
     table = frame.replaced(str(column), done.values)
@@ -134,6 +135,7 @@ def privatize_texts(
     workers: int | None = None,
     on_exhausted: OnExhausted | None = None,
     charge_options: ChargeOptions | None = None,
+    watch: Watch | None = None,
 ) -> Privatized:
     """Rewrite a list of texts; see ``privatize``, and ``open_charge`` for the options of the charge."""
     settings, model = checked.engine.settings, checked.engine.model
@@ -141,7 +143,7 @@ def privatize_texts(
     if workers is None:
         size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
         workers = 1 if size < SMALL else model.params.machine.workers
-    run = TwoPassRun(checked, lambda _: iter(chunks), ("text",), workers)
+    run = TwoPassRun(checked, lambda _: iter(chunks), ("text",), workers, watch)
     rewritten: list[str | None] = []
     token_logs = [token_log_schema(1, settings).empty_table()]
     ledger, outputs, has_subjects = ledger_of(model.project, on_exhausted), Outputs(None), texts.subjects is not None

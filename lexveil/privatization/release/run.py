@@ -28,7 +28,7 @@ from lexveil.privatization.release.preconditions import Checked, LanguageCheck
 from lexveil.privatization.settings import document_budget
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.pool import Workers
-from lexveil.runtime.stage import Progress
+from lexveil.runtime.stage import Progress, Watch
 from lexveil.text.strings import letters_of
 from lexveil.types import Floats
 
@@ -41,13 +41,19 @@ class TwoPassRun:
         chunks: goes through the input from its first row, each time it is called; says whether to write it again.
         columns: the names of the text columns.
         workers: processes; they change no result.
+        watch: is told how many rows are counted, then how many of them are rewritten.
     """
 
     def __init__(
-        self, checked: Checked, chunks: Callable[[bool], Iterator[Chunk]], columns: Sequence[str], workers: int
+        self,
+        checked: Checked,
+        chunks: Callable[[bool], Iterator[Chunk]],
+        columns: Sequence[str],
+        workers: int,
+        watch: Watch | None = None,
     ) -> None:
         self.checked, self.engine, self.settings = checked, checked.engine, checked.engine.settings
-        self.chunks, self.columns, self.workers = chunks, tuple(columns), workers
+        self.chunks, self.columns, self.workers, self.watch = chunks, tuple(columns), workers, watch
         self.budget, self.survey, self.charged = checked.budget, InputTotals(), list[Floats]()
         self.language = LanguageCheck(self.engine.model, self.engine.lexicon, self.columns)
         self.fingerprint, self.tally, self.spent = _Fingerprint(), Tally(), SpendHistogram(0.0)
@@ -90,7 +96,7 @@ class TwoPassRun:
         Args:
             judge: looks at the counts before anything is reserved; what it raises ends the run.
         """
-        settings, progress = self.settings, progress_on_stderr("count", 0, "rows")
+        settings, progress = self.settings, progress_on_stderr("count", 0, "rows", self.watch)
         batches = ((chunk, batch_of(chunk, for_ledger=settings.mode == "release")) for chunk in self.chunks(False))
         for chunk, counted in count_batches(self.engine.worker(self.columns), batches, self._workers(), progress):
             self.language.add(chunk, counted)
@@ -133,7 +139,7 @@ class TwoPassRun:
                 done = stop
 
         worker, charged = self.engine.worker(self.columns), iter(self.charged)
-        progress = progress_on_stderr("privatize", self.survey.rows, "rows")
+        progress = progress_on_stderr("privatize", self.survey.rows, "rows", self.watch)
         for chunk, rewritten in rewrite_batches(worker, charged_rows(), self.budget, self._workers(), progress):
             # A detector that does not find the same twice, for whatever reason, would spend what nobody has paid for.
             expected, is_selected = next(charged, rewritten.spent), chunk.is_selected
@@ -196,9 +202,9 @@ class TwoPassRun:
         )
 
 
-def progress_on_stderr(task: str, total: int, unit: str) -> Progress:
-    """Progress on standard error: standard output may be the text."""
-    return Progress(task, total, unit, stream=sys.stderr)
+def progress_on_stderr(task: str, total: int, unit: str, watch: Watch | None = None) -> Progress:
+    """Progress on standard error, or by ``watch``: standard output may be the text."""
+    return Progress(task, total, unit, stream=sys.stderr, watch=watch)
 
 
 def _changed() -> LexveilError:
