@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from collections.abc import MutableSequence
 from functools import cache
+from random import Random
 from typing import Any, ClassVar
 
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
+from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.adapters.memory import privatize
 from lexveil.request import Request
 
@@ -58,6 +60,8 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         """
         how = dict(params or {})
         request = self.request(how)
+        if request.seed is not None:
+            request = request.model_copy(update={"seed": _seed_of(how["seed"], text)})
         model = _loaded(how.get("project"), how.get("model"))
         subject = how.get("subject")
         done = privatize([text], request, model, subjects=None if subject is None else [subject])
@@ -76,6 +80,8 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             RequestError: if a parameter is missing, unknown or out of range.
         """
         asked = {"strategy": "S1"} | {key: value for key, value in params.items() if key not in OWN}
+        if isinstance(asked.get("seed"), Random):
+            asked["seed"] = 0  # nothing is drawn of it yet
         try:
             if unknown := sorted(set(asked) - {"mechanism", "strategy", "epsilon", *self.needs}):
                 hint = "; a seed makes an experiment: operator lexveil-experiment" if unknown == ["seed"] else ""
@@ -105,7 +111,8 @@ class LexveilExperiment(LexveilOperator):
     """The same with a seed: repeatable, charged to no ledger, and not private.
 
     Every item of the result is stamped with its name, lexveil-experiment, and every record with its mode. A parameter
-    ``seed`` must be given: equal spans get equal words.
+    ``seed`` must be given: ``random.Random(7)``, of which every span takes its own noise, or a whole number, by which
+    equal spans get equal words: Presidio does not tell an operator which span of a text it is called for.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)
@@ -113,6 +120,11 @@ class LexveilExperiment(LexveilOperator):
     def operator_name(self) -> str:
         """Its name in an ``OperatorConfig``, and in the items of a result."""
         return "lexveil-experiment"
+
+
+def _seed_of(seed: Random | int, text: str) -> int:
+    """The seed of a span: the next of a generator; else it follows from the seed and the span's text."""
+    return seed.getrandbits(63) if isinstance(seed, Random) else int(stream(seed, "presidio", text).integers(2**63))
 
 
 def _loaded(project: Any, model: str | None) -> Model:
