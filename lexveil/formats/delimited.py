@@ -65,7 +65,10 @@ class Delimited(LineFormat):
         if not header:
             raise no_documents(where)
         if len(header) == 1 and ";" in header[0] and header[0] not in request.texts:
-            raise RequestError(f"{where}: its first line has semicolons where {self.title} has a {self.separator}")
+            raise RequestError(
+                f"{where}: its first line has semicolons where {self.title} has a {self.separator}; save it with a "
+                f"{self.separator} between fields"
+            )
         if any("\x00" in column for column in header):
             raise RequestError(f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8")
         require_distinct(header, f"{where}, line 1")

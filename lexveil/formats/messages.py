@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -16,8 +17,14 @@ def shown(path: Path | str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path))
 
 
+HIDES = "LEXVEIL_HIDE_COLUMNS"  # environment variable: 1 keeps the names of columns out of messages
+HIDDEN = "(hidden)"
+
+
 def name(column: str) -> str:
     """A column's name. What does not look like one may be a text (a file without its header): hidden."""
+    if os.environ.get(HIDES):
+        return HIDDEN
     if not column:
         return "(no name)"
     return f"`{column}`" if re.fullmatch(r"[\w.:/-]{1,40}( [\w.:/-]{1,20}){0,2}", column) else "(not a name)"
@@ -38,6 +45,8 @@ def is_a_value(column: str) -> bool:
 def names(columns: Iterable[str]) -> str:
     """Several names; at most twenty."""
     listed = [name(column) for column in columns]
+    if HIDDEN in listed:
+        return HIDDEN
     more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
     hint = " (is the first line a header?)" if "(not a name)" in listed else ""
     return ", ".join(listed[:20]) + more + hint

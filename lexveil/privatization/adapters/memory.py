@@ -24,7 +24,7 @@ from lexveil.detectors.given import given_spans
 from lexveil.errors import RequestError
 from lexveil.formats.bare_tables import bare_column, bare_field
 from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, gather, is_text, rewritten_type
-from lexveil.formats.messages import names, shown
+from lexveil.formats.messages import name, names
 from lexveil.formats.values import plain_value, text_value
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of, open_charge
@@ -169,9 +169,9 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
         RequestError: if a value is no text or too long, or there is not one subject or list of spans for each.
     """
     texts, subjects, spans = source.texts, source.subjects, source.spans
-    for name, values in {"subjects": subjects, SPANS: spans}.items():
+    for role, values in {"subjects": subjects, SPANS: spans}.items():
         if values is not None and len(values) != len(texts):
-            raise RequestError(f"{name}: {len(values):,} for {len(texts):,} texts; give one for each")
+            raise RequestError(f"{role}: {len(values):,} for {len(texts):,} texts; give one for each")
 
     def rows() -> Iterator[ParsedRow]:
         for number, value in enumerate(texts, 1):
@@ -213,7 +213,7 @@ class Frame:
         if column is None:
             raise RequestError(f"{role}: a table was given; name the column, one of {names(self.columns)}")
         if column not in self.columns:
-            raise RequestError(f"{role}: {shown(column)} is none of the columns {names(self.columns)}")
+            raise RequestError(f"{role}: {name(column)} is none of the columns {names(self.columns)}")
         return column
 
 

@@ -1,0 +1,35 @@
+"""LEXVEIL_HIDE_COLUMNS: no message names a column, where names of columns are sensitive themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import lexveil
+from lexveil.cli.main import main
+
+HEADER = "hiv_status,therapist_notes\n"
+HOW = ["--mechanism", "tem", "--strategy", "S1", "--epsilon", "5", "--seed", "1", "--model", "toy"]
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_a_missing_column_is_said_without_names(
+    hides: bool, outside: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if hides:
+        monkeypatch.setenv("LEXVEIL_HIDE_COLUMNS", "1")
+    (outside / "in.csv").write_text(HEADER + "positive,The police said that all was well today .\n", encoding="utf-8")
+    frame = pd.read_csv(outside / "in.csv")
+    commands = {"inspect": ["--show-examples"], "privatize": ["-o", "out.csv"]}
+    for command, more in commands.items():
+        assert main([command, "in.csv", *more, *HOW, "--text-column", "hiv_note"]) == 2
+        assert "no column (hidden) among its 2" in (said := capsys.readouterr().err) or not hides
+        assert hides not in ("hiv_" in said, "therapist" in said)
+    with pytest.raises(lexveil.RequestError, match="is none of the columns") as missing:
+        lexveil.privatize(frame, column="hiv_note", model="toy")
+    assert ("hiv_" in str(missing.value)) != hides
+    # What names the column that was found says that there is one.
+    assert main(["privatize", "in.csv", "-o", "out.csv", *HOW]) == 0
+    assert ("`therapist_notes`" in (said := capsys.readouterr().err)) != hides and "the texts are those of" in said
