@@ -32,6 +32,7 @@ PunctuationAction = Literal["perturb", "keep", "drop", "sample"]
 UnknownAction = Literal["keep", "drop", "sample"]
 FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
 OnExhausted = Literal["withhold", "refuse"]
+NUMBER = "NUMBER"  # what an option's value is called that is any number; N is a whole one
 BUDGETS = ("protection", "epsilon", "document_budget", "recovery")  # a request has one of them, or the default level
 
 
@@ -88,20 +89,20 @@ class Request(Options):
     strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], Shown(metavar="S")] = "S1"
     """none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; S3 (gst): collocations,
     greedy; S4 (mst): collocations by score"""
-    epsilon: Annotated[Positive | None, Shown(metavar="E")] = None
+    epsilon: Annotated[Positive | None, Shown(metavar=NUMBER)] = None
     """base epsilon per word; the budget of a text is that times a public number of words"""
-    document_budget: Annotated[Positive | None, Shown(metavar="B")] = None
+    document_budget: Annotated[Positive | None, Shown(metavar=NUMBER)] = None
     """the budget of each text, directly"""
-    recovery: Annotated[Fraction | None, Shown(metavar="R")] = None
+    recovery: Annotated[Fraction | None, Shown(metavar=NUMBER)] = None
     """the share of words that a Bayes-optimal adversary (a reader who knows mechanism, words and epsilon) is
     expected to name, by public word frequencies: it becomes the base epsilon, and the largest of a token (`lexveil
     calibrate`)"""
     band: BandName = "all"
     """of which words recovery is, by their public frequency; content: all but function words"""
-    average_words: Annotated[Positive | Literal["data"] | None, Shown(metavar="N")] = None
+    average_words: Annotated[Positive | Literal["data"] | None, Shown(metavar=NUMBER)] = None
     """that number of words (default: params.yaml, else the mean of the corpus); data: the mean of these texts, which
     is private, so only in experiments"""
-    max_token_epsilon: Annotated[Positive | Literal["none"] | None, Shown(metavar="X")] = None
+    max_token_epsilon: Annotated[Positive | Literal["none"] | None, Shown(metavar=NUMBER)] = None
     """the largest epsilon of a token; short texts leave the rest of their budget (default: params.yaml, else twice
     the base epsilon); none: only in experiments"""
     consistent: Annotated[bool, Shown("tokens")] = False
@@ -115,7 +116,7 @@ class Request(Options):
     oov: Annotated[UnknownAction | None, Shown("tokens")] = None
     """what happens to words outside the vocabulary (default: params.yaml)"""
     shares: Annotated[
-        dict[Literal["stopwords", "numbers", "listed"], Share] | None, Shown("tokens", "CLASS=X,CLASS=X")
+        dict[Literal["stopwords", "numbers", "listed"], Share] | None, Shown("tokens", f"CLASS={NUMBER},CLASS={NUMBER}")
     ] = None
     """what a token of a public class gets of the budget of its text, where another gets 1: stopwords, numbers,
     listed; shows which tokens are of the class, and the record says so (default: params.yaml)"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -10,6 +11,10 @@ from lexveil import paths
 from lexveil.config import Params, load_params, parse_params
 from lexveil.runtime.project import root_around
 
+NO_PROJECT = (
+    f"{paths.PARAMS} is ignored: this folder is no project, since it has neither dvc.yaml nor artifacts/; "
+    "`lexveil init DIR` makes one"
+)
 SEED = 20261  # of experiments outside a project, as in the params.yaml that ships
 # Of a user rather than of a project: short names in a folder of their own, and nothing that is to be committed.
 LEDGER, ANCHOR, WORK, AUDITS, RECOVERY = "ledger", "ledger-anchor.json", "work", Path("audits"), Path("recovery")
@@ -42,6 +47,8 @@ class Project:
             is_copy = (here / paths.PARAMS).is_file() and (here / paths.ARTIFACTS).is_dir()
             root = here if is_copy else root_around(here)
             if root is None:
+                if (here / paths.PARAMS).is_file():
+                    print(NO_PROJECT, file=sys.stderr)
                 return cls.of_user()
             project = Path() if root == here else root
         folder = Path(project)

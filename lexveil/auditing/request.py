@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import OneOf
-from lexveil.request import Count, Fraction, Options, Positive, Shown, StrategyName
+from lexveil.request import NUMBER, Count, Fraction, Options, Positive, Shown, StrategyName
 
 CONFIDENCE = 0.999  # of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits
 
@@ -17,7 +17,7 @@ class AuditRequest(Options):
     """What to audit, and how thoroughly. A second epsilon, at which the claim has most power, is audited beside it."""
 
     mechanism: Annotated[str, OneOf(mechanism_names), Shown(metavar="M")] = Field(description="whose claim is tested")
-    epsilon: Annotated[Positive, Shown(metavar="E")] = Field(
+    epsilon: Annotated[Positive, Shown(metavar=NUMBER)] = Field(
         description="the claim: per token, in 1 / units of the metric; in releases, base epsilon"
     )
     strategy: StrategyName = Field("S1", description="S1, S2, S3 or S4; says which embedding the words are of")
@@ -30,7 +30,7 @@ class AuditRequest(Options):
     mode: Literal["release", "experiment"] = Field(
         "release", description="where the noise comes from: the operating system, or the seed in params.yaml"
     )
-    confidence: Annotated[Fraction, Shown(metavar="C")] = Field(
+    confidence: Annotated[Fraction, Shown(metavar=NUMBER)] = Field(
         CONFIDENCE, description="of the whole audit: the chance that no bound is too high"
     )
     workers: Annotated[Count, Field(ge=1, le=64), Shown(metavar="N")] = Field(

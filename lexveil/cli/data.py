@@ -13,6 +13,7 @@ from cyclopts.validators import Number
 from lexveil.cli.options import Count, Files, Json, Wait, actions, exclusive
 from lexveil.cli.output import in_project, show
 from lexveil.errors import RequestError
+from lexveil.request import NUMBER
 from lexveil.runtime.project import build_lock
 
 data = actions(
@@ -62,7 +63,7 @@ class AddressPart:
     """
 
     max_documents: Annotated[Count | None, Parameter(group=AMOUNT)] = None
-    share: Annotated[float | None, Parameter(metavar="S", validator=Number(gt=0, lte=1), group=AMOUNT)] = None
+    share: Annotated[float | None, Parameter(metavar=NUMBER, validator=Number(gt=0, lte=1), group=AMOUNT)] = None
     shards: Annotated[
         tuple[int, int] | None, Parameter(metavar="A-B", converter=_range, n_tokens=1, allow_leading_hyphen=True)
     ] = None

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from lexveil.errors import RequestError, option
 from lexveil.parameters import OneOf
-from lexveil.request import FileRequest, Options, Request, choices_of, shown_of
+from lexveil.request import NUMBER, FileRequest, Options, Request, choices_of, shown_of
 
 STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}  # other names of them
 
@@ -26,7 +26,7 @@ Stream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_no_optio
 Count = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lt=2**31))]
 Rows = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=1000))]
 Port = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=65535))]
-Share = Annotated[float, Parameter(validator=Number(gte=0, lte=1))]
+Share = Annotated[float, Parameter(metavar=NUMBER, validator=Number(gte=0, lte=1))]
 Json = Annotated[bool, Parameter(help="machine-readable output")]
 Wait = Annotated[bool, Parameter(help="if a run is at work here, wait for its end")]
 Files = Parameter(consume_multiple=(1, None), metavar="FILE …")
@@ -128,14 +128,16 @@ def command_of(request: Request, file: str, column: str | None, model: str | Non
         if value is True:
             parts.append(option_name(name))
         elif value is not None and (name in always or value != type(request).model_fields[name].default):
-            parts += [option_name(name), _shortest(value) if isinstance(value, float) else str(value)]
+            parts += [option_name(name), _written(value)]
     parts += ["--text-column", column] if column not in (None, "text") else []
     return shlex.join([*parts, *(["--model", model] if model else [])])
 
 
-def _shortest(number: float) -> str:
-    """The shortest decimal that is this number and no other, so that the command does the same."""
-    return repr(number).removesuffix(".0")
+def _written(value: Any) -> str:
+    """A value as the command line takes it; of a number the shortest decimal that is this one and no other."""
+    if isinstance(value, dict):
+        return ",".join(f"{key}={_written(part)}" for key, part in value.items())
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def requested(options: Any, model: type[R], /, **fixed: Any) -> R:

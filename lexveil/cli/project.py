@@ -319,9 +319,9 @@ class RunLimits:
         setting: utility on rewritten texts or on clean ones
     """
 
-    min_utility: Annotated[Share | None, Parameter(metavar="U")] = None
-    max_attack: Annotated[Share | None, Parameter(metavar="A")] = None
-    max_recovery: Annotated[Share | None, Parameter(metavar="R")] = None
+    min_utility: Share | None = None
+    max_attack: Share | None = None
+    max_recovery: Share | None = None
     band: BandName | Literal["listed"] = "all"
     dataset: Annotated[str | None, Parameter(metavar="NAME")] = None
     setting: Literal["private", "clean"] = "private"

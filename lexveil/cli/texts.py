@@ -237,7 +237,7 @@ class Target:
         strategy: S1 to S4, one or several, with commas between them
     """
 
-    recovery: Annotated[Share, Parameter(metavar="R")]
+    recovery: Share
     band: BandName = "all"
     mechanism: Annotated[str, Parameter(metavar="M,M")] = "tem,madlib"
     strategy: Annotated[str, Parameter(metavar="S,S")] = "S3"

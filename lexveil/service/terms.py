@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from lexveil.errors import option
 from lexveil.parameters import validated
-from lexveil.request import BUDGETS, Count, Options, Positive, Request, Shown, partly
+from lexveil.request import BUDGETS, NUMBER, Count, Options, Positive, Request, Shown, partly
 
 VARIABLE = "LEXVEIL_SERVICE"  # environment variable by which workers are told the terms, as JSON
 
@@ -28,7 +28,7 @@ def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
 
 
 Limit = Annotated[Count, Field(ge=1, lt=2**31), Shown(metavar="N")]
-Seconds = Annotated[Positive, Shown(metavar="S")]
+Seconds = Annotated[Positive, Shown(metavar=NUMBER)]
 
 
 class Terms(Options):
