@@ -121,6 +121,8 @@ class Gate:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
+        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy could take another end than we do
+            raise Refusal("malformed")
         named = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(:\d+)?", headers.get("host", ""))
         if "*" not in self.limits.hosts and (named is None or named[1].lower() not in self.limits.hosts):
             raise Refusal("invalid_host")

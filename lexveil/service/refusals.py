@@ -61,6 +61,8 @@ class Refusal(Exception):
         if self.fields:
             error["fields"] = [{"field": field, "message": message} for field, message in self.fields]
         headers = {"WWW-Authenticate": "Bearer"} if self.code == "unauthorized" else {}
+        if self.code == "malformed":  # nobody knows where the next request would begin
+            headers["Connection"] = "close"
         if self.retry_after is not None:
             headers["Retry-After"] = f"{max(1, self.retry_after):.0f}"
         return JSONResponse({"error": error}, status, headers)

@@ -171,7 +171,7 @@ class Rewriter:
                 LOG.warning("a text in a script without spaces between words was refused")
                 wrong = f"is in {error.script} script without spaces between words"
                 raise Refusal("invalid", fields=[(f"texts.{error.row - 1}", wrong)]) from None
-            LOG.error("%s", error if isinstance(error, LexveilError) else crash_report(error))
+            LOG.error("%s", _without_numbers(str(error)) if isinstance(error, LexveilError) else crash_report(error))
             if charged:
                 raise Refusal("charged", charge=charged[0]) from None
             raise Refusal("unavailable", retry_after=1) from None
@@ -180,11 +180,16 @@ class Rewriter:
                 self._say(line)
 
     def _say(self, line: str) -> None:
-        """What the engine tells people on standard error, once and without numbers, which may be of a request."""
-        line = re.sub(r"\d[\d,.]*", "#", line)
+        """What the engine tells people on standard error, once."""
+        line = _without_numbers(line)
         if line not in self._said:
             self._said.append(line)
             LOG.info("%s", line)
+
+
+def _without_numbers(line: str) -> str:
+    """A line for the log, whose numbers may be of a request."""
+    return re.sub(r"\d[\d,.]*", "#", line)
 
 
 def check_start(terms: Terms, model: Model) -> None:

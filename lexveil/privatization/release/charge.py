@@ -41,7 +41,7 @@ class ChargeOptions:
         about: further facts for the ledger's chain; no text.
         lock_timeout: seconds to wait for other processes that use the ledger.
         single_commit: spend what is reserved in the same transaction, for one durable write less: who asks for it draws
-            noise at once, and has nothing in between that could still give the epsilon back.
+            noise at once, and has nothing in between that could still give the epsilon back. It is a service.
         on_spent: hears of the transaction's id once its epsilon is durably spent.
     """
 
@@ -131,7 +131,8 @@ class LedgerCharge(Payment):
                 "params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
-        if n_near := self.near.count():
+        # A service has nobody to tell, and its log is to hold nothing that follows from a request.
+        if not self.options.single_commit and (n_near := self.near.count()):
             print(
                 f"private to the operator: {n_near:,} subjects differ from others in capitals or punctuation only; "
                 "each has a budget of its own: if they are the same, name them alike",

@@ -1,0 +1,75 @@
+"""What goes over a connection whose request has two ends, and what the log then knows of requests."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from uvicorn import Config, Server
+
+from lexveil.errors import LexveilError
+from tests.service.conftest import Make
+
+CHUNKED = "Transfer-Encoding: chunked"
+BODY = json.dumps({"texts": ["The fire burned."]})
+CHUNKS = f"{len(BODY):x}\r\n{BODY}\r\n0\r\n\r\n"
+
+
+@pytest.fixture
+def port(service: Make) -> Iterator[int]:
+    """Of a service that listens."""
+    config = Config(service(allowed_host=("*",)).app, port=0, lifespan="off", log_config=None, server_header=False)
+    listening = config.bind_socket()
+    listening.listen()
+    server = Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    yield listening.getsockname()[1]
+    server.should_exit = True
+    thread.join(30)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "status", "is_closed"),
+    [
+        ([CHUNKED], b"200", False),
+        ([CHUNKED, "Content-Length: 5"], b"400", True),
+        (["Content-Length: 5", CHUNKED], b"400", True),
+        (["Content-Length: 5", "Content-Length: 6"], b"400", True),
+    ],
+)
+def test_a_request_with_two_ends_is_refused_and_its_connection_closed(
+    port: int, lengths: list[str], status: bytes, is_closed: bool
+) -> None:
+    """A proxy before the service could take another end than the service does."""
+    head = "\r\n".join(["POST /v1/inspect HTTP/1.1", "Host: a", "Content-Type: application/json", *lengths])
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(f"{head}\r\n\r\n{CHUNKS}".encode())
+        answer = connection.makefile("rb")
+        assert answer.readline().split()[1] == status
+        headers = dict(line.lower().split(b": ", 1) for line in iter(answer.readline, b"\r\n"))
+        assert (headers.get(b"connection") == b"close\r\n") == is_closed
+        answer.read(int(headers[b"content-length"])) if b"content-length" in headers else answer.read()
+        if is_closed:
+            assert answer.read() == b""
+        else:
+            connection.sendall(b"GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert answer.readline().split()[1] == b"200"
+
+
+def test_no_count_of_a_request_is_logged(service: Make, logged: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by a message of an error, nor by what an operator is told of subjects that look alike."""
+    client = service()
+    asked = {"texts": ["The fire burned."] * 2, "subjects": ["Ann Lee", "ann lee"]}
+    assert client.post("/v1/privatize", json=asked).status_code == 200
+    assert not [line for line in logged if "differ" in line]
+
+    def failing(*_: object, **__: object) -> None:
+        raise LexveilError("text 4,711: more than 16 Mi characters; divide it")
+
+    monkeypatch.setattr("lexveil.service.rewriting.privatize_texts", failing)
+    assert client.post("/v1/privatize", json=asked).status_code == 503
+    assert "ERROR text #: more than # Mi characters; divide it" in logged
