@@ -158,9 +158,13 @@ class ExactSearch:
         return ids, squares
 
     def _slack(self, queries: Queries) -> Distances:
-        """Twice the largest error of a float32 score: (p + 8) rounding steps of |q| |u| + |u|²/2; a little more."""
-        size = np.sqrt(np.einsum("np,np->n", queries, queries)) * self._longest + self._longest**2
-        slack: Distances = 2.01 * (self.vectors.shape[1] + 8) * 2.0**-24 * size
+        """Twice the largest error of a score: in float32 (p + 8) rounding steps of |q| |u| + |u|²/2; a little more.
+
+        And what float64 loses of squared distances, which is more of queries beyond some 10^8 lengths of a word.
+        """
+        p, lengths = self.vectors.shape[1], np.sqrt(np.einsum("np,np->n", queries, queries))
+        slack: Distances = 2.01 * (p + 8) * 2.0**-24 * (lengths * self._longest + self._longest**2)
+        slack += (p + 16) * 2.0**-50 * (lengths + self._longest) ** 2
         return slack
 
 

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from lexveil.embeddings import exact_search
 from lexveil.embeddings.exact_search import ExactSearch
+from lexveil.embeddings.kernels.search import measure_pairs
 
 
 def scan_k(vectors: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -74,3 +75,23 @@ def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch,
     assert (ExactSearch(vectors).nearest_k(queries, k)[0] == scan_k(vectors, queries, k)[0]).all()
     monkeypatch.setattr(ExactSearch, "_slack", lambda self, queries: np.zeros(len(queries)))
     assert (ExactSearch(vectors).nearest_k(queries, k)[0] != scan_k(vectors, queries, k)[0]).any()
+
+
+@pytest.mark.parametrize("screens", [False, True])
+@pytest.mark.parametrize("length", [1e8, 1e10, 1e12, 1e14, 9e14, 1e16])
+def test_queries_far_away_have_the_answer_of_a_float64_scan(
+    monkeypatch: pytest.MonkeyPatch, length: float, screens: bool
+) -> None:
+    """Where float64 itself tells words apart only by how it rounds: every word is measured that could be nearest."""
+    monkeypatch.setattr(exact_search, "SCREEN_QUERIES", 0)
+    monkeypatch.setattr(exact_search, "SCREEN_WORK", 0)
+    vectors = wide_words(2003)
+    queries = far_queries(vectors, 12, 1.0)
+    queries *= (length / np.linalg.norm(queries, axis=1))[:, None]
+    ids, distances = ExactSearch(vectors, screens=screens).nearest_k(queries, 8)
+    every = np.arange(len(vectors))
+    for query in range(len(queries)):
+        squares = measure_pairs(vectors, queries, every, np.full(len(every), query))
+        nearest = np.argsort(squares, kind="stable")[:8]
+        assert ids[query].tolist() == nearest.tolist()
+        assert distances[query].tolist() == np.sqrt(squares[nearest]).tolist()
