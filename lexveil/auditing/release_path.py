@@ -22,6 +22,9 @@ from lexveil.errors import LexveilError
 from lexveil.ledger.statement import summary
 from lexveil.privatization.adapters.files import ReleaseHooks, privatize_file
 from lexveil.privatization.adapters.memory import privatize
+from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.worker import BatchWorker
+from lexveil.privatization.settings import settings_of
 from lexveil.request import FileRequest, Request
 from lexveil.types import Ids
 
@@ -90,6 +93,11 @@ class Releasing:
             "seed": self.seed, "consistent": consistent, "stopwords": policy.stopwords,
             "punctuation": policy.punctuation, "oov": policy.oov,
         }  # fmt: skip
+
+    def worker(self, budget: float) -> BatchWorker:
+        """What rewrites the batches of its releases."""
+        model = self.toy.model
+        return Engine(settings_of(Request.of(self.options(budget)), model.params), model).worker()
 
     def in_memory(
         self, documents: dict[str, Document], names: list[str], budget: float, consistent: bool = False,

@@ -27,6 +27,7 @@ ON_TEM_LISTS = {"mechanism": "diffractor_tem", "epsilon": 0.5}
 S3 = {"strategy": "S3"}
 SHARED = TEM | S3 | {"shares": {"stopwords": 0.5, "numbers": 0.5, "listed": 0.2}}
 MEASURED = "tests/accounting/test_measurements.py"
+AMOUNTS = "tests/ledger/test_withholding.py"
 BUDGET = "tests/accounting/test_budget.py"
 KEPT = Policy("keep", "keep", "sample")
 
@@ -196,6 +197,12 @@ def _generator(make: Any) -> Plant:
     return lambda patch: patch.setattr(workers, "release_generator", make)
 
 
+def _keys_of_one_state() -> Any:
+    """Keys are drawn from a generator of this process, which is keyed once, from the system."""
+    state = np.random.default_rng(secrets.randbits(256))
+    return lambda: np.random.default_rng(state.integers(2**63, size=4))
+
+
 def _one_start(patch: pytest.MonkeyPatch) -> None:
     seed = secrets.randbits(60)
     patch.setattr(workers, "release_generator", lambda: np.random.default_rng(seed))
@@ -273,6 +280,7 @@ SUPPORT = [
     Fault("the input among no candidates of vickrey", "support", swap(f"{M}.vickrey:Vickrey.candidates", "if not self.exclude_input:", "near, distances = self.search.nearest_k(self.vectors[ids] + noise, self.k + 1)\n    if False:"), {"mechanism": "vickrey", "epsilon": 10.0}),
     Fault("vickrey's t for its other word", "support", swap(f"{M}.vickrey:Vickrey.choose", "uniform < stay, near[:, 0], near[:, 1]", "uniform < stay, near[:, 1], near[:, 0]"), {"mechanism": "vickrey", "epsilon": 10.0}),
     Fault("ranks of the input remapped", "lists", swap(f"{M}.rank_remap:RankRemap.replace", "near = self.inner.replace(ids, epsilon, noise[:, :-1])", "near = ids"), MADLIB | {"own": {"rank_remap": {"enabled": True, "c": 0.05, "ranks": 8}}}),
+    Fault("an envelope of tem a thousandth short", "support", swap(f"{M}.kernels.tem:draw_from_lists", "np.int64(weight * (1 + MARGIN) * scale) + 1", "np.int64(weight * (1 - 1e-3) * scale) + 1"), None, (("tests/mechanisms/test_tem_sampler.py::test_the_sampler_draws_what_the_plain_one_draws", {"n": 900, "p": 40, "epsilon": 8.0, "bits": None}),)),
     Fault("redrawn until the word changes", "redraws", wrap(f"{M}.madlib:Madlib.replace", _until_changed), MADLIB),
 ]  # fmt: skip
 
@@ -295,6 +303,8 @@ REUSE = [
     Fault("noise keyed by the texts", "reuse", wrap(f"{P}.engine.worker:BatchWorker.draw", _by_content), TEM),
     Fault("a seeded generator in a release", "entropy", _generator(lambda: np.random.default_rng(0)), TEM),
     Fault("two bits of entropy", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(1))), TEM),
+    Fault("keys of 24 random bits", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(24))), TEM),
+    Fault("keys drawn from a state that forks share", "reuse", _generator(_keys_of_one_state()), TEM),
     Fault("the release generator's key repeated", "entropy", _generator(lambda: workers.stream(1)), TEM),
 ]  # fmt: skip
 
@@ -325,6 +335,7 @@ CLEAR = [
 
 CHARGES = [
     Fault("half of it charged", "charges", wrap(f"{P}.release.charge:LedgerCharge.request", _half), TEM),
+    Fault("costs rounded down", "charges", swap("lexveil.ledger.amounts:nano_epsilon", "np.ceil(product)", "np.floor(product)"), TEM, ((f"{AMOUNTS}::test_no_amount_is_less_than_what_is_spent", {}),)),
     Fault("standard output paid late", "charges", both(wrap(f"{P}.release.charge:LedgerCharge.spend", _late), wrap(f"{P}.release.charge:LedgerCharge.publish", _at_the_end)), TEM),
     Fault("given back after the noise", "charges", swap("lexveil.ledger.transaction:undo", '"spent": "failed"', '"spent": "aborted"'), TEM),
     Fault("nothing charged to columns in memory", "charges", swap(f"{P}.adapters.memory:privatize_texts", "settings.mode, has_subjects", '"experiment", has_subjects'), TEM),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -72,6 +73,7 @@ def swap(path: str, old: str, new: str) -> Plant:
         owner, name = found(path)
         raw = inspect.getattr_static(owner, name)
         function = raw.fget if isinstance(raw, property) else getattr(raw, "__func__", raw)
+        function = getattr(raw, "py_func", function)  # of a kernel, which is compiled anew
         source = textwrap.dedent(inspect.getsource(function))
         assert old in source, f"{path} does not hold {old!r} any more: plant the fault anew"
         source = re.sub(r"^(@\w+.*\n)+", "", source)
@@ -82,7 +84,9 @@ def swap(path: str, old: str, new: str) -> Plant:
         made: dict[str, Any] = {}
         exec(compile(source.replace(old, new), f"<fault in {path}>", "exec", flags=0, dont_inherit=False), space, made)
         assert space.get(name) is before
-        changed = made[name]
+        changed = (
+            made[name] if function is not getattr(raw, "py_func", None) else numba.njit(error_model="numpy")(made[name])
+        )
         if isinstance(raw, property):
             changed = property(changed)
         elif isinstance(raw, classmethod | staticmethod):
