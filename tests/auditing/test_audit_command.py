@@ -49,7 +49,7 @@ def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (made["mechanism"], made["epsilon"], made["strategy"], made["mode"]) == ("madlib", 10.0, "S3", "release")
     methods = [row["method"] for row in made["audits"]]
     assert {method: methods.count(method) for method in methods} == {
-        "distribution": 12, "sampled": 5, "budget": 6, "noise": 2, "independence": 2, "charges": 1,
+        "distribution": 12, "sampled": 5, "budget": 6, "noise": 2, "independence": 2, "keys": 1, "charges": 1,
     }  # fmt: skip
     assert all(row["verdict"] in ("no violation found", "holds") for row in made["audits"])
     places = {row["place"] for row in made["audits"]}
