@@ -29,11 +29,11 @@ def test_it_is_quiet_if_asked(built: Path, capfd: pytest.CaptureFixture[str]) ->
     assert "audit" in capfd.readouterr().err
 
 
-def test_it_tells_how_far_it_is(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_tells_how_far_it_is(built: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Texts as they are counted, then as they are rewritten; neither this nor what is returned shows a text."""
     steps: list[tuple[int, int | None]] = []
     texts = [*TEXTS, None] * 700
-    how = HOW | {"epsilon": 2.0, "project": elsewhere, "seed": 1}
+    how = HOW | {"epsilon": 2.0, "project": built, "seed": 1}
     done = lexveil.privatize(texts, progress=lambda *step: steps.append(step), **how)
     counted, rewritten = ([step for step in steps if (step[1] is None) == wanted] for wanted in (True, False))
     assert steps == counted + rewritten and counted[-1] == (2100, None) and rewritten[-1] == (2100, 2100)

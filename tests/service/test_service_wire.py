@@ -11,7 +11,7 @@ import pytest
 from uvicorn import Config, Server
 
 from lexveil.errors import LexveilError
-from tests.service.conftest import Make
+from tests.service.conftest import Logged, Make
 
 CHUNKED = "Transfer-Encoding: chunked"
 BODY = json.dumps({"texts": ["The fire burned."]})
@@ -60,16 +60,16 @@ def test_a_request_with_two_ends_is_refused_and_its_connection_closed(
             assert answer.readline().split()[1] == b"200"
 
 
-def test_no_count_of_a_request_is_logged(service: Make, logged: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_count_of_a_request_is_logged(service: Make, logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither by a message of an error, nor by what an operator is told of subjects that look alike."""
     client = service()
     asked = {"texts": ["The fire burned."] * 2, "subjects": ["Ann Lee", "ann lee"]}
     assert client.post("/v1/privatize", json=asked).status_code == 200
-    assert not [line for line in logged if "differ" in line]
+    assert not [line for line in logged.messages if "differ" in line]
 
     def failing(*_: object, **__: object) -> None:
         raise LexveilError("text 4,711: more than 16 Mi characters; divide it")
 
     monkeypatch.setattr("lexveil.service.rewriting.privatize_texts", failing)
     assert client.post("/v1/privatize", json=asked).status_code == 503
-    assert "ERROR text #: more than # Mi characters; divide it" in logged
+    assert "ERROR text #: more than # Mi characters; divide it" in logged.text
