@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
+from lexveil.auditing.findings import AuditFinding
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.worker import BatchWorker
 
@@ -16,18 +17,20 @@ FORKS = 2
 SECONDS = 300.0  # to wait for those of a forked process
 
 
-def repeated_keys(worker: BatchWorker) -> list[str]:
-    """What is wrong with the generators of batches, of this process and of processes forked from it: nothing repeats.
+def key_audit(place: str, worker: BatchWorker) -> AuditFinding:
+    """Whether generators of batches repeat, of this process and of processes forked from it.
 
     Told by the first 128 bits of each, of which two are equal by chance once in 10^29 audits.
     """
-    own = _first_bits(worker)  # what is imported for it is there before any fork
-    forked = [_forked(worker) for _ in range(FORKS)]
-    if not all(forked):
-        return ["a process that was forked gave no keys"]
-    keys = [*own, *(key for keys in forked for key in keys)]
-    same = len(keys) - len(set(keys))
-    return [f"{same:,} of {len(keys):,} keys of batches, of {1 + FORKS} processes, are another's"] if same else []
+    drawn = [_first_bits(worker)]  # what is imported for it is there before any fork
+    drawn += [_forked(worker) for _ in range(FORKS)]
+    keys = [key for keys in drawn for key in keys]
+    if same := len(keys) - len(set(keys)):
+        wrong = [f"{same:,} of {len(keys):,} keys of batches, of {len(drawn)} processes, are another's"]
+        return AuditFinding.fact(place, "keys", wrong, "")
+    if not all(drawn):
+        return AuditFinding(place, "keys", False, None, "inconclusive: a process that was forked gave no keys", True)
+    return AuditFinding.fact(place, "keys", [], f"{len(keys):,} of batches, of {len(drawn)} processes: none twice")
 
 
 def _first_bits(worker: BatchWorker) -> list[bytes]:

@@ -22,7 +22,7 @@ from lexveil.auditing.distributions import Claim
 from lexveil.auditing.findings import AuditFinding
 from lexveil.auditing.fit import FitResult, independence_audit
 from lexveil.auditing.kernels import claim_of, fit
-from lexveil.auditing.keys import FORKS, KEYS, repeated_keys
+from lexveil.auditing.keys import key_audit
 from lexveil.auditing.release_path import PER_SUBJECT, Release, Releasing
 from lexveil.auditing.request import AuditRequest
 from lexveil.auditing.sampled import SampledResult, sampled_audit
@@ -70,9 +70,7 @@ def audit_releases(
     for name in (name for name in first.documents if name.startswith("same")):
         findings += reuse(looked_at, place, name, error, request.epsilon)
     if not is_experiment:
-        wrong = repeated_keys(releasing.worker(first.budget))
-        right = f"{(1 + FORKS) * KEYS:,} keys of batches, of {1 + FORKS} processes: none twice"
-        findings.append(AuditFinding.fact(place, "keys", wrong, right))
+        findings.append(key_audit(place, releasing.worker(first.budget)))
         few = {name: document for name, document in first.documents.items() if not name.startswith("same")}
         with contextlib.redirect_stderr(io.StringIO()):
             hidden, late = releasing.refused_or_streamed(few, first.budget)
