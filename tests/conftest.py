@@ -18,7 +18,7 @@ from lexveil import paths
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.model import CHECKED_BY
-from lexveil.artifacts.packaged_model import PackagedModel, write_packaged
+from lexveil.artifacts.packaged_model import ModelContent, PackagedModel, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.mechanisms.registry import MECHANISMS
@@ -90,14 +90,16 @@ def write_toy_model(folder: Path, name: str, project: Path) -> None:
             "quality": {},
             "known_faults": [],
         },
-        space,
-        pmi,
-        {
-            kind: np.argsort(some[:, :2].T).astype(np.int32)
-            for kind, some in (("word", vectors[single]), ("all", vectors))
-        },
-        {one: MeasuredStructure.model_validate(measured) for one, measured in structure.items()},
-        "Made by the tests.\n",
+        ModelContent(
+            space,
+            pmi,
+            {
+                kind: np.argsort(some[:, :2].T).astype(np.int32)
+                for kind, some in (("word", vectors[single]), ("all", vectors))
+            },
+            {one: MeasuredStructure.model_validate(measured) for one, measured in structure.items()},
+            "Made by the tests.\n",
+        ),
     )
 
 
