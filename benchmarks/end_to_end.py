@@ -42,7 +42,7 @@ from benchmarks.corpus import corpus_texts
 from benchmarks.limits import sgemm
 from benchmarks.material import made_vectors, zipf_tokens
 from benchmarks.table import print_table
-from lexveil.artifacts.packaged_model import write_packaged
+from lexveil.artifacts.packaged_model import ModelContent, write_packaged
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import Lexicon, encode
@@ -110,11 +110,13 @@ def write_model(folder: Path, texts: Sequence[str], n_words: int) -> None:
     write_packaged(
         folder,
         {**card, **lists, **tables, "description": "of a benchmark", "average_words": AVERAGE_WORDS},
-        WordSpace([word for word, _ in kept], vectors, np.array([count for _, count in kept])),
-        np.zeros(n_words),
-        {"word": orders, "all": orders},
-        {},
-        "Made by a benchmark.\n",
+        ModelContent(
+            WordSpace([word for word, _ in kept], vectors, np.array([count for _, count in kept])),
+            np.zeros(n_words),
+            {"word": orders, "all": orders},
+            {},
+            "Made by a benchmark.\n",
+        ),
     )
 
 

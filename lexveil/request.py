@@ -36,7 +36,7 @@ NUMBER = "NUMBER"  # what an option's value is called that is any number; N is a
 BUDGETS = ("protection", "epsilon", "document_budget", "recovery")  # a request has one of them, or the default level
 
 
-class Shown(NamedTuple):
+class OptionHelp(NamedTuple):
     """How the help shows an option: the group it stands in, and what its value is called."""
 
     group: str = "Parameters"
@@ -84,76 +84,77 @@ class Request(Options):
     protection: LevelName | None = None
     """how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones; balanced (the
     default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever the length of a text"""
-    mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), Shown(metavar="M")] = "tem"
+    mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), OptionHelp(metavar="M")] = "tem"
     """how words are replaced (docs/reference/mechanisms.md)"""
-    strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], Shown(metavar="S")] = "S1"
+    strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], OptionHelp(metavar="S")] = "S1"
     """none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; S3 (gst): collocations,
     greedy; S4 (mst): collocations by score"""
-    epsilon: Annotated[Positive | None, Shown(metavar=NUMBER)] = None
+    epsilon: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """base epsilon per word; the budget of a text is that times a public number of words"""
-    document_budget: Annotated[Positive | None, Shown(metavar=NUMBER)] = None
+    document_budget: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """the budget of each text, directly"""
-    recovery: Annotated[Fraction | None, Shown(metavar=NUMBER)] = None
+    recovery: Annotated[Fraction | None, OptionHelp(metavar=NUMBER)] = None
     """the share of words that a Bayes-optimal adversary (a reader who knows mechanism, words and epsilon) is
     expected to name, by public word frequencies: it becomes the base epsilon, and the largest of a token (`lexveil
     calibrate`)"""
     band: BandName = "all"
     """of which words recovery is, by their public frequency; content: all but function words"""
-    average_words: Annotated[Positive | Literal["data"] | None, Shown(metavar=NUMBER)] = None
+    average_words: Annotated[Positive | Literal["data"] | None, OptionHelp(metavar=NUMBER)] = None
     """that number of words (default: params.yaml, else the mean of the corpus); data: the mean of these texts, which
     is private, so only in experiments"""
-    max_token_epsilon: Annotated[Positive | Literal["none"] | None, Shown(metavar=NUMBER)] = None
+    max_token_epsilon: Annotated[Positive | Literal["none"] | None, OptionHelp(metavar=NUMBER)] = None
     """the largest epsilon of a token; short texts leave the rest of their budget (default: params.yaml, else twice
     the base epsilon); none: only in experiments"""
-    consistent: Annotated[bool, Shown("tokens")] = False
+    consistent: Annotated[bool, OptionHelp("tokens")] = False
     """replace equal words of a text alike, paying once; shows which are equal, and the record says so"""
-    keep_layout: Annotated[bool, Shown("tokens")] = False
+    keep_layout: Annotated[bool, OptionHelp("tokens")] = False
     """copy the writer's spacing and capitals; recorded as unprotected"""
-    stopwords: Annotated[StopwordAction | None, Shown("tokens")] = None
+    stopwords: Annotated[StopwordAction | None, OptionHelp("tokens")] = None
     """what happens to stop words; paper: kept in S1, perturbed in S2 to S4 (default: params.yaml)"""
-    punctuation: Annotated[PunctuationAction | None, Shown("tokens")] = None
+    punctuation: Annotated[PunctuationAction | None, OptionHelp("tokens")] = None
     """what happens to punctuation; sample: a uniform draw (default: params.yaml)"""
-    oov: Annotated[UnknownAction | None, Shown("tokens")] = None
+    oov: Annotated[UnknownAction | None, OptionHelp("tokens")] = None
     """what happens to words outside the vocabulary (default: params.yaml)"""
     shares: Annotated[
-        dict[Literal["stopwords", "numbers", "listed"], Share] | None, Shown("tokens", f"CLASS={NUMBER},CLASS={NUMBER}")
+        dict[Literal["stopwords", "numbers", "listed"], Share] | None,
+        OptionHelp("tokens", f"CLASS={NUMBER},CLASS={NUMBER}"),
     ] = None
     """what a token of a public class gets of the budget of its text, where another gets 1: stopwords, numbers,
     listed; shows which tokens are of the class, and the record says so (default: params.yaml)"""
-    share_list: Annotated[ListFile | None, Shown("tokens", "FILE@HASH")] = None
+    share_list: Annotated[ListFile | None, OptionHelp("tokens", "FILE@HASH")] = None
     """the public list of the class listed, a word a line (default: params.yaml)"""
-    unscreened: Annotated[bool, Shown("tokens")] = False
+    unscreened: Annotated[bool, OptionHelp("tokens")] = False
     """let all words come out, also vulgar and sexual ones, jargon of medicine and computing, and what is in no
     dictionary; without it their nearest other word takes their place, whatever stood there"""
-    detector: Annotated[Literal["none", "presidio"] | None, Shown("tokens")] = None
+    detector: Annotated[Literal["none", "presidio"] | None, OptionHelp("tokens")] = None
     """finds names, numbers and the like; what it finds is shown (default: params.yaml)"""
-    spacy_model: Annotated[str | None, Shown("tokens", "NAME")] = None
+    spacy_model: Annotated[str | None, OptionHelp("tokens", "NAME")] = None
     """the installed model of spaCy, or its folder, by which the detector presidio finds names, too (default:
     params.yaml, else none: patterns alone)"""
-    protect: Annotated[str | None, Shown("tokens", "FILE")] = None
+    protect: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
     """words and phrases that are found: one a line, below a heading [TYPE] (default: params.yaml)"""
-    allow: Annotated[str | None, Shown("tokens", "FILE")] = None
+    allow: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
     """words and phrases that are never taken for found (default: params.yaml)"""
-    types: Annotated[dict[str, FoundAction] | None, Shown("tokens", "TYPE=ACTION,TYPE=ACTION")] = None
+    types: Annotated[dict[str, FoundAction] | None, OptionHelp("tokens", "TYPE=ACTION,TYPE=ACTION")] = None
     """what happens to what is found, by its type: placeholder (the default), drop, sample (a random word),
     pseudonym, digits (others in the same form) or perturb (default: params.yaml)"""
-    pseudonyms: Annotated[str | None, Shown("tokens", "FILE")] = None
+    pseudonyms: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
     """the public names that pseudonyms are drawn from (default: params.yaml)"""
-    spans_column: Annotated[str | None, Shown("input", "COLUMN")] = None
+    spans_column: Annotated[str | None, OptionHelp("input", "COLUMN")] = None
     """the column that says what was found in a text, [{"start": 8, "end": 18, "type": "PERSON"}] in characters; it
     comes out empty"""
-    mode: Annotated[Literal["release", "experiment"] | None, Shown("noise")] = None
+    mode: Annotated[Literal["release", "experiment"] | None, OptionHelp("noise")] = None
     """release (the default): noise from the operating system, and the ledger is charged; experiment: seeded,
     repeatable, not private"""
-    seed: Annotated[Count | None, Field(ge=0, lt=2**63), Shown("noise", "N")] = None
+    seed: Annotated[Count | None, Field(ge=0, lt=2**63), OptionHelp("noise", "N")] = None
     """the seed of an experiment (default: params.yaml); implies the mode experiment"""
-    without_guarantee: Annotated[bool, Shown("noise")] = False
+    without_guarantee: Annotated[bool, OptionHelp("noise")] = False
     """release also what no guarantee can be given of; the name of the output then says so"""
 
-    workers: Annotated[Count | None, Field(ge=1, le=1024), Shown("output", "N")] = None
+    workers: Annotated[Count | None, Field(ge=1, le=1024), OptionHelp("output", "N")] = None
     """processes that rewrite, one core each; changes no result (default: 1 if there is little to do, else
     params.yaml: machine.workers)"""
-    on_exhausted: Annotated[OnExhausted | None, Shown("output")] = None
+    on_exhausted: Annotated[OnExhausted | None, OptionHelp("output")] = None
     """texts of subjects whose budget is exhausted: leave them out and list them, or release nothing (default:
     params.yaml: ledger.on_exhausted)"""
 
@@ -213,23 +214,23 @@ class Request(Options):
 class FileRequest(Request):
     """How texts of files, of standard input or of a database are rewritten."""
 
-    text_column: Annotated[tuple[str, ...], BeforeValidator(_columns), Shown("input", "NAME")] = ()
+    text_column: Annotated[tuple[str, ...], BeforeValidator(_columns), OptionHelp("input", "NAME")] = ()
     """a column to rewrite; can be given several times: the texts of a row share its budget (default: text, else the
     column with the longest texts; standard error says which)"""
-    subject_column: Annotated[str | None, Shown("input", "NAME")] = None
+    subject_column: Annotated[str | None, OptionHelp("input", "NAME")] = None
     """the column that says whom a row is about: whose budget the ledger keeps over all releases, up to ledger.cap of
     params.yaml (default: each text is a subject of its own, known again by its content)"""
-    form: Annotated[str | None, Shown("input", "F")] = None
+    form: Annotated[str | None, OptionHelp("input", "F")] = None
     """the format of standard input, by its ending: csv, tsv, txt, parquet (default: jsonl)"""
-    sql: Annotated[str | None, Shown("input", "SELECT")] = None
+    sql: Annotated[str | None, OptionHelp("input", "SELECT")] = None
     """of the database that IN is (postgresql://host/database, sqlite:///path): what is read; the address has no
     password in it, which is read from where the database's own clients have it"""
-    formulas: Annotated[Literal["keep", "quote", "refuse"], Shown("output")] = "keep"
+    formulas: Annotated[Literal["keep", "quote", "refuse"], OptionHelp("output")] = "keep"
     """rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count them, put an
     apostrophe before them, or release nothing"""
-    table: Annotated[str | None, Shown("output", "NAME")] = None
+    table: Annotated[str | None, OptionHelp("output", "NAME")] = None
     """of the database that OUT is: its name, or SCHEMA.NAME"""
-    if_exists: Annotated[Literal["fail", "append", "replace"], Shown("output")] = "fail"
+    if_exists: Annotated[Literal["fail", "append", "replace"], OptionHelp("output")] = "fail"
     """what becomes of a table that is there: release nothing, add to its rows, or delete them first"""
 
     @model_validator(mode="after")
@@ -259,14 +260,14 @@ def partly(model: type[Request], leave_out: Collection[str] = (), **other_types:
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         if name not in leave_out:
-            kind = other_types.get(name) or Annotated[(field.annotation, Shown(), *field.metadata)]
+            kind = other_types.get(name) or Annotated[(field.annotation, OptionHelp(), *field.metadata)]
             fields[name] = (kind | None, Field(None, description=field.description))
     return create_model(f"Partly{model.__name__}", __base__=Section, **fields)
 
 
-def shown_of(field: FieldInfo) -> Shown:
+def shown_of(field: FieldInfo) -> OptionHelp:
     """How the help shows an option."""
-    return next((mark for mark in field.metadata if isinstance(mark, Shown)), Shown())
+    return next((mark for mark in field.metadata if isinstance(mark, OptionHelp)), OptionHelp())
 
 
 def choices_of(field: FieldInfo) -> list[str]:

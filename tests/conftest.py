@@ -19,7 +19,7 @@ from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.model import CHECKED_BY
-from lexveil.artifacts.packaged_model import PackagedModel, add_bigrams, write_packaged
+from lexveil.artifacts.packaged_model import ModelContent, PackagedModel, add_bigrams, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.mechanisms.registry import MECHANISMS
@@ -80,7 +80,7 @@ def write_toy_model(folder: Path, name: str, project: Path) -> None:
     of_kind = {"word": vectors[single], "all": vectors}
     orders = {kind: np.argsort(some[:, :2].T).astype(np.int32) for kind, some in of_kind.items()}
     measured = {one: MeasuredStructure.model_validate(of_one) for one, of_one in structure.items()}
-    write_packaged(folder, card, space, pmi, orders, measured, "Made by the tests.\n")
+    write_packaged(folder, card, ModelContent(space, pmi, orders, measured, "Made by the tests.\n"))
     add_bigrams(folder, load_bigrams("gst", project))
 
 

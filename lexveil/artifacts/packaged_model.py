@@ -52,7 +52,7 @@ BIGRAMS = "bigrams"
 ORDERS = {"word": "orders/word.npy", "all": "orders/all.npy"}
 
 
-class Source(Result):
+class CorpusSource(Result):
     """One source of a model's corpus.
 
     Attributes:
@@ -95,7 +95,7 @@ class ModelCard(Result):
     n_trigrams: int
     dimensions: int = Field(ge=2, le=MAX_DIMENSIONS)
     average_words: float = Field(ge=0, allow_inf_nan=False)
-    sources: list[Source]
+    sources: list[CorpusSource]
     cleaning: list[str]
     dropped: dict[str, int]
     parameters: dict[str, object]
@@ -128,41 +128,46 @@ def rescaled(
     return np.where(before > 0, scales * (after / np.where(before > 0, before, 1)), scales).astype(np.float32)
 
 
-def write_packaged(
-    folder: Path,
-    card: Mapping[str, Any],
-    space: WordSpace,
-    pmi: Floats,
-    orders: Mapping[str, Orders],
-    structure: Mapping[str, MeasuredStructure],
-    notice: str,
-    lengths: Rule = "none",
-) -> ModelCard:
-    """Write a model; ``card`` is all of its card but for what follows from the rest.
+@dataclass(frozen=True, slots=True)
+class ModelContent:
+    """What a model is written of.
 
-    Args:
+    Attributes:
         space: V tokens; its vectors are rounded to 8 bits.
         pmi: (V,) bits; 0 of words.
         orders: by ``word`` and ``all``, (2, n) permutations.
         structure: by segmentation.
+        notice: the attribution of the sources.
         lengths: of the vectors of the model; ``none`` leaves those of the space. Others stand beside those.
     """
+
+    space: WordSpace
+    pmi: Floats
+    orders: Mapping[str, Orders]
+    structure: Mapping[str, MeasuredStructure]
+    notice: str
+    lengths: Rule = "none"
+
+
+def write_packaged(folder: Path, card: Mapping[str, Any], content: ModelContent) -> ModelCard:
+    """Write a model; ``card`` is all of its card but for what follows from the content."""
+    space, lengths = content.space, content.lengths
     rows, scales = quantized(np.asarray(space.vectors))
     n_words = space.n_words
     with atomic_directory(folder) as partial:
         arrays: dict[str, npt.NDArray[Any]] = {
             "counts": space.counts.astype(np.uint32),
-            "pmi": pmi.astype(np.float32),
+            "pmi": content.pmi.astype(np.float32),
             "vectors": rows,
         }
         arrays["scales"] = scales if lengths == "none" else rescaled(rows, scales, space.counts, lengths)
         arrays |= {} if lengths == "none" else {"trained_scales": scales}
         (partial / "orders").mkdir()
-        for name, order in orders.items():
+        for name, order in content.orders.items():
             arrays[f"orders/{name}"] = order.astype(np.uint16 if order.shape[1] <= 2**16 else np.uint32)
         write_arrays(partial, arrays, space.tokens)
-        write_json({name: one.to_dict() for name, one in structure.items()}, partial / "structure.json")
-        (partial / "NOTICE.md").write_text(notice, encoding="utf-8", newline="\n")
+        write_json({name: one.to_dict() for name, one in content.structure.items()}, partial / "structure.json")
+        (partial / "NOTICE.md").write_text(content.notice, encoding="utf-8", newline="\n")
         files = sorted(file for file in partial.rglob("*") if file.is_file())
         whole = ModelCard(
             **card,

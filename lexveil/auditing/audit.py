@@ -26,7 +26,7 @@ from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.embeddings import read_words
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
-from lexveil.auditing.distributions import ON_LISTS, Space
+from lexveil.auditing.distributions import ON_LISTS, AuditedSpace
 from lexveil.auditing.exact import bounds_audit, exact_audit, gumbel_bounds
 from lexveil.auditing.findings import AuditFinding, AuditResult
 from lexveil.auditing.fit import FitResult
@@ -104,7 +104,7 @@ class _Audit:
             for at in epsilons:
                 self.found(place, losses(drawn, at, built.claim, words, 1 - self.error))
 
-    def embedding(self, made: Prepared, space: Space) -> None:
+    def embedding(self, made: Prepared, space: AuditedSpace) -> None:
         """The mechanism as a run builds it, over the words of the project."""
         request, claim = self.request, claim_of(self.request.mechanism, space, self.parameters)
         built = Built(made.mechanism, claim)
@@ -220,7 +220,7 @@ def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) ->
     )
 
 
-def read_space(using: Model, made: Prepared, request: AuditRequest) -> Space:
+def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSpace:
     """The words of the mechanism, from the files themselves: vectors in float64, lists of its words only."""
     segmentation, rows = SEGMENTATION_OF[request.strategy], made.vocabulary.rows
     tokens, vectors = _read_embedding(using, segmentation)
@@ -232,7 +232,7 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> Space:
             axis = reach * purpose.weight * purpose.of([tokens[row] for row in rows.tolist()])
             space = np.column_stack([space, np.round(axis / STEP) * STEP])
     if request.mechanism not in ON_LISTS:
-        return Space(space, n_words=np.array([tokens[row].count("_") + 1 for row in rows.tolist()]))
+        return AuditedSpace(space, n_words=np.array([tokens[row].count("_") + 1 for row in rows.tolist()]))
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}
     files = list(made.files.values())
     orders = np.load(next(file for file in files if file.suffix == ".npy"), allow_pickle=False)
@@ -240,7 +240,7 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> Space:
     if using.packaged and getattr(using.params.mechanisms, request.mechanism).lists != "L1":
         orders = orders[:1]
     known = [[number[words[word]] for word in order if words[word] in number] for order in orders.tolist()]
-    return Space(space, np.array(known, dtype=np.int32))
+    return AuditedSpace(space, np.array(known, dtype=np.int32))
 
 
 def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDArray[Any]]:

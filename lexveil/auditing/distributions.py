@@ -68,7 +68,7 @@ def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distanc
 
 
 @dataclass(frozen=True)
-class Space:
+class AuditedSpace:
     """Words as the audit itself reads them.
 
     Attributes:
@@ -121,7 +121,7 @@ class Claim:
     mechanism: str
     own: Mapping[str, Any]
     rank_remap: Mapping[str, Any] | None
-    space: Space
+    space: AuditedSpace
 
     @property
     def distances(self) -> Distances:

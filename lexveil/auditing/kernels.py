@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lexveil.auditing.distributions import ON_LISTS, Claim, Space, spread
+from lexveil.auditing.distributions import ON_LISTS, AuditedSpace, Claim, spread
 from lexveil.auditing.fit import FACTORS, ClaimedDraws, FitResult, ball_audit, distribution_audit, events
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toys import likeliest, list_orders
@@ -37,7 +37,7 @@ class Built:
     claim: Claim
 
     @classmethod
-    def over(cls, name: str, space: Space, parameters: Mapping[str, Mapping[str, Any]]) -> Built:
+    def over(cls, name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]) -> Built:
         """Build ``name`` over a space with the parameters of all mechanisms, as params.yaml has them."""
         own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
         kernel = build_mechanism(
@@ -54,7 +54,7 @@ class Built:
         return True
 
 
-def claim_of(name: str, space: Space, parameters: Mapping[str, Mapping[str, Any]]) -> Claim:
+def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]) -> Claim:
     """The claim of a mechanism with these parameters."""
     remap = parameters.get("rank_remap", {})
     remapped = remap if remap.get("enabled") and name in ("madlib", "mahalanobis", "vickrey") else None
@@ -159,7 +159,7 @@ def reach(name: str, parameters: Mapping[str, Mapping[str, Any]], rng: np.random
     """
     places = np.arange(REACH, dtype=np.float64)[:, None]
     order = list_orders(places, 1)
-    kernel = Built.over(name, Space(places, order), parameters).kernel
+    kernel = Built.over(name, AuditedSpace(places, order), parameters).kernel
     n = 1 << 14 if name == "diffractor_tem" else 1 << 11
     bits = rng.integers(0, 2**64 - 1, size=(n, 2), dtype=np.uint64, endpoint=True)
     few = bits[:, 0] >> rng.integers(0, DEEP + 8, size=len(bits)).astype(np.uint64)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import OneOf
-from lexveil.request import NUMBER, Count, Fraction, Options, Positive, Shown, StrategyName
+from lexveil.request import NUMBER, Count, Fraction, OptionHelp, Options, Positive, StrategyName
 
 CONFIDENCE = 0.999  # of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits
 
@@ -16,24 +16,26 @@ CONFIDENCE = 0.999  # of a whole audit: a mechanism that keeps its claim is flag
 class AuditRequest(Options):
     """What to audit, and how thoroughly. A second epsilon, at which the claim has most power, is audited beside it."""
 
-    mechanism: Annotated[str, OneOf(mechanism_names), Shown(metavar="M")] = Field(description="whose claim is tested")
-    epsilon: Annotated[Positive, Shown(metavar=NUMBER)] = Field(
+    mechanism: Annotated[str, OneOf(mechanism_names), OptionHelp(metavar="M")] = Field(
+        description="whose claim is tested"
+    )
+    epsilon: Annotated[Positive, OptionHelp(metavar=NUMBER)] = Field(
         description="the claim: per token, in 1 / units of the metric; in releases, base epsilon"
     )
     strategy: StrategyName = Field("S1", description="S1, S2, S3 or S4; says which embedding the words are of")
-    words: Annotated[Count, Field(ge=2), Shown(metavar="N")] = Field(
+    words: Annotated[Count, Field(ge=2), OptionHelp(metavar="N")] = Field(
         300, description="seeded words of the embedding to compare pair by pair; all if it has fewer"
     )
-    samples: Annotated[Count, Field(ge=200), Shown(metavar="N")] = Field(
+    samples: Annotated[Count, Field(ge=200), OptionHelp(metavar="N")] = Field(
         20_000, description="draws per word of a toy; a release has a tenth as many of each document"
     )
     mode: Literal["release", "experiment"] = Field(
         "release", description="where the noise comes from: the operating system, or the seed in params.yaml"
     )
-    confidence: Annotated[Fraction, Shown(metavar=NUMBER)] = Field(
+    confidence: Annotated[Fraction, OptionHelp(metavar=NUMBER)] = Field(
         CONFIDENCE, description="of the whole audit: the chance that no bound is too high"
     )
-    workers: Annotated[Count, Field(ge=1, le=64), Shown(metavar="N")] = Field(
+    workers: Annotated[Count, Field(ge=1, le=64), OptionHelp(metavar="N")] = Field(
         2,
         description="with more than one, releases by so many processes are audited, too; a script that asks for it "
         "must guard its main module",

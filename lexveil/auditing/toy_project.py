@@ -17,7 +17,7 @@ from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.model import CHECKED_BY, Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
-from lexveil.auditing.distributions import ON_LISTS, Space
+from lexveil.auditing.distributions import ON_LISTS, AuditedSpace
 from lexveil.auditing.toys import list_orders, places_of
 from lexveil.config import NO_BASE, Params, ShareParams
 from lexveil.embeddings.word_orders import WordLists
@@ -71,7 +71,7 @@ class ToyProject:
     strategy: str
     policy: Policy
     tokens: list[str]
-    space: Space
+    space: AuditedSpace
     cap: float
     shares: dict[str, float] = field(default_factory=dict)
 
@@ -166,7 +166,7 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     sections = {name: getattr(params, name).model_copy(update=values) for name, values in changes.items()}
     model = Model(Project(folder, params.model_copy(update=sections), is_project=True))
     n_words = np.array([token.count("_") + 1 for token in tokens])
-    space = Space(vectors[: len(tokens)].astype(np.float64), orders, n_words)
+    space = AuditedSpace(vectors[: len(tokens)].astype(np.float64), orders, n_words)
     return ToyProject(model, strategy, policy, tokens, space, 2.0, _shares(shares, words) if extra else {})
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.auditing.distributions import Claim, Space
+from lexveil.auditing.distributions import AuditedSpace, Claim
 from lexveil.types import Floats, Ids
 
 STEP = 0.5  # smallest distance of toy words, in units of 1/ε
@@ -24,7 +24,7 @@ class Toy:
     """
 
     name: str
-    space: Space
+    space: AuditedSpace
     words: Ids
     losses: bool
 
@@ -32,7 +32,7 @@ class Toy:
         """The same toy with all distances longer."""
         return Toy(
             self.name,
-            Space(self.space.vectors * factor, self.space.orders, self.space.n_words),
+            AuditedSpace(self.space.vectors * factor, self.space.orders, self.space.n_words),
             self.words,
             self.losses,
         )
@@ -70,7 +70,7 @@ def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
     w = len(vectors)
     words = np.arange(w) if w < 100 else np.array([0, MEMBERS // 2, w // 2, w - 2, w - 1])
     n_words = 1 + np.arange(w) % 3 // 2  # every third word is a pair
-    space = Space(vectors, list_orders(places, n_lists) if n_lists else None, n_words)
+    space = AuditedSpace(vectors, list_orders(places, n_lists) if n_lists else None, n_words)
     return Toy(f"toy: {shape} of {w:,} words", space, words.astype(np.int64), w < 100)
 
 

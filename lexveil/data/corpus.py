@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from lexveil.errors import RequestError
-from lexveil.formats.base import Row, Source, Table
+from lexveil.formats.base import InputRow, InputTable, Source
 from lexveil.formats.compression import compressed
 from lexveil.formats.messages import name, shown
 from lexveil.formats.readers import open_table
@@ -71,7 +71,9 @@ class CorpusCounts:
             setattr(self, counter, getattr(self, counter) + getattr(other, counter))
         self.dropped_columns = list(dict.fromkeys([*self.dropped_columns, *other.dropped_columns]))
 
-    def lines(self, table: Table, text_column: str, is_chosen: Callable[[str], bool] | None = None) -> Iterator[bytes]:
+    def lines(
+        self, table: InputTable, text_column: str, is_chosen: Callable[[str], bool] | None = None
+    ) -> Iterator[bytes]:
         """The line of each row, empty if it is not kept, and count them.
 
         Args:
@@ -154,7 +156,7 @@ def c4_line(text: str, timestamp: str | None = None, url: str | None = None) -> 
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def c4_row(text: str, row: Row, source: Source) -> bytes:
+def c4_row(text: str, row: InputRow, source: Source) -> bytes:
     """The line of a row of any table.
 
     Raises:

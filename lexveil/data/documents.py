@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexveil.errors import RequestError, option
-from lexveil.formats.base import Row, Source, Table
+from lexveil.formats.base import InputRow, InputTable, Source
 from lexveil.formats.input_files import dataset_names
 from lexveil.formats.messages import name
 from lexveil.formats.readers import open_table
@@ -89,7 +89,7 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
     places: dict[str, tuple[Source, int]] = {}
     reports: dict[str, DocumentSetReport] = {}
 
-    def rows(dataset: str, source: Source, table: Table) -> Iterator[dict[str, str | None]]:
+    def rows(dataset: str, source: Source, table: InputTable) -> Iterator[dict[str, str | None]]:
         seen, before = dict.fromkeys(table.columns), len(places)
         for row in table.rows:
             seen |= dict.fromkeys(row.values)
@@ -111,7 +111,7 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
     return reports
 
 
-def normalised(table: Table, row: Row, text_column: str, dataset: str) -> dict[str, str | None]:
+def normalised(table: InputTable, row: InputRow, text_column: str, dataset: str) -> dict[str, str | None]:
     """The row in the columns of ``SCHEMA``."""
     where = table.source.location(row.line)
     text = text_value(row.values.get(text_column), text_column, where)

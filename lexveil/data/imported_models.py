@@ -15,7 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from lexveil.accounting.structure import Replacements
-from lexveil.artifacts.packaged_model import PackagedModel, Source, lexicons_of, quantized, write_packaged
+from lexveil.artifacts.packaged_model import (
+    CorpusSource,
+    ModelContent,
+    PackagedModel,
+    lexicons_of,
+    quantized,
+    write_packaged,
+)
 from lexveil.artifacts.structure import MeasuredStructure, measured
 from lexveil.config import parse_params
 from lexveil.data.default import articles
@@ -78,7 +85,7 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     orders = two_orders(WordSpace(space.tokens, vectors, space.counts), search, SEED, "import", progress)
     structure = measured_on_news(space.tokens, pmi) if wanted.language == ENGLISH else {}
     card = _card(file, wanted, model, has_structure=bool(structure))
-    write_packaged(folder, card, space, pmi, orders, structure, _notice(file, wanted))
+    write_packaged(folder, card, ModelContent(space, pmi, orders, structure, _notice(file, wanted)))
 
 
 def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[WordSpace, Floats]:
@@ -158,12 +165,12 @@ def _card(file: Path, wanted: Import, model: WordVectors, *, has_structure: bool
     """All of the card but for what follows from the files."""
     source, digest, has_counts = wanted.collocations, sha256(file), bool(model.space.counts.any())
     origin = f"{model.form}, sha256 {digest}"
-    sources = [Source(name=file.name, documents=0, words=0, license=wanted.license, origin=origin)]
+    sources = [CorpusSource(name=file.name, documents=0, words=0, license=wanted.license, origin=origin)]
     made_with = {"file": digest, "lexveil": version()}
     if source is not None:
         named = f"{source.card.name} {source.card.version}"
         origin = f"collocations, PMI and counts of model {named}, sha256 of its card {source.hash}"
-        sources.append(Source(name=named, documents=0, words=0, license=source.card.license, origin=origin))
+        sources.append(CorpusSource(name=named, documents=0, words=0, license=source.card.license, origin=origin))
         made_with["collocations"] = source.hash
     faults = {
         "The texts that the vectors were made of are not known here; the licence is what the importer said.": True,

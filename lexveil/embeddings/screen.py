@@ -83,7 +83,7 @@ class Screen:
         """
         n = len(queries)
         packed = self.packed(queries)
-        candidates = kernels.Candidates(
+        candidates = kernels.CandidateLists(
             lows=np.full((n, k), -np.inf),
             places=np.empty((n, ROOM), dtype=np.int64),
             highs=np.empty((n, ROOM)),

@@ -49,7 +49,7 @@ class Source:
         return f"{shown(self.path)}, {self.format.row_name} {line}"
 
 
-class Row(NamedTuple):
+class InputRow(NamedTuple):
     """One record.
 
     Attributes:
@@ -65,11 +65,11 @@ class Row(NamedTuple):
     raw: str = ""
 
     def __repr__(self) -> str:
-        return f"Row(number={self.number})"
+        return f"InputRow(number={self.number})"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class InputTable:
     """An opened file.
 
     Attributes:
@@ -81,7 +81,7 @@ class Table:
 
     source: Source
     columns: list[str]
-    rows: Iterator[Row]
+    rows: Iterator[InputRow]
     layout: Any = None
     n_rows: int | None = None
 
@@ -110,7 +110,7 @@ class TableRequest:
         """The columns that are not written back as they were."""
         return [*self.texts, *([] if self.spans is None else [self.spans])]
 
-    def check(self, table: Table) -> None:
+    def check(self, table: InputTable) -> None:
         """See that the table has the requested columns.
 
         Raises:
@@ -162,7 +162,7 @@ class Writer(ABC):
         n_rows: rows that are written or wait to be.
     """
 
-    def __init__(self, table: Table, columns: Sequence[str], formulas: Formulas) -> None:
+    def __init__(self, table: InputTable, columns: Sequence[str], formulas: Formulas) -> None:
         self.table, self.columns, self.formulas = table, list(columns), formulas
         self.n_formulas = self.n_rows = 0
         self.first_formula: int | None = None
@@ -199,7 +199,7 @@ class Format(ABC):
     is_streamable: ClassVar[bool] = True
 
     @abstractmethod
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:
         """Open a table.
 
         Args:
@@ -210,23 +210,23 @@ class Format(ABC):
                 down are raised while the rows are read.
         """
 
-    def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:
+    def chunks(self, table: InputTable, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:
         """All rows of a table that was just opened; ``for_writing`` with what else is in them.
 
         Raises:
             RequestError: naming file and row of the first fault.
         """
 
-        def parsed(row: Row) -> ParsedRow:
+        def parsed(row: InputRow) -> ParsedRow:
             rest = self.rest(row, table, request) if for_writing else None
             return request.parse(row.values, row.line, table.source, rest)
 
         return gather(map(parsed, table.rows), request.subject is not None)
 
-    def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002
+    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002
         """What the writer needs of a row besides its texts."""
         return None
 
     @abstractmethod
-    def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:
+    def writer(self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:
         """Return what writes the chunks of ``table``, with other texts in ``columns``, to a file or an open stream."""

@@ -11,7 +11,7 @@ from typing import IO, Any, ClassVar, NamedTuple
 
 from lexveil.errors import RequestError, option
 from lexveil.formats import lines
-from lexveil.formats.base import Row, Source, Table, TableRequest
+from lexveil.formats.base import InputRow, InputTable, Source, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, read_lines
 from lexveil.formats.messages import no_documents, require_distinct
@@ -53,7 +53,7 @@ class Delimited(LineFormat):
             RequestError: if it cannot.
         """
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
         where = source.shown
         content = read_lines(stream, source, keeps_mark=True)
         head = next(content, "")
@@ -72,12 +72,12 @@ class Delimited(LineFormat):
         if any("\x00" in column for column in header):
             raise RequestError(f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8")
         require_distinct(header, f"{where}, line 1")
-        return Table(source, header, _rows(records, header, where), layout)
+        return InputTable(source, header, _rows(records, header, where), layout)
 
-    def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102
+    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
         return list(row.values.values())
 
-    def header(self, table: Table) -> str:  # noqa: D102
+    def header(self, table: InputTable) -> str:  # noqa: D102
         layout: Layout = table.layout
         return layout.mark + self.joined([table.columns], layout.end)
 
@@ -143,8 +143,8 @@ def _records(parser: Any, where: str) -> Iterator[tuple[int, list[str]]]:
             yield line, fields
 
 
-def _rows(records: Iterator[tuple[int, list[str]]], header: list[str], where: str) -> Iterator[Row]:
+def _rows(records: Iterator[tuple[int, list[str]]], header: list[str], where: str) -> Iterator[InputRow]:
     for number, (line, fields) in enumerate(records, 1):
         if len(fields) != len(header):
             raise RequestError(f"{where}, line {line}: {len(fields)} fields, the header has {len(header)}; quote texts")
-        yield Row(number, line, dict(zip(header, fields, strict=True)))
+        yield InputRow(number, line, dict(zip(header, fields, strict=True)))

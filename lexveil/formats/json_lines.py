@@ -10,7 +10,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import IO, Any
 
 from lexveil.errors import RequestError
-from lexveil.formats.base import Row, Source, Table, TableRequest
+from lexveil.formats.base import InputRow, InputTable, Source, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, read_lines
 from lexveil.formats.messages import name, no_documents
@@ -32,14 +32,14 @@ class JsonLines(LineFormat):
     title = "JSON lines"
     endings = ("json", "jsonl", "ndjson")
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: ARG002, D102
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: ARG002, D102
         rows = _rows(read_lines(stream, source), source.shown)
         first = next(rows, None)
         if first is None:
             raise no_documents(source.shown)
-        return Table(source, list(first.values), itertools.chain([first], rows))
+        return InputTable(source, list(first.values), itertools.chain([first], rows))
 
-    def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: D102
+    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: D102
         return _cut(row.raw, request.rewritten, table.source.location(row.line))
 
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
@@ -47,12 +47,12 @@ class JsonLines(LineFormat):
         return "".join([_joined(chunk.rest[row], every[row]) for row in rows])
 
 
-def _rows(lines: Iterable[str], where: str) -> Iterator[Row]:
+def _rows(lines: Iterable[str], where: str) -> Iterator[InputRow]:
     number = 0
     for line_number, line in enumerate(lines, 1):
         if line.strip():
             number += 1
-            yield Row(number, line_number, _object(line, f"{where}, line {line_number}", number == 1), line)
+            yield InputRow(number, line_number, _object(line, f"{where}, line {line_number}", number == 1), line)
 
 
 def _object(line: str, where: str, is_first: bool) -> dict[str, object]:

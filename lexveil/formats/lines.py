@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from lexveil.errors import RequestError
-from lexveil.formats.base import Format, Formulas, Source, Table, Writer
+from lexveil.formats.base import Format, Formulas, InputTable, Source, Writer
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.compression import MAGIC, compressed
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 from collections.abc import Iterable
 from typing import Any
 
-from lexveil.formats.base import Row, TableRequest
+from lexveil.formats.base import InputRow, TableRequest
 from lexveil.formats.messages import no_documents
 
 LINE_LIMIT = 16 * 2**20  # bytes; what is longer is not one document, and would have to fit into memory
@@ -28,7 +28,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class LineFormat(Format):
     """A format of text files."""
 
-    def header(self, table: Table) -> str:  # noqa: ARG002
+    def header(self, table: InputTable) -> str:  # noqa: ARG002
         """What is before the first row."""
         return ""
 
@@ -36,7 +36,7 @@ class LineFormat(Format):
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
         """The chosen rows of a chunk, with other texts."""
 
-    def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
+    def writer(self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
         return LineWriter(self, table, columns, out, formulas)
 
 
@@ -44,7 +44,7 @@ class LineWriter(Writer):
     """Writes a text file, compressed as the source was."""
 
     def __init__(
-        self, form: LineFormat, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
+        self, form: LineFormat, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
     ) -> None:
         super().__init__(table, columns, formulas)
         self.format, self.header = form, form.header(table)
@@ -109,13 +109,13 @@ class PlainText(LineFormat):
     endings = ("txt",)
     has_columns = False
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
         if len(request.texts) > 1 or request.subject is not None:
             raise RequestError(f"{source.shown}: a text file has no columns; name neither texts nor subjects")
         column = request.texts[0] if request.texts else "text"
-        return Table(source, [column], _rows(read_lines(stream, source), column, request.keeps_blanks))
+        return InputTable(source, [column], _rows(read_lines(stream, source), column, request.keeps_blanks))
 
-    def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: D102
+    def chunks(self, table: InputTable, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: D102
         chunks = super().chunks(table, request, for_writing)
         blank: list[Chunk] = []  # until there is a text
         for chunk in chunks:
@@ -127,7 +127,7 @@ class PlainText(LineFormat):
         yield from blank
         yield from chunks
 
-    def rest(self, row: Row, table: Table, request: TableRequest) -> Any:  # noqa: ARG002, D102
+    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
         text = row.values[table.columns[0]]
         return row.raw if text is None else row.raw[len(str(text)) :]
 
@@ -135,11 +135,11 @@ class PlainText(LineFormat):
         return "".join([(texts[row][0] or "") + chunk.rest[row] for row in rows])
 
 
-def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[Row]:
+def _rows(lines: Iterable[str], column: str, keeps_blanks: bool) -> Iterator[InputRow]:
     """The lines; those that are blank as null, or left out."""
     number = 0
     for line_number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")
         if text.strip() or keeps_blanks:
             number += 1
-            yield Row(number, line_number, {column: text if text.strip() else None}, line)
+            yield InputRow(number, line_number, {column: text if text.strip() else None}, line)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from lexveil.formats.base import Format, Formulas, Source, Table, TableRequest, Writer
+from lexveil.formats.base import Format, Formulas, InputTable, Source, TableRequest, Writer
 from lexveil.formats.chunks import Chunk
 
 
@@ -19,17 +19,17 @@ class Parquet(Format):
     row_name = "row"
     is_streamable = False
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> Table:  # noqa: D102
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
         from lexveil.formats.parquet_tables import open_parquet
 
         return open_parquet(stream, source, request)
 
-    def chunks(self, table: Table, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: ARG002, D102
+    def chunks(self, table: InputTable, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: ARG002, D102
         from lexveil.formats.parquet_tables import parquet_chunks
 
         return parquet_chunks(table, request)
 
-    def writer(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
+    def writer(self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
         from lexveil.formats.parquet_tables import ParquetWriter
 
         return ParquetWriter(table, columns, out, formulas)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from lexveil.errors import RequestError
 from lexveil.formats import chunks
 from lexveil.formats.bare_tables import bare_array, bare_field, only_used
-from lexveil.formats.base import Formulas, Row, Source, Table, TableRequest, Writer
+from lexveil.formats.base import Formulas, InputRow, InputTable, Source, TableRequest, Writer
 from lexveil.formats.chunks import Chunk, Texts, gather, is_text, rewritten_type
 from lexveil.formats.compression import require_plausible
 from lexveil.formats.messages import name, no_documents, require_distinct
@@ -26,7 +26,7 @@ GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS  # of a row group 
 BATCH_ROWS = 1024  # read at a time where nothing is written back
 
 
-def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> Table:
+def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:
     """Open a Parquet file; its layout is the file.
 
     Raises:
@@ -37,10 +37,10 @@ def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> Ta
     chosen = None
     if request.others is not None:
         chosen = [column for column in columns if column in request.others or column in request.texts]
-    return Table(source, columns, _rows(file, chosen, source.shown), file, file.metadata.num_rows)
+    return InputTable(source, columns, _rows(file, chosen, source.shown), file, file.metadata.num_rows)
 
 
-def parquet_chunks(table: Table, request: TableRequest) -> Iterator[Chunk]:
+def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
     """All rows, in chunks whose rest is a part of a record batch.
 
     Raises:
@@ -68,7 +68,7 @@ class ParquetWriter(Writer):
     are left out: any program may have put texts there. Where a row group ends depends on what is written alone.
     """
 
-    def __init__(self, table: Table, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> None:
+    def __init__(self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> None:
         super().__init__(table, columns, formulas)
         self.schema = pa.schema(
             bare_field(_rewritten(field) if field.name in columns else field) for field in table.layout.schema_arrow
@@ -164,10 +164,10 @@ def _batches(
         raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
 
 
-def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterator[Row]:
+def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterator[InputRow]:
     for before, batch in _batches(file, BATCH_ROWS, columns, where):
         for number, values in enumerate(_python_rows(batch, before, where), before + 1):
-            yield Row(number, number, values)
+            yield InputRow(number, number, values)
 
 
 def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[str, object]]:

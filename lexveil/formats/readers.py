@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from lexveil.errors import RequestError, option
-from lexveil.formats.base import Formulas, Source, Table, TableRequest, Writer
+from lexveil.formats.base import Formulas, InputTable, Source, TableRequest, Writer
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.messages import NoColumn, is_a_value, no_documents, shown
@@ -27,7 +27,7 @@ SEVERAL_WORDS = 3  # on average: such a column has texts; a name of so many is r
 @contextmanager
 def open_table(
     source: Source, text_column: str | None, others: Collection[str] | None = None, stream: IO[bytes] | None = None
-) -> Iterator[Table]:
+) -> Iterator[InputTable]:
     """Open ``source``, which must have at least one row and the column ``text_column``.
 
     Args:
@@ -87,7 +87,7 @@ class Reader:
     subject_column: str | None = None
     spans_column: str | None = None
     spool: SpooledRows | None = None
-    table: Table = field(init=False)
+    table: InputTable = field(init=False)
 
     def __post_init__(self) -> None:
         self.text_columns = list(self.text_columns)

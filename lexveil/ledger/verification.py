@@ -38,7 +38,7 @@ KINDS = ("opened", "reserved", "spent", "written", "committed", "aborted", "fail
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Fault:
     """What does not hold: where and what, never a key."""
 
     where: str
@@ -57,7 +57,7 @@ class Verification:
         releases: by state.
     """
 
-    problems: list[Problem]
+    problems: list[Fault]
     records: int
     entries: int | None = None
     head: str | None = None
@@ -105,7 +105,7 @@ def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = P
         raise MissingArtifact(f"{folder} has no ledger ({DATABASE})")
     claims = [(path, _release_of(path), sha256(path)) for path in records]
     database = Database(folder / DATABASE, patience, read_only=True)
-    problems: list[Problem] = []
+    problems: list[Fault] = []
     counted: dict[str, Any] = {}
     try:
         with database.snapshot() as con:
@@ -113,12 +113,12 @@ def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = P
                 for check in _checks(con, folder, claims, counted):
                     problems += islice(check, SHOWN)
                     if n_more := sum(1 for _ in check):
-                        problems.append(Problem(problems[-1].where, f"{n_more:,} more like this are not listed"))
+                        problems.append(Fault(problems[-1].where, f"{n_more:,} more like this are not listed"))
             except sqlite3.Error as error:
-                problems.append(Problem(DATABASE, f"is damaged ({error.sqlite_errorname})"))
+                problems.append(Fault(DATABASE, f"is damaged ({error.sqlite_errorname})"))
             except (TypeError, ValueError, AttributeError, OverflowError):
                 # Whoever can write the file can write anything: what is read is not of the form that we write.
-                problems.append(Problem(DATABASE, "holds what Lexveil does not write"))
+                problems.append(Fault(DATABASE, "holds what Lexveil does not write"))
     finally:
         database.close()
     return Verification(problems, len(claims), **counted)
@@ -140,7 +140,7 @@ def as_text(checked: Verification) -> list[str]:
 
 def _checks(
     con: sqlite3.Connection, folder: Path, claims: Sequence[tuple[Path, str, str]], counted: dict[str, Any]
-) -> Iterator[Iterator[Problem]]:
+) -> Iterator[Iterator[Fault]]:
     """Each check in turn; what is counted on the way goes to ``counted``."""
     known: dict[str, _Release] = {}
     yield _integrity(con)
@@ -153,39 +153,39 @@ def _checks(
     yield _salted(con, folder)
     counted["subjects"] = con.execute("select count(*) from balances").fetchone()[0]
     counted["releases"] = dict(con.execute("select state, count(*) from releases group by state"))
-    yield (Problem(str(path), what) for path, name, digest in claims if (what := _record(known.get(name), digest)))
+    yield (Fault(str(path), what) for path, name, digest in claims if (what := _record(known.get(name), digest)))
 
 
-def _integrity(con: sqlite3.Connection) -> Iterator[Problem]:
+def _integrity(con: sqlite3.Connection) -> Iterator[Fault]:
     """SQLite names tables and rows, no content."""
     for (finding,) in con.execute("pragma integrity_check(20)"):
         if finding != "ok":
-            yield Problem(DATABASE, str(finding))
+            yield Fault(DATABASE, str(finding))
 
 
-def _chain(con: sqlite3.Connection, known: dict[str, _Release], counted: dict[str, Any]) -> Iterator[Problem]:
+def _chain(con: sqlite3.Connection, known: dict[str, _Release], counted: dict[str, Any]) -> Iterator[Fault]:
     """Replay the entries: what they say of each release goes to ``known``."""
     seq, head = 0, START
     for entry in entries(con):
         where = f"entry {entry.seq}"
         if entry.seq != seq + 1:
-            yield Problem(where, f"entry {seq + 1} is missing before it")
+            yield Fault(where, f"entry {seq + 1} is missing before it")
         if entry.previous != head:
-            yield Problem(where, "does not follow the entry before it: one of both was changed, or one is missing")
+            yield Fault(where, "does not follow the entry before it: one of both was changed, or one is missing")
         if entry.right_hash() != entry.hash:
-            yield Problem(where, "was changed: its hash is another")
+            yield Fault(where, "was changed: its hash is another")
         try:
             payload = json.loads(entry.payload)
             if canonical(payload) != entry.payload:
                 raise ValueError
         except ValueError:
-            yield Problem(where, "its payload is not canonical JSON")
+            yield Fault(where, "its payload is not canonical JSON")
             payload = {}
         if what := _replay(con, entry, payload, known):
-            yield Problem(where, what)
+            yield Fault(where, what)
         seq, head = entry.seq, entry.hash
     if not seq:
-        yield Problem("entry 1", "the chain is empty")
+        yield Fault("entry 1", "the chain is empty")
     counted |= {"entries": seq, "head": head}
 
 
@@ -211,22 +211,22 @@ def _replay(con: sqlite3.Connection, entry: Entry, payload: Any, known: dict[str
     return None
 
 
-def _releases(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Problem]:
+def _releases(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Fault]:
     """The table of releases says what the chain says."""
     rows = con.execute("select id, state, budget, cap, reserved_seq from releases").fetchall()
     for name, state, budget, cap, seq in rows:
         release = known.get(name)
         if release is None:
-            yield Problem(f"release {name}", "no entry opened it")
+            yield Fault(f"release {name}", "no entry opened it")
         elif state != release.state:
-            yield Problem(f"release {name}", f"is {state}, and {release.state} in the chain")
+            yield Fault(f"release {name}", f"is {state}, and {release.state} in the chain")
         elif (budget, cap, seq) != (release.reserved.get("budget"), release.reserved.get("cap"), release.reserved_seq):
-            yield Problem(f"release {name}", f"its budget, cap or entry is not what entry {release.reserved_seq} says")
+            yield Fault(f"release {name}", f"its budget, cap or entry is not what entry {release.reserved_seq} says")
     for name in known.keys() - {row[0] for row in rows}:
-        yield Problem(f"release {name}", "is in the chain, and gone from the releases")
+        yield Fault(f"release {name}", "is in the chain, and gone from the releases")
 
 
-def _files(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Problem]:
+def _files(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Fault]:
     """The files of a release are those that its entry `written` names."""
     rows = con.execute(
         "select releases.id, files.final, files.sha256 from files "
@@ -235,15 +235,15 @@ def _files(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Prob
     for name, final, digest in rows:
         file = {"final": os.fsdecode(final) if isinstance(final, bytes) else str(final), "sha256": digest}
         if file not in (known.get(name, _Release()).files or []):
-            yield Problem(f"release {name}", "a file of it is not what its entry `written` says")
+            yield Fault(f"release {name}", "a file of it is not what its entry `written` says")
 
 
-def _spends(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Problem]:
+def _spends(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Fault]:
     """What subjects pay for each release has the digest that the chain has; what was aborted costs nothing."""
     numbers = dict(con.execute("select number, id from releases").fetchall())
     for (number,) in con.execute("select release from spends group by release"):
         if number not in numbers:
-            yield Problem(f"spends of release number {number}", "there is no such release")
+            yield Fault(f"spends of release number {number}", "there is no such release")
     for number, name in numbers.items():
         release = known.get(name, _Release())
         reserved = {} if release.state in (None, "open", "aborted") else release.reserved
@@ -251,30 +251,30 @@ def _spends(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Pro
         total = sum(nano for _, nano in rows if isinstance(nano, int))
         expected = reserved.get("spends", 0), reserved.get("total", 0), reserved.get("spends_sha256", spend_digest(()))
         if (len(rows), total, spend_digest(rows)) != expected:
-            yield Problem(
+            yield Fault(
                 f"entry {release.reserved_seq}" if reserved else f"release {name}",
                 f"what subjects pay for release {name} was changed: {len(rows):,} of them pay {total / NANO:g} "
                 f"epsilon, and {expected[0]:,} paid {expected[1] / NANO:g}, or others, or otherwise",
             )
 
 
-def _subjects(con: sqlite3.Connection, query: str, what: str) -> Iterator[Problem]:
+def _subjects(con: sqlite3.Connection, query: str, what: str) -> Iterator[Fault]:
     """Whom a query finds: subject, and amounts that ``what`` names in epsilon."""
     for subject, *nano in con.execute(query):
         name = subject if isinstance(subject, bytes) else str(subject).encode()
-        yield Problem(f"subject {name.hex()}", what.format(*(amount / NANO for amount in nano)))
+        yield Fault(f"subject {name.hex()}", what.format(*(amount / NANO for amount in nano)))
 
 
-def _salted(con: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
+def _salted(con: sqlite3.Connection, folder: Path) -> Iterator[Fault]:
     """Keys in clear, and the keyed hashes of balances, are right. Without the salt that cannot be told."""
     meta = dict(con.execute("select name, value from meta"))
     if meta.get("keys") != "plain" and con.execute("select 1 from names limit 1").fetchone():
-        yield Problem("names", "a ledger of hashed keys has keys in clear")
+        yield Fault("names", "a ledger of hashed keys has keys in clear")
     if not (folder / SALT).exists():
         return
     salt = (folder / SALT).read_bytes()
     if fingerprint(salt) != meta.get("salt"):
-        yield Problem(SALT, "is not the salt of this ledger")
+        yield Fault(SALT, "is not the salt of this ledger")
         return
     hasher = Hasher(salt)
     con.create_function("mac", 2, hasher.mac, deterministic=True)

@@ -13,7 +13,14 @@ from lexveil import paths
 from lexveil.accounting.structure import Replacements
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.embedding_benchmarks import SIMILARITY, load_analogies, load_similarity
-from lexveil.artifacts.packaged_model import ModelCard, Source, lexicons_of, quantized, write_packaged
+from lexveil.artifacts.packaged_model import (
+    CorpusSource,
+    ModelCard,
+    ModelContent,
+    lexicons_of,
+    quantized,
+    write_packaged,
+)
 from lexveil.artifacts.structure import MeasuredStructure, first_texts, measured
 from lexveil.config import MachineParams, ModelParams, Params
 from lexveil.data.imported_models import two_orders
@@ -58,7 +65,7 @@ def package(
     if (base := find_base(params.embeddings)) is not None:
         named = f"model {base.card.name} {base.card.version}"
         origin = f"the model that the training began with, sha256 of its card {base.hash}"
-        sources.append(Source(name=named, documents=0, words=0, license=base.card.license, origin=origin))
+        sources.append(CorpusSource(name=named, documents=0, words=0, license=base.card.license, origin=origin))
     n_documents, n_words = sum(one.documents for one in sources), sum(one.words for one in sources)
     said = ("name", "version", "language", "license", "description", "built", "cleaning", "known_faults")
     card = {
@@ -76,12 +83,11 @@ def package(
     }
     progress = Progress("orders", 0, "tokens")
     orders = two_orders(space, params.word_orders.search, params.seed, STREAM, progress)
-    return write_packaged(
-        folder, card, space, bits, orders, _structure(space, bits, params), notice(wanted, sources), wanted.scale
-    )
+    structure, attribution = _structure(space, bits, params), notice(wanted, sources)
+    return write_packaged(folder, card, ModelContent(space, bits, orders, structure, attribution, wanted.scale))
 
 
-def sources_of(wanted: ModelParams, machine: MachineParams) -> list[Source]:
+def sources_of(wanted: ModelParams, machine: MachineParams) -> list[CorpusSource]:
     """Documents and words of each source of the corpus, and where it came from as far as ``wanted`` says it."""
     kinds = read_table(paths.WORDS, "sample_corpus", ["word_id", "kind"])
     words = kinds.filter(pc.not_equal(kinds.column("kind"), "punctuation")).column("word_id")
@@ -95,12 +101,12 @@ def sources_of(wanted: ModelParams, machine: MachineParams) -> list[Source]:
         known = wanted.sources.get(name)
         license, origin = (known.license, known.origin) if known else (wanted.license, UNKNOWN_ORIGIN)
         sources.append(
-            Source(name=name or "corpus", documents=n_documents, words=n_words, license=license, origin=origin)
+            CorpusSource(name=name or "corpus", documents=n_documents, words=n_words, license=license, origin=origin)
         )
     return sources
 
 
-def notice(wanted: ModelParams, sources: Sequence[Source]) -> str:
+def notice(wanted: ModelParams, sources: Sequence[CorpusSource]) -> str:
     """The attribution of the sources, which stands beside the model."""
     lines = [f"# {wanted.name} {wanted.version}", "", f"Licence of the model: {wanted.license}."]
     lines += ["", "It holds numbers, words and collocations, and no sentence of its sources:", ""]

@@ -13,7 +13,7 @@ from lexveil.artifacts.purpose_files import PUBLIC, SUFFIX, write
 from lexveil.embeddings.purposes import spread
 from lexveil.errors import RequestError, option
 from lexveil.evaluation.ngrams import Ngrams
-from lexveil.formats.base import Row, Source
+from lexveil.formats.base import InputRow, Source
 from lexveil.formats.readers import open_table
 from lexveil.formats.registry import as_source, known_endings
 from lexveil.formats.values import plain_value, text_value
@@ -93,7 +93,7 @@ def build(
     write({word: score for word, score in scores.items() if score}, f"{output.stem}: of {how}", is_public, output)
 
 
-def _scored(rows: Iterator[Row], source: Source) -> Iterator[tuple[str, float]]:
+def _scored(rows: Iterator[InputRow], source: Source) -> Iterator[tuple[str, float]]:
     for row in rows:
         where = source.location(row.line)
         try:
@@ -105,7 +105,9 @@ def _scored(rows: Iterator[Row], source: Source) -> Iterator[tuple[str, float]]:
         yield word, score
 
 
-def _labelled(rows: Iterator[Row], source: Source, text_column: str, label_column: str) -> tuple[list[str], list[str]]:
+def _labelled(
+    rows: Iterator[InputRow], source: Source, text_column: str, label_column: str
+) -> tuple[list[str], list[str]]:
     texts, labels = [], []
     for row in rows:
         where = source.location(row.line)

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from lexveil.errors import option
 from lexveil.parameters import validated
-from lexveil.request import BUDGETS, NUMBER, Count, Options, Positive, Request, Shown, partly
+from lexveil.request import BUDGETS, NUMBER, Count, OptionHelp, Options, Positive, Request, partly
 
 VARIABLE = "LEXVEIL_SERVICE"  # environment variable by which workers are told the terms, as JSON
 
@@ -27,8 +27,8 @@ def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
     return fixed.model_dump(include=set(written))
 
 
-Limit = Annotated[Count, Field(ge=1, lt=2**31), Shown(metavar="N")]
-Seconds = Annotated[Positive, Shown(metavar=NUMBER)]
+Limit = Annotated[Count, Field(ge=1, lt=2**31), OptionHelp(metavar="N")]
+Seconds = Annotated[Positive, OptionHelp(metavar=NUMBER)]
 
 
 class Terms(Options):
@@ -40,17 +40,17 @@ class Terms(Options):
     """fields of ``Request`` that requests cannot change"""
     rates: str | None = None
     """file in which workers count requests together; None counts in each by itself"""
-    host: Annotated[str, Shown(metavar="ADDRESS")] = "127.0.0.1"
+    host: Annotated[str, OptionHelp(metavar="ADDRESS")] = "127.0.0.1"
     """address to listen at; any but this machine's own takes --keys and --allowed-host"""
-    port: Annotated[Count, Field(ge=0, le=65535), Shown(metavar="N")] = 8750
+    port: Annotated[Count, Field(ge=0, le=65535), OptionHelp(metavar="N")] = 8750
     """to listen at"""
-    workers: Annotated[Count, Field(ge=1, le=256), Shown(metavar="N")] = 1
+    workers: Annotated[Count, Field(ge=1, le=256), OptionHelp(metavar="N")] = 1
     """processes that answer"""
     stop_seconds: Limit = 60
     """to wait for running requests when it is stopped"""
-    keys: Annotated[str | None, Shown(metavar="FILE")] = None
+    keys: Annotated[str | None, OptionHelp(metavar="FILE")] = None
     """file of the API keys that may ask (default: whoever reaches the port)"""
-    allowed_host: Annotated[tuple[str, ...], Shown(metavar="NAME")] = ()
+    allowed_host: Annotated[tuple[str, ...], OptionHelp(metavar="NAME")] = ()
     """a name that requests call this service by, beside localhost; * is any; can be given several times"""
     subjects: Literal["shared", "by-key"] = "shared"
     """shared: a subject's name is one person, whoever asks; by-key: each API key has subjects of its own, and a person
@@ -61,7 +61,7 @@ class Terms(Options):
     """texts of a request"""
     max_bytes: Limit = 2**20
     """bytes of a request's body"""
-    per_minute: Annotated[Limit | None, Shown(metavar="N")] = None
+    per_minute: Annotated[Limit | None, OptionHelp(metavar="N")] = None
     """requests of an API key in a minute (default: no limit)"""
     queue: Limit = 64
     """requests that wait in one worker; more are refused"""

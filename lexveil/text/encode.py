@@ -23,7 +23,7 @@ from lexveil.text.strings import Strings
 from lexveil.types import Floats, Ids
 
 if TYPE_CHECKING:
-    from lexveil.text.tokenize import Tokens
+    from lexveil.text.tokenize import TokenizedTexts
 
 
 class TokenClass(IntEnum):
@@ -169,7 +169,7 @@ def _kind_of(form: str, function_words: frozenset[str]) -> int:
     return TokenClass.STOPWORD.value if form in function_words else TokenClass.WORD.value
 
 
-def tokenize(texts: Sequence[str], language: str = DEFAULT) -> Tokens:
+def tokenize(texts: Sequence[str], language: str = DEFAULT) -> TokenizedTexts:
     """Tokens of a batch of texts, with their spans."""
     from lexveil.text.tokenize import tokenize_texts
 

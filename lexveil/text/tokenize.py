@@ -41,7 +41,7 @@ PLAIN = r"^(?s:[a-z0-9][\x00-\x5e\x60-\x7f]*|[\x00-\x5e\x60-\x7f])$"
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenizedTexts:
     """The n tokens of a batch of t texts, in text order.
 
     Attributes:
@@ -66,7 +66,7 @@ class Tokens:
         return forms
 
 
-def tokenize_texts(texts: pa.StringArray, language: str = DEFAULT, *, spans: bool = False) -> Tokens:
+def tokenize_texts(texts: pa.StringArray, language: str = DEFAULT, *, spans: bool = False) -> TokenizedTexts:
     """Tokens of a batch of texts, as numbers.
 
     Args:
@@ -87,7 +87,7 @@ def tokenize_texts(texts: pa.StringArray, language: str = DEFAULT, *, spans: boo
     places, sizes = places[:n], sizes[: per_text.sum()].copy()  # what was not used does not stay in memory
     ids, words = _words(data, places)
     places = _in_characters(data, offsets, sizes, per_text, places) if spans else np.empty((0, 2), np.int32)
-    return Tokens(ids, words, sizes, per_text, places)
+    return TokenizedTexts(ids, words, sizes, per_text, places)
 
 
 def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:

@@ -60,7 +60,7 @@ class PackedQueries(NamedTuple):
     slacks: Floats
 
 
-class Candidates(NamedTuple):
+class CandidateLists(NamedTuple):
     """The words that may be among the k nearest of n queries.
 
     Attributes:
@@ -196,7 +196,7 @@ def screen_by(kind: int) -> Callable[..., None]:
 
     @numba.njit(cache=True, nogil=True)
     def screen(
-        words: PackedWords, queries: PackedQueries, found: Candidates, n_words: int
+        words: PackedWords, queries: PackedQueries, found: CandidateLists, n_words: int
     ) -> None:  # pragma: no cover - compiled
         """Find the words that may be among the k nearest of each query, and bounds of their scores from above."""
         n_tiles, n_chunks, depth, n_vectors, lanes = words.numbers.shape[:5]
@@ -276,7 +276,13 @@ def screen_by(kind: int) -> Callable[..., None]:
 
 @numba.njit(cache=True)
 def decide(
-    vectors: Vectors, order: Rows, queries: Floats, packed: PackedQueries, found: Candidates, ids: Rows, squares: Floats
+    vectors: Vectors,
+    order: Rows,
+    queries: Floats,
+    packed: PackedQueries,
+    found: CandidateLists,
+    ids: Rows,
+    squares: Floats,
 ) -> None:  # pragma: no cover - compiled
     """Measure the words found, the most promising first, until no other can be among the k nearest."""
     k = ids.shape[1]

@@ -38,7 +38,7 @@ def require_one_budget(plans: Sequence[Record]) -> None:
             raise CheckFailed(
                 f"report: {known['strategy']} and {plan['strategy']} plan data set {plan['dataset']} at base epsilon "
                 f"{plan['epsilon']} with budgets {known['budget']:g} and {plan['budget']:g} for {known['n_words']:,} "
-                f"and {plan['n_words']:,} words; it must be one. ReportedRun `dvc repro --force plan_budgets`"
+                f"and {plan['n_words']:,} words; it must be one. Run `dvc repro --force plan_budgets`"
             )
 
 
