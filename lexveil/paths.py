@@ -30,6 +30,7 @@ METRICS = ARTIFACTS / "metrics"
 CHECKS = ARTIFACTS / "checks"
 DATA_DOCS = ARTIFACTS / "data_docs"
 REPORT = ARTIFACTS / "report"
+RUNS = ARTIFACTS / "runs"  # figures of each run, for `dvc metrics`
 PACKAGED = ARTIFACTS / "model"  # a project's run as a model that travels
 AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow, of its last time
 RECOVERY = Path(".lexveil/recovery")  # what readers are expected to get back, kept so that it is computed once

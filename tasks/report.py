@@ -1,4 +1,4 @@
-"""Write the report: metrics, checks, plans, embeddings -> report/{index.html,metrics.json,runs.csv,pmi.csv}."""
+"""Write the report: metrics, checks, plans, embeddings -> report/{index.html,*.csv}, runs/."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from lexveil import paths
 from lexveil.config import Params, load_params
 from lexveil.report.data import ReportData
 from lexveil.report.page import render
+from lexveil.report.run_rows import run_rows
 from lexveil.report.sections import SECTIONS
 from lexveil.report.table import to_csv
 from lexveil.runtime.stage import stage_main
-from lexveil.runtime.tables import atomic_file, write_json
+from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 
 
-def run(params: Params, out: Path) -> None:
-    """Read every artifact that ``params`` names and write the files of the report into folder ``out``.
+def run(params: Params, out: Path, runs: Path) -> None:
+    """Write the report of the artifacts that ``params`` names into ``out``, the figures of each run into ``runs``.
 
     Raises:
         MissingArtifact: if one is not there yet.
@@ -23,20 +24,21 @@ def run(params: Params, out: Path) -> None:
     """
     report = ReportData(params)
     page = render(report, SECTIONS)
-    texts, metrics = {"index.html": page}, dict[str, object]()
+    texts = {"index.html": page}
     for section in SECTIONS:
         texts |= {name: to_csv(*table) for name, table in section.files(report).items()}
-        metrics |= section.metrics(report)
     for name, text in texts.items():
         with atomic_file(out / name) as partial:
             partial.write_text(text, encoding="utf-8", newline="\n")
-    write_json(metrics, out / "metrics.json")
+    with atomic_directory(runs) as folder:
+        for name, figures in run_rows(report).items():
+            write_json(figures, folder / f"{name}.json")
     print(f"report: {len(report.runs)} runs, {len(page.encode()) / 1000:,.0f} kB -> {out / 'index.html'}")
 
 
 def main() -> None:
     """Run the stage."""
-    run(load_params(), paths.REPORT)
+    run(load_params(), paths.REPORT, paths.RUNS)
 
 
 if __name__ == "__main__":

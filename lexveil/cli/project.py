@@ -138,14 +138,14 @@ def report(*, json: bool = False, open: bool = False) -> int:
     Prints the path of the report, one self-contained page.
 
         lexveil report --open
-        lexveil report --json      its figures, as JSON
+        lexveil report --json      the figures of each run, as JSON
 
     Args:
-        json: print the report's figures
+        json: print the figures of each run
         open: open it in the browser
     """
     root = in_project()
-    file = paths.REPORT / ("metrics.json" if json else "index.html")
+    file = paths.RUNS if json else paths.REPORT / "index.html"
     if not file.exists():
         raise RequestError(f"{file} is not there yet; `lexveil run` makes it")
     # A check that fails takes its record away and stops what comes after, so what is there is of an earlier run.
@@ -153,7 +153,9 @@ def report(*, json: bool = False, open: bool = False) -> int:
     if failed := ", ".join(name for name in checks if not (paths.CHECKS / f"{name}.json").exists()):
         print(f"lexveil report: of an earlier run; since then {failed} did not pass its check", file=sys.stderr)
     if json:
-        sys.stdout.write(file.read_text(encoding="utf-8"))
+        from lexveil.runtime.tables import read_json
+
+        show({run.stem: read_json(run, "report") for run in sorted(file.glob("*.json"))}, as_json=True)
         return 0
     print(root / file)
     if open:

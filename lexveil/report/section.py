@@ -25,7 +25,6 @@ class PageSection:
         title: its entry in the navigation.
         heading: above it.
         view: tables, charts and plain values, by the names that the template uses.
-        metrics: entries of metrics.json, by key.
         files: CSV files beside the page, by file name.
     """
 
@@ -33,7 +32,6 @@ class PageSection:
     title: str
     heading: str
     view: Callable[[ReportData], Mapping[str, Any]]
-    metrics: Callable[[ReportData], Mapping[str, Any]] = nothing
     files: Callable[[ReportData], Mapping[str, CsvFile]] = nothing
 
     @property

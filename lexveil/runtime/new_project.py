@@ -12,7 +12,7 @@ from lexveil import paths
 from lexveil.errors import LexveilError, RequestError
 
 # What a project consists of; the wheel has it in lexveil/_project (.ci/wheel.py).
-FOLDERS = (".dvc/plots", "flows", "tasks", "sql")
+FOLDERS = ("flows", "tasks", "sql")
 DVC_FILES = (".dvc/.gitignore", ".dvc/config", ".dvcignore", "data.dvc", "dvc.yaml")
 FILES = (*DVC_FILES, ".gitignore", "params.yaml", "prefect.yaml")
 
@@ -37,6 +37,7 @@ def create(folder: Path) -> None:
         for name in FOLDERS:
             shutil.copytree(paths.TEMPLATE / name, project / name, ignore=unwanted)
         for name in FILES:
+            (project / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(paths.TEMPLATE / name, project / name)
         done = subprocess.run(["git", "init", "--quiet"], cwd=project, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -132,10 +132,13 @@ def test_privatize_hands_on_what_was_asked(
 def test_report_prints_where_it_is_and_its_figures(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     folder = project.root / "artifacts/report"
     folder.mkdir(parents=True)
-    (folder / "index.html").touch()
-    (folder / "metrics.json").write_text('{"documents": 3}\n')
-    assert call("report") == call("report", "--json") == 0
-    assert capsys.readouterr().out.split(maxsplit=1) == [str(folder / "index.html"), '{"documents": 3}\n']
+    (folder / "index.html").write_text("<html>")
+    (runs := project.root / "artifacts/runs").mkdir()
+    (runs / "tem-S1-1.0.json").write_text('{"named": 0.2}\n')
+    assert call("report") == 0
+    assert Path(capsys.readouterr().out.strip()) == folder / "index.html"
+    assert call("report", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"tem-S1-1.0": {"named": 0.2}}
 
 
 def test_lineage_leads_from_an_artifact_to_the_source(built: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ import yaml
 from lexveil.errors import CheckFailed, MissingArtifact
 from lexveil.runtime.stage import stage_main
 from tasks import report
-from tests.report.artifacts import ROOT, SECRET, STATIC, Page, change, put, put_run, reported
+from tests.report.artifacts import SECRET, STATIC, Page, change, put, put_run, reported
 
 EXPECTED = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text(encoding="utf-8"))
 
@@ -34,7 +34,7 @@ def test_nothing_is_fetched_and_no_document_shown(made: Path, page: Page) -> Non
     assert page.links and all(link.startswith(("#", "data:", "../data_docs/index.html")) for link in page.links)
     assert not re.search(r"https?:|@import|<script[^>]+src|<iframe|<object|url\(", page.html)
     files = sorted((made / "artifacts/report").iterdir())
-    assert [file.name for file in files] == ["index.html", "metrics.json", "pmi.csv", "recovery.csv", "runs.csv"]
+    assert [file.name for file in files] == ["index.html", "pmi.csv", "recovery.csv", "runs.csv"]
     assert not any(SECRET in file.read_text(encoding="utf-8") for file in files)
     assert "memory_limit" not in page.text  # of this machine: changes no result
 
@@ -63,23 +63,11 @@ def test_figures_are_labelled_and_have_their_numbers_as_csv(page: Page) -> None:
     assert point == ["S1", "1.0", "0.5"] and float(high) - float(low) == pytest.approx(2 * np.hypot(0.0625, 0.05))
 
 
-def test_metrics_and_files_for_other_tools(made: Path) -> None:
-    metrics = json.loads((made / "artifacts/report/metrics.json").read_text())
-    for name, own in EXPECTED["metrics"].items():
-        assert {key: metrics[name][key] for key in own} == own
+def test_figures_and_files_for_other_tools(made: Path) -> None:
+    figures = {file.stem: json.loads(file.read_text()) for file in (made / "artifacts/runs").iterdir()}
+    assert {name: figures[name] for name in EXPECTED["runs"]} == EXPECTED["runs"]
     for name, lines in EXPECTED["files"].items():
         assert set(lines) <= set((made / "artifacts/report" / name).read_text(encoding="utf-8").splitlines())
-
-
-@pytest.mark.parametrize("name", ["runs.csv", "pmi.csv"])
-def test_plots_of_dvc_yaml_name_columns_and_templates_that_exist(made: Path, name: str) -> None:
-    stage = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]["report"]
-    (plot,) = [one[f"artifacts/report/{name}"] for one in stage["plots"] if f"artifacts/report/{name}" in one]
-    header = (made / "artifacts/report" / name).read_text().splitlines()[0].split(",")
-    template = json.loads((ROOT / f".dvc/plots/{plot['template']}.json").read_text(encoding="utf-8"))
-    named = {plot["x"], plot["y"]} | set(template["data"]["format"]["parse"])
-    named |= {field for field in re.findall(r'"field": "([^"]+)"', json.dumps(template)) if not field.startswith("<")}
-    assert named - {"rev"} <= set(header)
 
 
 def test_same_artifacts_give_the_same_bytes(made: Path, changed: Path) -> None:

@@ -6,14 +6,13 @@ from lexveil.evaluation.metrics.base import EvaluationSettings, PaperTable, Scor
 from lexveil.evaluation.metrics.prediction import SETTINGS, PredictionMetric, classifier_score
 from lexveil.evaluation.metrics.utility import UTILITY
 
-STATIC = classifier_score("attack", "static", "macro_f1", "static F1", headline="attack_static")
+STATIC = classifier_score("attack", "static", "macro_f1", "static F1")
 ADAPTIVE = classifier_score(
     "attack",
     "adaptive",
     "macro_f1",
     "adaptive F1",
     glance=("attack_adaptive_macro_f1", "Adaptive attack, macro F1"),
-    headline="attack_adaptive",
 )
 STATIC_ACCURACY = classifier_score("attack", "static", "accuracy", "static accuracy")
 GAIN_GLANCE = ("relative_gain", "Relative gain")

@@ -136,7 +136,6 @@ class Score:
         words: what a row of a table calls it.
         path: where its mean and deviation stand in the entry; None if the report computes it from others.
         glance: key and heading of its column in the table of data sets at a glance; None for no column.
-        headline: its key in metrics.json; empty for none. Keys stay what `dvc metrics diff` compares with old commits.
         decimals: 1 or 3.
     """
 
@@ -145,7 +144,6 @@ class Score:
     words: str
     path: tuple[str, ...] | None
     glance: tuple[str, str] | None = None
-    headline: str = ""
     decimals: int = 3
 
 

@@ -36,7 +36,6 @@ MEMBERSHIP = Score(
     words="AUC",
     path=("auc",),
     glance=("membership_auc", "Membership AUC"),
-    headline="membership_auc",
 )
 
 

@@ -16,7 +16,6 @@ PERPLEXITY = Score(
     words="perplexity",
     path=(),
     glance=("perplexity", "Perplexity"),
-    headline="perplexity",
     decimals=1,
 )
 

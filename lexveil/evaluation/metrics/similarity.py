@@ -14,9 +14,7 @@ from lexveil.evaluation.scores import rounded
 from lexveil.types import Floats
 
 BLOCK = 4096  # texts at a time
-COSINE = Score(
-    name="cosine", metric="similarity", words="cosine", path=(), glance=("cosine", "Cosine"), headline="cosine"
-)
+COSINE = Score(name="cosine", metric="similarity", words="cosine", path=(), glance=("cosine", "Cosine"))
 
 
 def cosines(encoder: Encoder, original: Sequence[str], private: Sequence[str]) -> tuple[Floats, int, int]:

@@ -11,10 +11,9 @@ UTILITY = classifier_score(
     "macro_f1",
     "utility F1",
     glance=("utility_macro_f1", "Utility, macro F1"),
-    headline="utility_private",
 )
 UTILITY_MICRO = classifier_score("utility", "private", "micro_f1", "utility")
-ON_CLEAN = classifier_score("utility", "clean", "macro_f1", "utility on clean texts", headline="utility_clean")
+ON_CLEAN = classifier_score("utility", "clean", "macro_f1", "utility on clean texts")
 ON_CLEAN_MICRO = classifier_score("utility", "clean", "micro_f1", "utility on clean texts")
 LOSS = Score(name="utility_loss", metric="utility", words="utility loss", path=None)
 

@@ -149,13 +149,3 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "bounded": mechanisms,
         "coverage": coverage_table(report.coverage),
     }
-
-
-def metrics(report: ReportData) -> Mapping[str, Any]:
-    """What metrics.json has of the coverage."""
-    return {
-        "coverage": {
-            dataset: {segmentation: round(counts["coverage"], 9) for segmentation, counts in by_segmentation.items()}
-            for dataset, by_segmentation in report.coverage.items()
-        }
-    }

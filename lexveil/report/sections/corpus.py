@@ -147,16 +147,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     }
 
 
-def metrics(report: ReportData) -> Mapping[str, Any]:
-    """What metrics.json has of the corpus."""
-    return {
-        "corpus": {name: report.corpus[name] for name in COUNTS.values()},
-        "collocations": report.n_collocations,
-        "vocabulary": {segmentation: report.spaces[segmentation]["n_tokens"] for segmentation in SEGMENTATIONS},
-    }
-
-
 def files(report: ReportData) -> Mapping[str, CsvFile]:
-    """What `dvc plots` draws."""
+    """The histogram of the PMI, for other tools."""
     histogram = report.collocations["pmi_histogram"]
     return {"pmi.csv": (["ngrams", "pmi_bits", "n_collocations"], [list(row.values()) for row in histogram])}

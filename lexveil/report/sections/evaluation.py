@@ -29,7 +29,7 @@ from lexveil.report.evaluation_values import (
     of_score,
     one_kind,
 )
-from lexveil.report.formatting import NORMAL, MeanSd, three
+from lexveil.report.formatting import NORMAL, three
 from lexveil.report.records import Key, RunRecovery
 from lexveil.report.table import RUN, Column, Table, epsilon_columns, epsilon_key, of_run
 
@@ -230,21 +230,4 @@ def view(report: ReportData) -> Mapping[str, Any]:
             metric.title for metric in METRICS if not any(entries[name, metric.name] for name in clean.datasets)
         ],
         "any_gain": any(of_score(of, GAIN) for of in report.values.values()),
-    }
-
-
-def metrics(report: ReportData) -> Mapping[str, Any]:
-    """The scores that `dvc metrics diff` compares, by run and data set; what is left out is not there."""
-    headline = [score for score in SCORES if score.headline]
-    clean, runs = report.evaluated
-
-    def scores(run: EvaluatedRun, dataset: str) -> dict[str, float]:
-        values: dict[str, MeanSd | None] = {score.headline: run.value(dataset, score) for score in headline}
-        return {name: value.mean for name, value in values.items() if value is not None}
-
-    return {
-        "evaluation": {
-            "/".join(map(str, run.key)): {dataset: scores(run, dataset) for dataset in run.datasets}
-            for run in (clean, *runs)
-        }
     }

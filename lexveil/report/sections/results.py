@@ -146,18 +146,6 @@ def recovery_csv(report: ReportData) -> CsvFile:
     return [*key_columns(report.keys), "dataset", "band", "reader", *POINTS], rows
 
 
-def metrics(report: ReportData) -> Mapping[str, Any]:
-    """The numbers of the runs that `dvc metrics diff` compares; a number that does not exist is left out."""
-    found = {}
-    for run in report.runs:
-        shares = _shares(report, run.key)
-        numbers = {name: run.metrics[name] for name in HEADLINE}
-        numbers |= {name: shares.get(name) for name in ("recovered", "recovered_rare")}
-        known = {name: number for name, number in numbers.items() if number is not None}
-        found["/".join(map(str, run.key))] = known
-    return {"runs": found}
-
-
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     models = {run.record["language_model"] for run in report.recovery}
@@ -176,5 +164,5 @@ def view(report: ReportData) -> Mapping[str, Any]:
 
 
 def files(report: ReportData) -> Mapping[str, CsvFile]:
-    """What `dvc plots` draws, and every share for other tools."""
+    """All figures of the runs, and every share, for other tools."""
     return {"runs.csv": runs_csv(report), "recovery.csv": recovery_csv(report)}
