@@ -13,6 +13,7 @@ from lexveil.auditing.fit import FACTORS, ClaimedDraws, FitResult, ball_audit, d
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toys import likeliest, list_orders
 from lexveil.errors import ParameterError
+from lexveil.mechanisms.base import PublicCounts
 from lexveil.mechanisms.registry import Mechanism, build_mechanism
 from lexveil.types import Floats, Ids
 
@@ -40,8 +41,9 @@ class Built:
     def over(cls, name: str, space: Space, parameters: Mapping[str, Mapping[str, Any]]) -> Built:
         """Build ``name`` over a space with the parameters of all mechanisms, as params.yaml has them."""
         own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
+        public = PublicCounts(space.n_words, np.ones_like(space.n_words)) if space.n_words is not None else None
         kernel = build_mechanism(
-            name, space.vectors.astype(np.float32), {**parameters, name: own}, space.orders, n_words=space.n_words
+            name, space.vectors.astype(np.float32), {**parameters, name: own}, space.orders, public=public
         )
         return cls(kernel, claim_of(name, space, parameters))
 

@@ -1,0 +1,150 @@
+"""TEM whose words also suit the one written before: a public bigram model weighs what may come out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from lexveil.errors import ParameterError
+from lexveil.mechanisms.base import check_epsilon, register
+from lexveil.mechanisms.base_measure import MOST_KAPPA, BaseMeasure, base_measure
+from lexveil.mechanisms.rejection import DRAWN
+from lexveil.mechanisms.tem import FIRST_NONCE, Tem, TemParameters
+from lexveil.parameters import Section
+from lexveil.types import Flags, Floats, Ids, Vectors, Words
+
+if TYPE_CHECKING:
+    from lexveil.embeddings.bigrams import Bigrams
+    from lexveil.embeddings.neighborhoods import NearTable
+
+
+class TemContextParameters(TemParameters):
+    """Parameters of tem_context."""
+
+    kappa: float = Field(
+        1.0, ge=0, le=MOST_KAPPA, description="exponent of the public bigram model; 0: words weigh as in tem"
+    )
+
+
+class TextTokens(NamedTuple):
+    """n tokens of texts, in order, as they are written.
+
+    Attributes:
+        is_first: (n,) whether a text begins.
+        kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED of ``rejection``.
+        about: (n,) of one that is drawn its number among the drawn, of one that follows the place of the one it follows,
+            of one that is kept its row among the tokens that bigrams know, or -1.
+    """
+
+    is_first: Flags
+    kind: Ids
+    about: Ids
+
+
+@register
+class TemContext(Tem):
+    """Replace w by u with probability proportional to m(u | c)·exp(-ε·min(d(w,u), γ)/2), c the word written before.
+
+    m is a public base measure (``base_measure``): a bigram model of public text to the power κ, in whole numbers. c is
+    a word that was drawn before, or kept: what is published already. The rest is as in ``Tem``.
+
+    Privacy: for each token ε·d, d the Euclidean distance, whatever c is: m depends on c and u alone, so that the weights
+    and their sum move by at most exp(ε·d/2) each when w becomes w'. The tokens of a text are an adaptive composition.
+
+    Attributes:
+        kappa: κ.
+        mass: m.
+    """
+
+    name = "tem_context"
+    in_context = True
+    Parameters: ClassVar[type[Section]] = TemContextParameters
+
+    def __init__(
+        self,
+        vectors: Vectors,
+        near: NearTable | None = None,
+        n_words: Ids | None = None,
+        counts: Ids | None = None,
+        bigrams: Bigrams | None = None,
+        **parameters: Any,
+    ) -> None:
+        from lexveil.mechanisms.kernels.tem_context import ENVELOPE_BITS, FINE_BITS, Mass
+
+        checked = self.checked(TemContextParameters, parameters)
+        if counts is None or bigrams is None:
+            raise ParameterError(
+                "mechanism tem_context: the model has no counts of which words follow each other; take mechanism tem, "
+                "or a model that has them (en, or the own model of a project)"
+            )
+        super().__init__(vectors, near, n_words, beta=checked.beta, length_penalty=checked.length_penalty)
+        self.kappa = checked.kappa
+        self.bits = ENVELOPE_BITS + FINE_BITS
+        self.mass: BaseMeasure = base_measure(counts, bigrams, self.kappa, self.halvings)
+        single, starts, words, after = self.mass
+        self._sums = Mass(single, _sums(single), starts, words, after, _sums(after))
+
+    def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
+        """Log probabilities of every word u for each of n ids after the word ``before``, (n, V); -1: after none."""
+        from lexveil.embeddings.exact_search import distance_rows
+
+        check_epsilon(epsilon)
+        score = np.minimum(distance_rows(self.vectors, ids), self.gamma(epsilon)[:, None])
+        log_weight: Floats = np.log(self.mass.of(before)) - epsilon[:, None] / 2 * score
+        log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
+        return log_weight
+
+    def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
+        """Draw each token as if it were a text of its own."""
+        n = len(ids)
+        alone = TextTokens(np.ones(n, dtype=np.bool_), np.full(n, DRAWN), np.arange(n))
+        return self.replace_texts(alone, ids, epsilon, noise)
+
+    def replace_texts(
+        self, texts: TextTokens, ids: Ids, epsilon: Floats, noise: Words, written: Ids | None = None
+    ) -> Ids:
+        """Draw the tokens of texts in their order, each after what is written for those before it.
+
+        Args:
+            texts: n tokens.
+            ids: (m,) the words of those that are drawn; -1: unknown, drawn by the base measure alone.
+            epsilon: (m,) of each; 0 of unknown ones.
+            noise: (m, 4) their keys.
+            written: (V,) the row among the tokens that bigrams know of what is written for each word that is drawn; None:
+                they are the words.
+
+        Returns:
+            (n,) the word that is drawn for each token; -1 of those that are kept or skipped.
+        """
+        from lexveil.mechanisms.kernels import tem as tem_sampler
+        from lexveil.mechanisms.kernels import tem_context as sampler
+
+        n, own, known = len(texts.kind), np.arange(self.size), ids >= 0
+        words, place = np.unique(ids[known], return_inverse=True)
+        lists, places, gamma = self.near.lists(words), np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids))
+        places[known], gamma[known] = place, self.gamma(epsilon[known])
+        walk = sampler.Walk(*texts, np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64))
+        drawn = sampler.Drawn(ids, epsilon, gamma, noise, places, np.zeros(len(ids), dtype=np.int64))
+        space = tem_sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
+        near = (lists.ids, lists.distances, own if written is None else written)
+        doubt, start = np.empty(3, dtype=np.int64), 0
+        while (start := sampler.walk_on(space, self._sums, walk, drawn, near, start, doubt)) < n:
+            token, (proposed, position, number) = texts.about[start], doubt.tolist()
+            one = slice(token, token + 1)
+            none = np.zeros(1, dtype=np.int64)
+            alone = tem_sampler.Tokens(ids[one], epsilon[one], gamma[one], noise[one], none, none[None])
+            if self._is_accepted(alone, proposed, position, FIRST_NONCE + number):
+                walk.drawn[start] = proposed
+            drawn.refused[token] = number + 1
+        return walk.drawn
+
+    def needs_lists(self, epsilon: float) -> bool:
+        """See ``OnNeighbors``."""
+        return epsilon > 0
+
+
+def _sums(values: Ids) -> Ids:
+    """(n + 1,) the sum of the values before each, and of all."""
+    return np.concatenate([[0], np.cumsum(values)])
