@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.types import Floats, Ids
+
+Halvings = npt.NDArray[np.uint8]
 
 MASS_BITS = 31  # of all words together, after any word
 MOST_KAPPA = 2.0
@@ -37,12 +40,12 @@ class BaseMeasure(NamedTuple):
         return mass
 
 
-def base_measure(counts: Ids, bigrams: Bigrams, kappa: float, halvings: Ids) -> BaseMeasure:
+def base_measure(counts: Ids, bigrams: Bigrams, kappa: float, halvings: Halvings) -> BaseMeasure:
     """The base measure 2^-h(y)·μ(y | c)^κ, rounded once to whole numbers, each c up to a factor of its own.
 
-    μ(y | c) = (1 - λ)·p(y) + λ·n(c, y)/n(c), p the frequency of y with one added to each count, λ = n(c)/(n(c) + t(c)) for
-    t(c) different words after c (Witten and Bell 1991). Divided by (1 - λ)^κ, which cancels in the distribution of y,
-    it is (p(y) + n(c, y)/t(c))^κ: all words have p(y)^κ whatever c is, and those that were seen after c some more.
+    μ(y | c) = (1 - λ)·p(y) + λ·n(c, y)/n(c), p the frequency of y with one added to each count, λ = n(c)/(n(c) + t(c))
+    for t(c) different words after c (Witten and Bell 1991). Divided by (1 - λ)^κ, which cancels in the distribution of
+    y, it is (p(y) + n(c, y)/t(c))^κ: all words have p(y)^κ whatever c is, and those that were seen after c some more.
 
     Args:
         counts: (V,) of each word.

@@ -34,8 +34,8 @@ class TextTokens(NamedTuple):
     Attributes:
         is_first: (n,) whether a text begins.
         kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED of ``rejection``.
-        about: (n,) of one that is drawn its number among the drawn, of one that follows the place of the one it follows,
-            of one that is kept its row among the tokens that bigrams know, or -1.
+        about: (n,) of one that is drawn its number among the drawn, of one that follows the place of the one that it
+            follows, of one that is kept its row among the tokens that bigrams know, or -1.
     """
 
     is_first: Flags
@@ -50,8 +50,9 @@ class TemContext(Tem):
     m is a public base measure (``base_measure``): a bigram model of public text to the power κ, in whole numbers. c is
     a word that was drawn before, or kept: what is published already. The rest is as in ``Tem``.
 
-    Privacy: for each token ε·d, d the Euclidean distance, whatever c is: m depends on c and u alone, so that the weights
-    and their sum move by at most exp(ε·d/2) each when w becomes w'. The tokens of a text are an adaptive composition.
+    Privacy: for each token ε·d, d the Euclidean distance, whatever c is: m depends on c and u alone, so that the
+    weights and their sum move by at most exp(ε·d/2) each when w becomes w'. The tokens of a text are an adaptive
+    composition.
 
     Attributes:
         kappa: κ.
@@ -84,7 +85,7 @@ class TemContext(Tem):
         self.bits = ENVELOPE_BITS + FINE_BITS
         self.mass: BaseMeasure = base_measure(counts, bigrams, self.kappa, self.halvings)
         single, starts, words, after = self.mass
-        self._sums = Mass(single, _sums(single), starts, words, after, _sums(after))
+        self._sums = Mass(single, _sums(single), starts, words.astype(np.int32), after, _sums(after))
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
         """Log probabilities of every word u for each of n ids after the word ``before``, (n, V); -1: after none."""
@@ -112,8 +113,8 @@ class TemContext(Tem):
             ids: (m,) the words of those that are drawn; -1: unknown, drawn by the base measure alone.
             epsilon: (m,) of each; 0 of unknown ones.
             noise: (m, 4) their keys.
-            written: (V,) the row among the tokens that bigrams know of what is written for each word that is drawn; None:
-                they are the words.
+            written: (V,) of what is written for each word that is drawn, its row among the tokens that bigrams know;
+                None: they are the words.
 
         Returns:
             (n,) the word that is drawn for each token; -1 of those that are kept or skipped.

@@ -1,9 +1,10 @@
 """The rejection sampler of ``tem_context``, token after token: what is proposed depends on the word written before.
 
 The weight of word u after c is m(u|c)·exp(-half·s), half = ε/2, s = min(d, γ), m a whole number. Of the near words each
-has an envelope W >= 2^30·exp(-half·s) of its own, and all words have one together, at the largest distance of the list. A
-uniform whole number below Σ m·W is a word and a position in [0, W), which 22 further bits refine; the word is accepted
-as in ``kernels.tem``, at 2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the envelopes are.
+has an envelope W >= 2^30·exp(-half·s) of its own, and all words have one together, at the largest distance of the list.
+A uniform whole number below Σ m·W is a word and a position in [0, W), which 22 further bits refine; the word is
+accepted as in ``kernels.tem``, at 2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the envelopes
+are.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from lexveil.mechanisms.rejection import FOLLOWS, KEPT, MARGIN, ROUNDING, SKIPPE
 from lexveil.types import Flags, Floats, Ids, Words
 
 ENVELOPE_BITS, FINE_BITS = 30, 22
+
+
+Near = tuple[Members, Floats, Ids]
 
 
 class Mass(NamedTuple):
@@ -54,7 +58,12 @@ class Walk(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """The m tokens that are drawn: word (-1: of the base measure alone), ε, γ, key, row of the list, proposals refused."""
+    """The m tokens that are drawn.
+
+    Attributes:
+        ids: (m,) their words; -1: drawn by the base measure alone.
+        epsilon, gamma, keys, places, refused: ε, γ, key (m, 4), row of the list, and how many proposals are refused.
+    """
 
     ids: Ids
     epsilon: Floats
@@ -66,7 +75,7 @@ class Drawn(NamedTuple):
 
 @numba.njit(cache=True, error_model="numpy")
 def walk_on(
-    space: Space, mass: Mass, walk: Walk, drawn: Drawn, near: tuple[Members, Floats, Ids], start: int, doubt: Ids
+    space: Space, mass: Mass, walk: Walk, drawn: Drawn, near: Near, start: int, doubt: Ids
 ) -> int:  # pragma: no cover - compiled
     """Draw from the token ``start`` on.
 
@@ -92,7 +101,7 @@ def walk_on(
         if kind == FOLLOWS:
             walk.drawn[place] = walk.drawn[about]
         elif walk.drawn[place] < 0:
-            word = _draw(space, mass, drawn, about, before, near[0], near[1], doubt)
+            word = _draw(space, mass, drawn, about, before, near, doubt)
             if word < 0:
                 return place
             walk.drawn[place] = word
@@ -105,15 +114,15 @@ def _draw(
     space: Space,
     mass: Mass,
     drawn: Drawn,
-    token: int,
-    before: int,
-    near_ids: Members,
-    near_distances: Floats,
+    token: np.int64,
+    before: np.int64,
+    near: Near,
     doubt: Ids,
-) -> int:  # pragma: no cover - compiled
+) -> np.int64:  # pragma: no cover - compiled
     """The word that one token becomes; -1 if rounding could decide, with the doubt."""
+    near_ids, near_distances, _ = near
     state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
-    open_stream(state, drawn.keys, token, 0)
+    open_stream(state, drawn.keys, int(token), 0)
     at, attempt = WORDS, -1
     first = last = np.int64(0)
     if before >= 0:
@@ -128,8 +137,8 @@ def _draw(
     total = np.int64(0)
     for i in range(n_near):
         envelope[i] = _envelope(half, near_distances[place, i], radius)
-        near = near_ids[place, i]
-        total += envelope[i] * (mass.single[near] + _after(mass, near, first, last))
+        member = near_ids[place, i]
+        total += envelope[i] * (mass.single[member] + _after(mass, member, first, last))
         ends[i] = total
     near_total = total
     # Proposed among all words, so the near ones are proposed again there, and refused.
@@ -146,23 +155,23 @@ def _draw(
         at += 1
         is_near = point < near_total
         if is_near:
-            i = np.searchsorted(ends, point, side="right")
-            proposed, q = np.int64(near_ids[place, i]), (ends[i] - 1 - point) % envelope[i]
-            bounds = near_distances[place, i], near_distances[place, i]
+            listed = np.searchsorted(ends, point, side="right")
+            proposed, q = np.int64(near_ids[place, listed]), (ends[listed] - 1 - point) % envelope[listed]
+            bounds = near_distances[place, listed], near_distances[place, listed]
         else:
             proposed = _word_at(mass, (point - near_total) // far, first, last)
             q = (point - near_total) % far
-            bounds = sketch_bounds(space.sketches, space.step, word, proposed)
+            bounds = sketch_bounds(space.sketches, space.step, int(word), int(proposed))
         if attempt < drawn.refused[token]:
             continue
         q = (q << FINE_BITS) + fine
-        decision = decide(space.vectors, (word, proposed), half, radius, q, ENVELOPE_BITS + FINE_BITS, bounds)
-        if decision == REFUSE or (not is_near and among(near_ids, place, proposed)):
+        decision = decide(space.vectors, (int(word), int(proposed)), half, radius, q, ENVELOPE_BITS + FINE_BITS, bounds)
+        if decision == REFUSE or (not is_near and among(near_ids, int(place), int(proposed))):
             continue
         if decision == ACCEPT:
             return proposed
         doubt[0], doubt[1], doubt[2] = proposed, q, attempt
-        return -1
+        return np.int64(-1)
 
 
 @numba.njit(inline="always")
@@ -174,7 +183,7 @@ def _envelope(half: float, distance: float, radius: float) -> np.int64:  # pragm
 
 
 @numba.njit(inline="always")
-def _after(mass: Mass, word: int, first: int, last: int) -> np.int64:  # pragma: no cover - compiled
+def _after(mass: Mass, word: np.int64, first: np.int64, last: np.int64) -> np.int64:  # pragma: no cover - compiled
     """What a word has beside its own mass, after the one whose row of bigrams is from ``first`` to before ``last``."""
     end = last
     while first < last:
@@ -187,7 +196,7 @@ def _after(mass: Mass, word: int, first: int, last: int) -> np.int64:  # pragma:
 
 
 @numba.njit(inline="always")
-def _word_at(mass: Mass, point: int, first: int, last: int) -> np.int64:  # pragma: no cover - compiled
+def _word_at(mass: Mass, point: np.int64, first: np.int64, last: np.int64) -> np.int64:  # pragma: no cover - compiled
     """The word at a point of the masses of all words, which those of the row follow."""
     if point < mass.singles[-1]:
         return np.int64(np.searchsorted(mass.singles, point, side="right") - 1)
