@@ -170,7 +170,7 @@ class Rewriting:
         at = np.flatnonzero(done.action == Action.PERTURBED.value)
         source, output, budgets = number[done.encoded.rows[at]], number[done.rows[at]], done.token_epsilon[at]
         written = np.where(done.action == Action.KEPT.value, done.encoded.rows, done.rows)
-        before = written_before(done.encoded.text_of, written, done.action == Action.DROPPED.value)[at]
+        before = written_before(done.encoded.text_of.astype(np.int64), written, done.action == Action.DROPPED.value)[at]
         content = self.words.bands[source] > 0
         source, output, budgets, before = source[content], output[content], budgets[content], before[content]
         guess = self.reader.guess(output, budgets, before)

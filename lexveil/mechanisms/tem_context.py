@@ -10,7 +10,7 @@ from pydantic import Field
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import check_epsilon, register
 from lexveil.mechanisms.base_measure import MOST_KAPPA, BaseMeasure, base_measure
-from lexveil.mechanisms.rejection import DRAWN
+from lexveil.mechanisms.rejection import DRAWN, KEPT
 from lexveil.mechanisms.tem import FIRST_NONCE, Tem, TemParameters
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
@@ -56,6 +56,7 @@ class TemContext(Tem):
 
     Attributes:
         kappa: κ.
+        bigrams: the counts that m is made of.
         mass: m.
     """
 
@@ -81,7 +82,7 @@ class TemContext(Tem):
                 "or a model that has them (en, or the own model of a project)"
             )
         super().__init__(vectors, near, n_words, beta=checked.beta, length_penalty=checked.length_penalty)
-        self.kappa = checked.kappa
+        self.kappa, self.bigrams = checked.kappa, bigrams
         self.bits = ENVELOPE_BITS + FINE_BITS
         self.mass: BaseMeasure = base_measure(counts, bigrams, self.kappa, self.halvings)
         single, starts, words, after = self.mass
@@ -97,11 +98,23 @@ class TemContext(Tem):
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
 
-    def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Draw each token as if it were a text of its own."""
-        n = len(ids)
-        alone = TextTokens(np.ones(n, dtype=np.bool_), np.full(n, DRAWN), np.arange(n))
-        return self.replace_texts(alone, ids, epsilon, noise)
+    def replace(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None = None) -> Ids:
+        """Draw each token as if it were a text of its own, after the tokens (n,) ``before``, or after none."""
+        n, kind = len(ids), np.tile((KEPT, DRAWN), len(ids))
+        about = np.full(2 * n, -1)
+        about[1::2] = np.arange(n)
+        if before is not None:
+            about[::2] = before
+        return self.replace_texts(TextTokens(kind == KEPT, kind, about), ids, epsilon, noise)[1::2]
+
+    def draw_before(self, ids: Ids, rng: np.random.Generator) -> Ids:
+        """Draw what stands before each of n words in public text, by the counts of bigrams; -1 if nothing was seen."""
+        order = np.argsort(self.bigrams.ids, kind="stable")
+        sums, words = _sums(self.bigrams.counts[order]), self.bigrams.ids[order]
+        start, stop = (np.searchsorted(words, ids, side=side) for side in ("left", "right"))
+        points = sums[start] + (rng.random(len(ids)) * (sums[stop] - sums[start])).astype(np.int64)
+        found = self.bigrams.first[order][np.minimum(np.searchsorted(sums, points, side="right") - 1, len(words) - 1)]
+        return np.where(stop > start, found, -1)
 
     def replace_texts(
         self, texts: TextTokens, ids: Ids, epsilon: Floats, noise: Words, written: Ids | None = None

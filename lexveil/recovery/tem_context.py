@@ -10,10 +10,8 @@ from lexveil.recovery.adversary import Candidates
 from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
 from lexveil.types import Floats, Ids, Vectors
 
-RESCORED = 128  # candidates of an output whose normaliser is computed for what was written before
-FOLLOWING = (
-    1024  # words after a token of which its part of a normaliser is computed; of more, so many drawn by their mass
-)
+RESCORED = 32  # candidates of an output whose normaliser is computed for what was written before
+FOLLOWING = 256  # words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
 PAIRS = 2**22  # of candidates and following words, at a time
 
 
@@ -35,26 +33,21 @@ class TemContextAdversary(TemAdversary):
     def log_normalizers(self, mechanism: Tem) -> Floats:
         """The ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each rung, (L, V): without a word before.
 
-        The near words exactly; of the others the mean over ``SUMMED``, drawn by m, times the m of all others.
+        The word itself, and the mean over ``SUMMED`` other words, drawn by m, times the m of all others.
         """
         assert isinstance(mechanism, TemContext)
-        vectors, mass = mechanism.vectors, mechanism.mass.single.astype(np.float64)
+        mass = mechanism.mass.single.astype(np.float64)
         n, rates = len(mass), (self.ladder.rungs / 2).astype(np.float32)
         sums, limit = np.empty((len(rates), n)), np.float32(self.limit)
-        squares = np.einsum("vp,vp->v", vectors, vectors)
         drawn = np.random.default_rng(SEED).choice(n, SUMMED, p=mass / mass.sum())
         for start in range(0, n, ROWS):
             words = np.arange(start, min(start + ROWS, n))
-            near = mechanism.near.lists(words)
-            near_mass, others = mass[near.ids], mass.sum() - mass[near.ids].sum(axis=1)
-            squared = squares[words, None] + squares[drawn] - 2 * (vectors[words] @ vectors[drawn].T)
-            distances = np.sqrt(np.maximum(squared, 0))
-            is_far = distances > near.distances[:, -1:]
-            n_far = np.maximum(is_far.sum(axis=1), 1)
+            distances = self._distances(words, drawn)
+            is_other = words[:, None] != drawn
+            others = (mass.sum() - mass[words]) / np.maximum(is_other.sum(axis=1), 1)
             for level, rate in enumerate(rates):
-                weights = np.exp(-np.minimum(rate * distances, limit))
-                listed = (near_mass * np.exp(-np.minimum(rate * near.distances, limit))).sum(axis=1)
-                sums[level, words] = listed + others * np.where(is_far, weights, 0).sum(axis=1) / n_far
+                weights = np.where(is_other, np.exp(-np.minimum(rate * distances, limit)), 0)
+                sums[level, words] = mass[words] + others * weights.sum(axis=1)
         return np.log(sums)
 
     def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:
