@@ -73,33 +73,14 @@ def write_toy_model(folder: Path, name: str, project: Path) -> None:
     vectors, single = np.asarray(space.vectors), np.array([len(token) == 1 for token in words])
     length = read_json(project / paths.CORPUS_LENGTH, "sample_corpus")
     structure = {one: read_json(project / paths.structure(one), "measure_structure") for one in SEGMENTATIONS}
-    write_packaged(
-        folder,
-        {
-            "name": name,
-            "version": "1.0",
-            "language": "en",
-            "license": "CC0-1.0",
-            "description": "a toy",
-            "built": "2026-11-22",
-            "average_words": length["n_words"] / length["n_documents"],
-            "sources": [],
-            "cleaning": [],
-            "dropped": {},
-            "parameters": {},
-            "made_with": {},
-            "quality": {},
-            "known_faults": [],
-        },
-        space,
-        pmi,
-        {
-            kind: np.argsort(some[:, :2].T).astype(np.int32)
-            for kind, some in (("word", vectors[single]), ("all", vectors))
-        },
-        {one: MeasuredStructure.model_validate(measured) for one, measured in structure.items()},
-        "Made by the tests.\n",
-    )
+    card: dict[str, Any] = {"name": name, "version": "1.0", "language": "en", "license": "CC0-1.0"}
+    card |= {"description": "a toy", "built": "2026-11-22", "sources": [], "cleaning": [], "known_faults": []}
+    card |= {field: {} for field in ("dropped", "parameters", "made_with", "quality")}
+    card["average_words"] = length["n_words"] / length["n_documents"]
+    of_kind = {"word": vectors[single], "all": vectors}
+    orders = {kind: np.argsort(some[:, :2].T).astype(np.int32) for kind, some in of_kind.items()}
+    measured = {one: MeasuredStructure.model_validate(of_one) for one, of_one in structure.items()}
+    write_packaged(folder, card, space, pmi, orders, measured, "Made by the tests.\n")
     add_bigrams(folder, load_bigrams("gst", project))
 
 

@@ -59,9 +59,3 @@ def test_notebook(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     out = capsys.readouterr().out
     assert "Not private" in out and out.count("unchanged") == 5
     assert list(Path.cwd().iterdir()) == []
-
-
-def test_every_example_is_tested_and_listed() -> None:
-    names = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb")}
-    tests, index = Path(__file__).read_text(encoding="utf-8"), (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    assert len(names) == 4 and all(name in tests and f"({name})" in index for name in names)

@@ -22,7 +22,7 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
     [
         (
             {"document_budget": 9.0},
-            r"^give one of protection \(a level\), epsilon \(base epsilon per word\), document_budget \(.*\) and rec",
+            r"^give one of protection \(a level\), epsilon \(base .*, document_budget .* and ",
         ),
         ({"mechanism": "laplace"}, "^mechanism is 'laplace'; it must be one of none, "),
         ({"max_token_epsilon": "none"}, r"^max_token_epsilon none: .*, or add mode experiment$"),
@@ -69,19 +69,16 @@ def test_each_face_has_the_options_of_the_request() -> None:
     ("wrong", "says"),
     [
         ({"epsilon": 0}, r"epsilon is 0; it must lie between 1e-09 and 1e\+09"),
-        ({"epsilon": True}, "epsilon is True; it must be a number"),
         ({"epsilon": "5"}, "epsilon is '5'; it must be a number"),
         ({"epsilon": float("nan")}, "epsilon is nan; it must lie between"),
         ({"seed": 1.5}, "seed is 1.5; it must be a whole number"),
         ({"seed": 2**63}, "seed is 9223372036854775808; it must lie between 0 and"),
-        ({"epsilon": 2.0, "document_budget": 3.0}, "give one of protection"),
         ({"mechanism": "none"}, "give none for both"),
         ({"mechanism": "none", "strategy": "none"}, "mechanism none spends nothing"),
         ({"average_words": "some"}, "average_words is 'some'; it must be a number, or be data"),
         ({"average_words": "data"}, "average_words data: the texts' own average"),
         ({"seed": 1, "mode": "release"}, "a seed makes an experiment"),
         ({"keep_layout": 1}, "keep_layout is 1; it must be true or false"),
-        ({"shares": {"verbs": 1.0}}, "shares"),
         ({"text_column": "a", "spans_column": "a"}, "spans_column: is a text column"),
         ({"epsilom": 1.0}, "unknown key epsilom; did you mean epsilon?"),
     ],

@@ -18,7 +18,6 @@ import pytest
 from scratch_project import ROOT, Project
 
 from lexveil.cli import main
-from lexveil.request import FileRequest
 
 
 @pytest.fixture(autouse=True)
@@ -43,29 +42,14 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
     [
         ((), "COMMAND"),
         (("rum",), "run"),
-        (("run", "--parms", "x"), "--parms"),
         (("run", "--params", "absent.yaml"), "absent.yaml"),
-        (("data",), "ACTION"),
         (("data", "use"), "--corpus"),
         (("data", "use", "--corpus", "absent"), "absent"),
         (("data", "use", "--corpus", "a", "b"), "several need a name each"),
         (("data", "use", "--corpus", "a=b", "a=c"), "the name a is there twice"),
-        (("data", "use", "--corpus", "a=absent"), "absent"),
-        (("privatize", "in.jsonl"), "--output"),
-        ((*PRIVATIZE, "--protection", "strong", "--average-words", "9"), "leave --average-words out"),
-        ((*PRIVATIZE, "--epsilon", "0"), "--epsilon is 0; it must lie between 1e-09 and 1e+09"),
         ((*PRIVATIZE, "--epsilon", "ten"), "--epsilon is 'ten'; it must be a number"),
-        (
-            (*PRIVATIZE, "--epsilon", "1", "--document-budget", "5"),
-            "give one of --protection (a level), --epsilon (base epsilon per word), --document-budget",
-        ),
-        ((*PRIVATIZE, "--epsilon", "1", "--seed", "-3"), "--seed"),
         (("report",), "lexveil run"),
         (("collocations",), "Only [1, 1] choices"),
-        (("collocations", "a text", "--top", "3"), "TEXT, --top"),
-        (("collocations", "--top", "0"), "--top"),
-        (("collocations", "--top", "3", "--limit", "3"), "--limit"),
-        (("collocations", "a text", "--by", "count"), "--by"),
         (("collocations", "a text"), "lexveil run"),
         (("ui", "--port", "0"), "port"),
         (("schedule",), "prefect.yaml: there is no such file"),
@@ -75,9 +59,7 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("lineage", "../elsewhere"), "outside"),
         (("lineage", "artifacts/first.txt", "--at", "v9"), "there is no such commit"),
         (("lineage", "--verify", "artifacts/first.txt"), "has not run yet"),
-        (("gc", "--dry-run", "--remove"), "exclusive arguments: {--dry-run, --remove}"),
         (("release",), "inbox.source and inbox.sql are null"),
-        (("release", "--dry"), "--dry"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_two(
@@ -89,15 +71,6 @@ def test_a_wrong_request_is_one_line_and_exit_code_two(
     assert err.count("\n") == 1 and err.endswith("\n") and err.startswith("lexveil")
     assert says in err
     assert project.artifacts() == {} and not (project.root / "out.jsonl").exists() and project.ran() == []
-
-
-def test_a_mistyped_key_is_found_before_anything_runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.set_params("min_pmi: 2.0", "min_pmy: 2.0")
-    assert call("run") == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    assert "collocations.min_pmy" in err and "collocations.min_pmi" in err
-    assert not (project.root / "data").exists()
 
 
 def test_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,15 +101,6 @@ def test_help_has_an_example_and_loads_nothing_heavy(command: list[str]) -> None
     assert " lexveil " in done.stdout
 
 
-def test_the_help_names_every_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
-    from lexveil.mechanisms.registry import MECHANISMS
-
-    for verb in ("privatize", "inspect", "audit"):
-        assert call(verb, "--help") == 0
-        shown = capsys.readouterr().out
-        assert all(name in shown for name in MECHANISMS), verb
-
-
 @pytest.mark.parametrize(
     ("extra", "expected"),
     [
@@ -150,12 +114,11 @@ def test_privatize_hands_on_what_was_asked(
 ) -> None:
     asked: list[Any] = []
 
-    def privatize_file(source: Path, target: Path, request: FileRequest, **_: object) -> types.SimpleNamespace:
-        asked.extend([source, target, request])
+    def privatize_file(*arguments: Any, **_: object) -> types.SimpleNamespace:
+        asked.extend(arguments)
         return types.SimpleNamespace(record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None)
 
-    files = types.SimpleNamespace(privatize_file=privatize_file)
-    monkeypatch.setitem(sys.modules, "lexveil.privatization.adapters.files", files)
+    monkeypatch.setattr("lexveil.privatization.adapters.files.privatize_file", privatize_file)
     below = project.root / "below"
     below.mkdir()
     monkeypatch.chdir(below)
@@ -169,33 +132,20 @@ def test_privatize_hands_on_what_was_asked(
 def test_report_prints_where_it_is_and_its_figures(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     folder = project.root / "artifacts/report"
     folder.mkdir(parents=True)
-    (folder / "index.html").write_text("<html>")
+    (folder / "index.html").touch()
     (folder / "metrics.json").write_text('{"documents": 3}\n')
-    assert call("report") == 0
-    assert Path(capsys.readouterr().out.strip()) == folder / "index.html"
-    assert call("report", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"documents": 3}
+    assert call("report") == call("report", "--json") == 0
+    assert capsys.readouterr().out.split(maxsplit=1) == [str(folder / "index.html"), '{"documents": 3}\n']
 
 
 def test_lineage_leads_from_an_artifact_to_the_source(built: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("lineage", "artifacts/private/S1/1.0/documents.txt", "--json") == 0
     chain = {entry["stage"]: entry for entry in json.loads(capsys.readouterr().out)["chain"]}
     assert list(chain) == ["privatize@S1-1.0", "count@b", "count@a", "first"]
-    counts, code = chain["privatize@S1-1.0"]["inputs"]
-    assert (counts["path"], counts["made_by"], code["made_by"]) == ("artifacts/counts", "count@a, count@b", None)
     (source,) = (item for item in chain["first"]["inputs"] if item["path"] == "src.txt")
     assert source["md5"] == hashlib.md5(b"source\n").hexdigest()
-    (out,) = chain["first"]["outputs"]
-    (item,) = (item for item in chain["count@a"]["inputs"] if item["path"] == "artifacts/first.txt")
-    assert (item["md5"], item["made_by"], item["as_made"]) == (out["md5"], "first", True)
 
     (built.root / "artifacts/first.txt").write_text("another")
     assert call("lineage", "artifacts/counts/a.txt") == 0
     text = capsys.readouterr().out
     assert "(changed since)" in text and "count@b" not in text and "from first" in text
-
-
-def test_lineage_of_a_file_that_was_not_there_when_the_stage_ran(built: Project, capsys) -> None:
-    (built.root / "artifacts/private/S1/1.0/other.txt").write_text("slipped in")
-    assert call("lineage", "artifacts/private/S1/1.0/other.txt") == 2
-    assert "is not among the files" in capsys.readouterr().err

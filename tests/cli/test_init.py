@@ -55,18 +55,9 @@ def test_what_is_refused(tmp_path: Path, name: str, capsys: pytest.CaptureFixtur
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["init", str(tmp_path / "demo")]) == 2
-    assert "git is not installed" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_nothing_is_left_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess([], 1, "", "fatal: no space")
-
-    monkeypatch.setattr(new_project.subprocess, "run", fails)
+    failed = subprocess.CompletedProcess([], 1, "", "fatal: no space")
+    monkeypatch.setattr(new_project.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(LexveilError, match="git init failed: fatal: no space"):
         create(tmp_path / "demo")
     assert list(tmp_path.iterdir()) == []

@@ -13,17 +13,9 @@ from lexveil.databases.table import DatabaseTable
 from lexveil.errors import RequestError
 
 
-@pytest.mark.parametrize(
-    ("text", "engine"),
-    [
-        ("postgresql://localhost/crm", "postgresql"),
-        ("postgres:///crm?host=/run/postgresql&sslmode=require", "postgresql"),
-        ("postgresql://me@[::1]:5432/crm", "postgresql"),
-        ("sqlite:////srv/crm.db", "sqlite"),
-    ],
-)
-def test_addresses_of_each_kind(text: str, engine: str) -> None:
-    assert is_address(text) and read_address(text).engine == engine
+def test_addresses_as_libpq_has_them() -> None:
+    for text in ("postgres:///crm?host=/run/postgresql&sslmode=require", "postgresql://me@[::1]:5432/crm"):
+        assert is_address(text) and read_address(text).engine == "postgresql"
 
 
 @pytest.mark.parametrize(

@@ -19,22 +19,18 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.privatization.release.charge import ledger_of
 from lexveil.privatization.release.outputs import Outputs
-from tests.databases.conftest import PASSWORD, USER, Server
+from tests.databases.conftest import NONE, PASSWORD, SECRET, USER
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
 
 pytestmark = pytest.mark.slow
 
-SECRET = "Jane Doe owes money"
-NONE: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
 TEM: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "document_budget": 300.0, "model": "toy"}
 
 # Of each type: its name, a value of it, what it is in Arrow.
 TYPES = [
     ("int2", "'-32768'", pa.int16()),
-    ("int4", "'7'", pa.int32()),
     ("int8", "'9223372036854775807'", pa.int64()),
-    ("float4", "'1.5'", pa.float32()),
     ("float8", "'NaN'", pa.float64()),
     ("numeric(10,2)", "'12345678.50'", pa.decimal128(10, 2)),
     ("numeric(60,30)", "'0.000000000000000000000000000001'", pa.decimal256(60, 30)),
@@ -49,34 +45,28 @@ TYPES = [
     ("timestamptz", "'2026-11-23 01:02:03.456789+02'", pa.timestamp("us", "UTC")),
     ("interval", "'1 mon 2 days 03:04:05.6'", pa.string()),
     ("uuid", "'83289c8d-6eec-4cec-bb65-e36ec14a17ca'", pa.string()),
-    ("json", """'{"a":  [1, null]}'""", pa.string()),
     ("jsonb", """'{"a": {"b": "c"}}'""", pa.string()),
-    ("inet", "'10.0.0.1/8'", pa.string()),
-    ("point", "'(1,2)'", pa.string()),
-    ("xml", "'<a/>'", pa.string()),
     ("mood", "'calm'", pa.string()),
     ("int4[]", "'{1,NULL,3}'", pa.list_(pa.int32())),
-    ("text[]", "'{a,NULL}'", pa.list_(pa.string())),
     ("numeric[]", "'{1.50}'", pa.list_(pa.string())),
-    ("uuid[]", "'{83289c8d-6eec-4cec-bb65-e36ec14a17ca}'", pa.list_(pa.string())),
 ]
 
 
 @pytest.fixture
-def crm(postgresql: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def crm(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A new database crm, its address, and a password file as psql reads it."""
     passwords = tmp_path / "pgpass"
-    passwords.write_text(f"127.0.0.1:{postgresql.port}:*:{USER}:{PASSWORD}\n")
+    passwords.write_text(f"127.0.0.1:{port}:*:{USER}:{PASSWORD}\n")
     passwords.chmod(0o600)
     monkeypatch.setenv("PGPASSFILE", str(passwords))
     for name in ("PGPASSWORD", "PGSERVICE", "PGUSER", "PGHOST", "PGPORT", "PGDATABASE", "PGOPTIONS"):
         monkeypatch.delenv(name, raising=False)
     if not Path.cwd().is_relative_to(tmp_path):
         monkeypatch.chdir(tmp_path)
-    main_database = postgresql.address("postgres")
-    sql(main_database, "drop database if exists crm with (force)", "create database crm template template0")
+    server = f"postgresql://{USER}@127.0.0.1:{port}"
+    sql(f"{server}/postgres", "drop database if exists crm with (force)", "create database crm template template0")
     sql(
-        postgresql.address(),
+        f"{server}/crm",
         "create type mood as enum ('calm')",
         "create table tickets (id int primary key, customer uuid default gen_random_uuid(), body text)",
         "insert into tickets (id, body) select i, 'the people said that the fire was under control near ' || i "
@@ -84,7 +74,7 @@ def crm(postgresql: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         f"update tickets set body = '{SECRET}' where id = 7",
         "update tickets set body = null where id = 9",
     )
-    return postgresql.address()
+    return f"{server}/crm"
 
 
 def sql(address: str, *statements: str) -> list[tuple[Any, ...]]:
@@ -123,34 +113,25 @@ def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
     assert {TYPES[int(name[1:])][0] for name, _ in differ} == {"varchar(9)"}  # which comes back as text
 
 
-def test_a_query_changes_nothing(crm: str, tmp_path: Path) -> None:
-    deletion = "delete from tickets returning id"
-    for query in (f"with gone as ({deletion}) select * from gone", deletion):
-        with pytest.raises(RequestError, match="read-only"):
-            spool_query(read_address(crm), query, tmp_path / "rows")
-    assert sql(crm, "select count(*) from tickets") == [(20,)]
-
-
 @pytest.mark.parametrize(
     ("query", "says"),
     [
+        ("with gone as (delete from tickets returning id) select * from gone", "read-only"),
         ("select * from absent", 'relation "absent" does not exist'),
-        ("select , from tickets", "syntax error"),
         ("select 1; select 2", "multiple commands"),
         ("select id, id from tickets", "same name"),
         (f"select '{SECRET}'::int as id", "SQLSTATE 22P02"),
         ("select body::int as id from tickets where id = 7", "the query failed after 0 rows"),
         ("select 1 / (i - 100000) as id from generate_series(1, 100000) i", "may hold a value and is not shown"),
         ("select 'NaN'::numeric(5,2) as price", "`price` holds a value that is none of decimal"),
-        ("select pg_sleep(9)::text as text", "statement timeout"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, query: str, says: str) -> None:
-    address = read_address(f"{crm}?options=-c%20statement_timeout%3D2s")
     with pytest.raises(RequestError) as caught:
-        spool_query(address, query, tmp_path / "rows")
+        spool_query(read_address(crm), query, tmp_path / "rows")
     message = str(caught.value)
     assert says in message and "\n" not in message and SECRET not in message and PASSWORD not in message
+    assert sql(crm, "select count(*) from tickets") == [(20,)]
 
 
 def test_who_is_refused_reads_why(crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,10 +148,7 @@ def test_who_is_refused_reads_why(crm: str, tmp_path: Path, monkeypatch: pytest.
     assert "permission denied for table tickets" in refused(other)
     monkeypatch.setenv("PGPASSWORD", "lion")
     assert "password authentication failed" in refused(other)
-    monkeypatch.delenv("PGPASSWORD")
-    assert 'database "absent" does not exist' in refused(crm.replace("/crm", "/absent"))
     assert "Connection refused" in refused("postgresql://127.0.0.1:1/crm")
-    assert 'definition of service "absent" not found' in refused("postgresql://?service=absent")
 
 
 def test_a_connection_that_drops_is_named(crm: str) -> None:
@@ -213,8 +191,6 @@ def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, 
 def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(outside: Path, crm: str) -> None:
     sql(crm, "create table private (id int check (id < 15), text text)", "insert into private values (3, 'kept')")
     query = "select id, body as text from tickets order by id"
-    with pytest.raises(RequestError, match="no column `customer`"):  # before anything is spent
-        privatize_file(crm, crm, sql=query.replace("id,", "id, customer,"), table="private", if_exists="append", **TEM)
     with pytest.raises(LexveilError, match=r"SQLSTATE 23514.*as it was.*stays spent") as caught:
         privatize_file(crm, crm, sql=query, table="private", if_exists="replace", **TEM)
     assert SECRET not in str(caught.value) and "\n" not in str(caught.value)

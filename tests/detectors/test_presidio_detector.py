@@ -1,20 +1,44 @@
-"""Presidio's pattern recognizers, without a model and without a network."""
+"""Presidio's pattern recognizers, without a network, and names that a pipeline of spaCy finds, by a list of its own."""
 
+from __future__ import annotations
+
+import json
+import shutil
 import socket
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+import yaml
+from asking import privatize_file
 
 pytest.importorskip("presidio_analyzer")
 
+import spacy
+
+import lexveil
+from lexveil.cli.main import main
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError
 
-TEXT = "Mail ann@example.com or call 212-555-0123; card 4111 1111 1111 1111. Version 3.14."
+TEXT = "The parcel is for Zora Quix . The station is closed on Monday ."
+PATTERNS = "Mail ann@example.com or call 212-555-0123; card 4111 1111 1111 1111. Version 3.14."
+HOW = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token_epsilon": 5.0}
+
+
+@pytest.fixture
+def ruled(tmp_path: Path) -> Path:
+    """The folder of a pipeline that knows two names."""
+    nlp = spacy.blank("en")
+    names = [{"label": "PERSON", "pattern": name} for name in ("Zora Quix", "Bo Ylem")]
+    nlp.add_pipe("entity_ruler").add_patterns(names)
+    nlp.to_disk(tmp_path / "toy_names")
+    return tmp_path / "toy_names"
 
 
 def found(detector: Presidio) -> set[tuple[str, str]]:
-    (spans,) = detector.find([TEXT])
-    return {(TEXT[span.start : span.end], span.type) for span in spans}
+    (spans,) = detector.find([PATTERNS])
+    return {(PATTERNS[span.start : span.end], span.type) for span in spans}
 
 
 def test_patterns_need_no_model_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,17 +57,58 @@ def test_only_what_is_asked_for_is_found() -> None:
     assert found(Presidio(entities=("EMAIL_ADDRESS",))) == {("ann@example.com", "EMAIL_ADDRESS")}
 
 
-@pytest.mark.parametrize(
-    ("detector", "message"),
-    [
-        (Presidio(entities=("SHOE_SIZE",)), "finds no SHOE_SIZE"),
-        (Presidio(spacy_model="no_such_model"), "neither an installed model"),
-    ],
-)
-def test_what_presidio_does_not_have_is_refused(detector: Presidio, message: str) -> None:
-    with pytest.raises(RequestError, match=message):
-        detector.check()
+def configure(project: Path, model: str | Path, **presidio: object) -> None:
+    """Let a project, which has a file in.jsonl, look for names by a model."""
+    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    params["policy"]["detector"] = "presidio"
+    params["policy"]["presidio"] |= {"spacy_model": str(model), **presidio}
+    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    rows = [TEXT, None, "We met Bo Ylem at the station ."]
+    (project / "in.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in rows), encoding="utf-8")
 
 
-def test_its_name_says_the_version_and_no_folder() -> None:
-    assert Presidio(spacy_model="/home/ann/models/en").name.endswith("(patterns and en)")
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_a_name_comes_out_as_its_type(
+    built: Path, ruled: Path, capfd: pytest.CaptureFixture[str], workers: int
+) -> None:
+    shutil.copytree(ruled, built / "toy_names")
+    configure(built, "./toy_names")  # from where one is
+    done = privatize_file("in.jsonl", "out.jsonl", workers=workers, **HOW)
+    texts = [json.loads(line)["text"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [text and text.count("[PERSON]") for text in texts] == [1, None, 1] and "Quix" not in texts[0]
+    assert done.record.counts.found["PERSON"] == {"placeholder": 2}
+    assert done.record.detection.sources[0].endswith("(patterns and toy_names)")
+    log = pq.read_table("out.jsonl.tokens.parquet").to_pylist()
+    # Two words are one token, which no epsilon is spent on.
+    assert [(row["action"], row["epsilon"]) for row in log if row["type"] == "PERSON"] == [("placeholder", 0.0)] * 2
+    assert "quix" not in "".join(capfd.readouterr()).lower()
+    # Without the model the same words are no find.
+    configure(built, ruled, entities=["EMAIL_ADDRESS"])
+    assert "[PERSON]" not in lexveil.privatize([TEXT], seed=1, **HOW).values[0]
+
+
+def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(built, "/nowhere/en_core_web_lg")
+    assert main("privatize in.jsonl -o out.jsonl --mechanism tem --strategy S3 --epsilon 5".split()) == 2
+    said = capsys.readouterr().err
+    assert "spacy_model: en_core_web_lg is neither an installed model of spaCy nor a folder of one" in said
+    assert "No model is fetched" in said and "/nowhere" not in said
+    assert not (built / "out.jsonl").exists() and not (built / ".lexveil/ledger").exists()
+
+
+def test_what_presidio_cannot_look_for_is_refused(ruled: Path, tmp_path: Path) -> None:
+    """Else names would be taken for looked for."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "cutter")
+    damaged = ruled / "vocab/lookups.bin"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    for how, said in (
+        ({"entities": ("SHOE_SIZE",)}, "finds no SHOE_SIZE"),
+        ({"spacy_model": str(ruled)}, "toy_names is no model that spaCy can load"),
+        ({"spacy_model": str(tmp_path / "cutter")}, "cutter has no component that finds names"),
+    ):
+        with pytest.raises(RequestError, match=said):
+            Presidio(**how).check()

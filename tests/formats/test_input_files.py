@@ -8,7 +8,7 @@ import pytest
 
 from lexveil.errors import RequestError
 from lexveil.formats.input_files import dataset_names, find_sources
-from lexveil.formats.registry import as_source
+from lexveil.formats.registry import FORMATS, as_source
 
 
 def touch(*paths: Path) -> None:
@@ -29,12 +29,8 @@ def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_pa
     [
         ("a.json.gz", "jsonl", "gz", "a"),
         ("a.b.JSONL", "jsonl", "", "a.b"),
-        ("a.ndjson", "jsonl", "", "a"),
-        ("a.csv.gz", "csv", "gz", "a"),
         ("a.csv.ZST", "csv", "zst", "a"),
-        ("a.tsv", "tsv", "", "a"),
-        ("a.txt", "txt", "", "a"),
-        ("a.parquet", "parquet", "", "a"),
+        *((f"a.{ending}", form.name, "", "a") for form in FORMATS for ending in form.endings),
     ],
 )
 def test_the_ending_says_how_a_file_is_read(name: str, form: str, compression: str, stem: str) -> None:
@@ -44,13 +40,8 @@ def test_the_ending_says_how_a_file_is_read(name: str, form: str, compression: s
 
 
 @pytest.mark.parametrize("name", ["a", "a.xlsx", "a.gz", "a.parquet.gz", "a.zip", "csv"])
-def test_other_endings_are_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
-    touch(tmp_path / name, tmp_path / "good.csv")
+def test_other_endings_are_not_read(name: str) -> None:
     assert as_source(Path(name)) is None
-    for path in (tmp_path / name, tmp_path):
-        with pytest.raises(RequestError, match=r"jsonl.*csv.*parquet") as error:
-            find_sources([path])
-        assert name in str(error.value)
 
 
 def test_links_are_followed_once_and_circles_end(tmp_path: Path) -> None:
@@ -60,19 +51,6 @@ def test_links_are_followed_once_and_circles_end(tmp_path: Path) -> None:
     (tmp_path / "real/other").symlink_to(tmp_path / "elsewhere")
     found = [source.path.name for source in find_sources([tmp_path / "real"])]
     assert found == ["again.csv", "two.csv"]  # again.csv is one.csv, and is met first
-
-
-@pytest.mark.parametrize(
-    ("make", "said"), [("missing", "no such file"), ("empty", "no file"), ("broken", "leads nowhere")]
-)
-def test_paths_without_data_are_refused(tmp_path: Path, make: str, said: str) -> None:
-    if make == "empty":
-        (tmp_path / make).mkdir()
-    if make == "broken":
-        (tmp_path / make).symlink_to(tmp_path / "nowhere.csv")
-    with pytest.raises(RequestError, match=said) as error:
-        find_sources([tmp_path / make])
-    assert make in str(error.value)
 
 
 def test_names_of_document_sets(tmp_path: Path) -> None:
@@ -85,7 +63,5 @@ def test_names_of_document_sets(tmp_path: Path) -> None:
 )
 def test_a_collision_names_both_files(tmp_path: Path, one: str, other: str) -> None:
     touch(tmp_path / one, tmp_path / other)
-    with pytest.raises(RequestError) as error:
+    with pytest.raises(RequestError, match=f"(?s){one}.*{other}"):
         dataset_names(find_sources([tmp_path]))
-    assert one in str(error.value)
-    assert other in str(error.value)

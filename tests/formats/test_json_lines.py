@@ -28,28 +28,6 @@ GOOD = [
     "",
     "\u2003",
 ]
-BAD = [
-    ('{"t": "a", "t": "b", "u": "c", "s": "x"}', "duplicate key `t`"),
-    ('{"t": "a", "\\u0074": "b", "u": "c", "s": "x"}', "duplicate key `t`"),
-    ('{"t": "a", "u": "c", "s": ""}', "`s` is empty"),
-    ('{"t": "a", "u": 7, "s": "x"}', "`u` holds a number, not text"),
-    ('{"u": "no text", "s": "x"}', "the object has no `t`"),
-    ('{"t": "\\ud83d alone", "u": "c", "s": "x"}', "`t` holds an unpaired surrogate"),
-    ('{"t": "a\\u0000", "u": "c", "s": "x"}', "`t` holds a NUL character"),
-    ('{"t": "a\tb", "u": "c", "s": "x"}', "not valid JSON at character 9"),
-    ('{"t": "a\\x", "u": "c", "s": "x"}', "not valid JSON at character 9"),
-    ('{"t": "a", "u": "c", "s": "x", "n": 01}', "not valid JSON at character 38"),
-    ('{"t": "a", "u": "c", "s": "x", "n": 1.}', "not valid JSON at character 38"),
-    ('{"t": "a", "u": "c", "s": "x", "n": nul}', "not valid JSON at character 37"),
-    ('{"t": "a", "u": "c", "s": "x",}', "not valid JSON at character"),
-    ('{"t": "a", "u": "c", "s": "x"} {}', "not valid JSON at character 32"),
-    ('{"t": "a", "u": "c", "s": "x"', "not valid JSON at character"),
-    (f'{{"n": 1{"0" * 5000}}}', "a number too long or nested too deep"),
-    (f'{{"n": {"[" * 100_000}', "a number too long or nested too deep"),
-    ('["t"]', "a list, not a JSON object"),
-    (b"\xff", "not UTF-8 at byte 1"),
-    (b'{"t": "\xed\xa0\x80", "u": "", "s": "x"}', "not UTF-8 at byte 8"),
-]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -80,23 +58,15 @@ def rewrite(content: bytes, request: TableRequest, new: str, keep: int = 1) -> t
 def test_only_the_text_changes(others: dict[str, Any], text: str, escapes: bool, separators: tuple[str, str]) -> None:
     name, z = 'te"xt\\', [{"}": "]", 'te"xt\\': 1}]
     others = {key: value for key, value in others.items() if key not in (name, "z")}  # which would keep their places
-    lines = [
-        json.dumps({"a": 1} | others | {name: body, "z": z}, ensure_ascii=escapes, separators=separators)
-        for body in (text, "MARK")
-    ]
-    before, after = lines[1].split(f'"MARK"{separators[0]}{json.dumps("z")}')
-    try:
-        content = lines[0].encode() + b"\n"
-    except UnicodeEncodeError:  # a half of a surrogate pair
-        return
-    rows, written = rewrite(content, TableRequest([name], keeps_blanks=True), "\n")
-    assert rows == [[text]]
-    expected = json.dumps(text + "\n", ensure_ascii=False)
-    assert written.decode() == f"{before}{expected}{separators[0]}{json.dumps('z')}{after}\n"
+    line = json.dumps({"a": 1} | others | {name: "MARK", "z": z}, ensure_ascii=escapes, separators=separators)
+    before, after = line.encode(errors="replace").decode().split('"MARK"')  # which leaves halves of surrogate pairs out
+    content = f"{before}{json.dumps(text, ensure_ascii=escapes)}{after}\n"
+    rows, written = rewrite(content.encode(), TableRequest([name], keeps_blanks=True), "\n")
+    new = json.dumps(text + "\n", ensure_ascii=False)
+    assert rows == [[text]] and written.decode() == f"{before}{new}{after}\n"
 
 
-@pytest.mark.parametrize("request_", [ONE, TWO], ids=["one", "two"])
-@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize(("request_", "end"), [(ONE, ""), (TWO, "\n")], ids=["one", "two"])
 def test_chosen_rows_are_written_in_order_with_new_texts(
     monkeypatch: pytest.MonkeyPatch, request_: TableRequest, end: str
 ) -> None:
@@ -112,10 +82,9 @@ def test_chosen_rows_are_written_in_order_with_new_texts(
     assert [str(values) for values in got] == [str(values) for values in objects[::2]]
 
 
-@pytest.mark.parametrize(("line", "says"), BAD, ids=[says for _, says in BAD])
-def test_the_first_fault_is_named(line: str | bytes, says: str) -> None:
-    raw = line.encode() if isinstance(line, str) else line
-    with pytest.raises(RequestError) as caught:
-        rewrite(b"\n".join([*(good.encode() for good in GOOD), raw, b"[]"]), TWO, "")
-    assert str(caught.value).startswith(f"a.jsonl, line {len(GOOD) + 1}: {says}")
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("key", ["t", "\\u0074"])
+def test_a_text_that_another_would_hide_is_named(key: str) -> None:
+    """Most faults of JSON lines are among those of tests/privatization/bad_inputs.py."""
+    bad = f'{{"t": "a", "u": "c", "s": "x", "{key}": "b"}}'
+    with pytest.raises(RequestError, match=rf"a\.jsonl, line {len(GOOD) + 1}: duplicate key `t`"):
+        rewrite("\n".join([*GOOD, bad, "[]"]).encode(), TWO, "")

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil.formats import parquet_tables
 from lexveil.formats.readers import Reader
 from lexveil.formats.registry import as_source
 from tests.formats.rewriting import rewritten
@@ -45,24 +44,14 @@ def test_metadata_is_not_passed_on(tmp_path: Path) -> None:
     ]
 
 
-def test_a_dictionary_holds_what_rows_hold(tmp_path: Path) -> None:
-    """A category that no written row has: the source's texts, and the subject of a row that is withheld."""
-    whom = pa.array(["ana", f"{CANARY} 2", "ben"]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
-    table = pa.table({"text": pa.array([CANARY, "b", "c"]).dictionary_encode(), "whom": whom})
-    out = written(table, tmp_path, withheld=2)
-    assert CANARY.encode() not in out.read_bytes()
-    read = pq.read_table(out)
-    assert read.schema.types == [pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.string())]
-    assert read.column("whom").to_pylist() == ["ana", "ben"]
-
-
 @pytest.mark.parametrize("index", [pa.int8(), pa.int32()])
-@pytest.mark.parametrize("kind", ["list", "large_list", "fixed", "struct", "map", "deep"])
-def test_a_dictionary_inside_of_a_column_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.DataType) -> None:
+@pytest.mark.parametrize("kind", ["plain", "list", "large_list", "fixed", "struct", "map", "deep"])
+def test_a_dictionary_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.DataType) -> None:
     """Arrow writes all entries of a dictionary, wherever in a column it stands."""
     values = pa.array(["ana", f"{CANARY} 2", "ben"]).dictionary_encode().cast(pa.dictionary(index, pa.string()))
     offsets = pa.array([0, 1, 2, 3])
     nested: pa.Array = {
+        "plain": lambda: values,
         "list": lambda: pa.ListArray.from_arrays(offsets.cast(pa.int32()), values),
         "large_list": lambda: pa.LargeListArray.from_arrays(offsets, values),
         "fixed": lambda: pa.FixedSizeListArray.from_arrays(values, 1),
@@ -70,23 +59,13 @@ def test_a_dictionary_inside_of_a_column_holds_what_rows_hold(tmp_path: Path, ki
         "map": lambda: pa.MapArray.from_arrays(offsets.cast(pa.int32()), pa.array(["k"] * 3), values),
         "deep": lambda: pa.StructArray.from_arrays([pa.ListArray.from_arrays(offsets.cast(pa.int32()), values)], ["x"]),
     }[kind]()
-    out = written(pa.table({"text": ["a", "b", "c"], "n": nested}), tmp_path, withheld=2)
+    out = written(
+        pa.table({"text": pa.array([CANARY, "b", "c"]).dictionary_encode(), "n": nested}), tmp_path, withheld=2
+    )
     assert CANARY.encode() not in out.read_bytes()
     read, source = pq.read_table(out), pq.read_table(tmp_path / "in.parquet")
     assert read.schema.types == source.schema.types
     assert read.column("n").to_pylist() == [source.column("n")[row].as_py() for row in (0, 2)]
-
-
-def test_row_groups_do_not_show_how_long_texts_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lexveil.formats.chunks.CHARACTERS", 50)  # of the source: where chunks are cut
-    monkeypatch.setattr(parquet_tables, "GROUP_ROWS", 3)
-    made = []
-    for name, texts in (("short", ["a"] * 8), ("long", ["a" * 40] * 8)):
-        (tmp_path / name).mkdir()
-        made.append(written(pa.table({"text": texts, "n": range(8)}), tmp_path / name))
-    groups = pq.ParquetFile(made[0]).metadata
-    assert [groups.row_group(number).num_rows for number in range(groups.num_row_groups)] == [3, 3, 2]
-    assert made[0].read_bytes() == made[1].read_bytes()
 
 
 def test_what_was_read_is_not_kept(tmp_path: Path) -> None:

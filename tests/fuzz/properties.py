@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,16 +12,12 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
-from lexveil.accounting.subject_keys import subject_key, text_keys
 from lexveil.errors import RequestError
 from lexveil.formats import base, chunks, compression, lines
 from lexveil.formats.chunks import Texts
 from lexveil.formats.messages import NoColumn
 from lexveil.formats.readers import Reader, SpooledRows, open_table, open_writer
 from lexveil.formats.registry import as_source
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon, TokenClass, encode
-from lexveil.text.segment import SEGMENTATIONS
 from lexveil.text.tokenize import tokenize_texts
 from tests.text.reference_tokenizer import sentences, token_spans
 
@@ -32,33 +27,6 @@ ENDINGS = (
 )
 # What messages are made of, and what they name: the columns that are asked for.
 _SOURCE = " ".join(file.read_text(encoding="utf-8") for file in Path(base.__file__).parent.glob("*.py")) + " text id f"
-
-BIGRAMS: dict[tuple[str, ...], float] = {
-    ("the", "market"): 5.0,
-    ("market", "was"): 6.0,
-    ("was", "open"): 3.0,
-    ("a", "a"): 2.0,
-    ("!", "a"): 2.5,
-}
-TRIGRAMS: dict[tuple[str, ...], float] = {
-    ("the", "market", "was"): 9.0,
-    ("a", "a", "a"): 3.5,
-    ("market", "was", "open"): 4.0,
-}
-
-
-SCORES = BIGRAMS | TRIGRAMS
-
-
-def _lexicon(segmentation: str) -> Lexicon:
-    words = {word for gram in (*BIGRAMS, *TRIGRAMS) for word in gram}
-    tokens = sorted(words | {"_".join(gram) for gram in (*BIGRAMS, *TRIGRAMS)})
-    columns = [[list(column) for column in zip(*grams, strict=True)] for grams in (BIGRAMS, TRIGRAMS)]
-    known = Collocations.build(columns[0], np.array([*BIGRAMS.values()]), columns[1], np.array([*TRIGRAMS.values()]))
-    return Lexicon.build(segmentation, tokens, None if segmentation == "word" else known)
-
-
-LEXICONS = {segmentation: _lexicon(segmentation) for segmentation in SEGMENTATIONS}
 
 
 @contextmanager
@@ -73,16 +41,16 @@ def small_limits() -> Iterator[None]:
         yield
 
 
-def _reader(content: bytes, ending: str, column: str, subjects: str | None = None) -> Reader:
+def _reader(content: bytes, ending: str, subjects: str | None = None) -> Reader:
     source = as_source(Path(f"f.{ending}"))
     assert source is not None
-    return Reader(source, (column,), subjects, spool=SpooledRows(lambda: io.BytesIO(content), -1))
+    return Reader(source, ("text",), subjects, spool=SpooledRows(lambda: io.BytesIO(content), -1))
 
 
-def read(content: bytes, ending: str, column: str = "text", subjects: str | None = None) -> Texts | None:
+def read(content: bytes, ending: str, subjects: str | None = None) -> Texts | None:
     """The texts that a file of these bytes holds, None if it is refused; anything else but a refusal is raised."""
     try:
-        return [row for chunk in _reader(content, ending, column, subjects).chunks() for row in chunk.texts]
+        return [row for chunk in _reader(content, ending, subjects).chunks() for row in chunk.texts]
     except RequestError as error:
         check_message(_without_names(error), content)
         return None
@@ -104,7 +72,7 @@ def check_message(message: str, content: bytes) -> None:
     assert not any(word.encode() in content for word in quoted), message
 
 
-def check_file(content: bytes, ending: str, column: str = "text") -> bool:
+def check_file(content: bytes, ending: str) -> bool:
     """See that a file is read or refused, twice alike, and that what is written back holds the same.
 
     Returns:
@@ -113,16 +81,16 @@ def check_file(content: bytes, ending: str, column: str = "text") -> bool:
     source = as_source(Path(f"f.{ending}"))
     assert source is not None
     try:
-        with open_table(source, column, (), io.BytesIO(content)) as table:
+        with open_table(source, "text", (), io.BytesIO(content)) as table:
             for row in table.rows:
                 assert row.line >= row.number or source.format.name == "parquet"
     except RequestError as error:
         check_message(_without_names(error), content)
-    read(content, ending, column, "id")
-    texts = read(content, ending, column)
+    read(content, ending, "id")
+    texts = read(content, ending)
     if texts is None:
         return False
-    reader, out = _reader(content, ending, column), io.BytesIO()
+    reader, out = _reader(content, ending), io.BytesIO()
     writer = None
     try:
         for chunk in reader.chunks():
@@ -131,7 +99,7 @@ def check_file(content: bytes, ending: str, column: str = "text") -> bool:
     finally:
         if writer is not None:
             writer.__exit__(None, None, None)
-    assert read(out.getvalue(), ending, column) == texts
+    assert read(out.getvalue(), ending) == texts
     return True
 
 
@@ -144,42 +112,3 @@ def check_texts(texts: Sequence[str]) -> None:
     assert tokens.sentence_sizes.tolist() == [len(part) for text in expected for part in text]
     assert tokens.sentences_per_text.tolist() == [len(text) for text in expected]
     assert tokens.spans.tolist() == [list(span) for text in texts for part in token_spans(text) for span in part]
-    check_segments(texts, expected)
-    check_keys(texts)
-
-
-def check_segments(texts: Sequence[str], words: Sequence[Sequence[Sequence[str]]]) -> None:
-    """See that tokens are the words of the text, each once, and that the exact segmentation scores highest."""
-    all_words = [word for text in words for sentence in text for word in sentence]
-    scores = {}
-    for segmentation, lexicon in LEXICONS.items():
-        encoded = encode(texts, lexicon)
-        assert list(encoded.words) == all_words
-        assert int(encoded.n_words.sum()) == len(all_words)
-        assert encoded.first_word.tolist() == (np.cumsum(encoded.n_words) - encoded.n_words).tolist()
-        assert np.bincount(encoded.text_of, weights=encoded.n_words, minlength=len(texts)).tolist() == [
-            sum(map(len, text)) for text in words
-        ]
-        tokens = [
-            tuple(all_words[first : first + size])
-            for first, size in zip(encoded.first_word.tolist(), encoded.n_words.tolist(), strict=True)
-        ]
-        for token, row, kind in zip(tokens, encoded.rows.tolist(), encoded.kind.tolist(), strict=True):
-            assert row == lexicon.rows.get("_".join(token), -1)
-            assert (kind == TokenClass.OOV) == (row < 0) or kind in (TokenClass.STOPWORD, TokenClass.PUNCTUATION)
-            assert len(token) == 1 or token in SCORES
-        scores[segmentation] = sum(SCORES.get(token, 0.0) for token in tokens)
-    assert scores["mst_exact"] >= max(scores["mst"], scores["gst"]) - 1e-9
-
-
-def check_keys(texts: Sequence[str]) -> None:
-    """See that keys do not depend on capitals, white space and Unicode form of a text, or on the form of a name."""
-    keys = text_keys([[text] for text in texts])
-    assert keys == [key for text in texts for key in text_keys([[text]])]
-    assert keys == text_keys([[f" {text}\n\u200b"] for text in texts])
-    assert keys == text_keys([[unicodedata.normalize("NFD", text)] for text in texts])
-    assert keys == text_keys([[re.sub(r"\s+", "\t\u00a0", text)] for text in texts])
-    assert keys == text_keys([[text.upper() if text.isascii() else text] for text in texts])
-    for text in texts:
-        key = subject_key(text)
-        assert key == subject_key(key) == subject_key(f"\t{unicodedata.normalize('NFD', text)} ")

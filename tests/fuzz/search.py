@@ -3,15 +3,13 @@
     uv pip install atheris
     uv run --no-sync python -m tests.fuzz.search readers tests/fuzz/corpus/readers -max_total_time=3600
 
-Targets are readers, tokenizer and entries; the last one needs the current folder to be a copy of a project that has
-run, and this one on PYTHONPATH.
+Targets are readers and tokenizer.
 
 What follows the target's name goes to libFuzzer: folders of inputs, of which the first gets new ones, and options.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 from collections.abc import Callable
@@ -26,7 +24,6 @@ COMPILED = [name for name, file in MODULES.items() if re.search("numba|kernel", 
 
 with atheris.instrument_imports(include=["lexveil", "tests.fuzz"], exclude=COMPILED):
     from lexveil.formats import parquet_tables  # noqa: F401 - imported when a file is opened, which is too late here
-    from tests.fuzz.entries import check_request
     from tests.fuzz.properties import ENDINGS, check_file, check_texts, small_limits
 
 
@@ -41,12 +38,7 @@ def tokenizer(data: bytes) -> None:
     check_texts([part.decode("utf-8", "ignore") for part in data.split(b"\xff")])
 
 
-def entries(data: bytes) -> None:
-    """The first byte says what is requested, the rest how."""
-    check_request(data)
-
-
-TARGETS: dict[str, Callable[[bytes], None]] = {"readers": readers, "tokenizer": tokenizer, "entries": entries}
+TARGETS: dict[str, Callable[[bytes], None]] = {"readers": readers, "tokenizer": tokenizer}
 
 
 def main() -> None:
@@ -54,7 +46,7 @@ def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:
         sys.exit(f"usage: python -m tests.fuzz.search {{{'|'.join(TARGETS)}}} [FOLDER …] [-OPTION=VALUE …]")
     atheris.Setup([sys.argv[0], *sys.argv[2:]], TARGETS[sys.argv[1]])
-    with small_limits() if sys.argv[1] != "entries" else contextlib.nullcontext():
+    with small_limits():
         atheris.Fuzz()
 
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import httpx
 from websockets.sync.client import connect
@@ -31,14 +31,6 @@ def until(condition: Callable[[], Any]) -> Any:
     return value
 
 
-class Node(NamedTuple):
-    """An element as screen readers get it."""
-
-    role: str
-    name: str
-    properties: dict[str, Any]
-
-
 class Chromium:
     """One page of one browser, with a profile of its own."""
 
@@ -51,7 +43,7 @@ class Chromium:
         port = until(lambda: port_file.exists() and port_file.read_text().split("\n")[0])
         pages = until(lambda: httpx.get(f"http://127.0.0.1:{port}/json/list", trust_env=False).json())
         address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
-        self._socket = connect(address, max_size=None, proxy=None)
+        self._socket = connect(address, max_size=None, proxy=None, ping_interval=None)
         self._numbers = itertools.count(1)
         self.events: list[dict[str, Any]] = []
         for domain in ("Page", "Network", "Runtime", "Log"):
@@ -103,25 +95,8 @@ class Chromium:
         self.call("Input.dispatchKeyEvent", type="keyDown", text="\r" if key == "Enter" else "", **event)
         self.call("Input.dispatchKeyEvent", type="keyUp", **event)
 
-    def resize(self, width: int) -> None:
-        """Give the page another width."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setScrollbarsHidden", hidden=True)
-
     def requested(self) -> list[str]:
         """Every address that the page has asked for, by the network's log."""
+        self.ask("0")  # events come with answers
         asked = [event["params"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
         return [event["request"]["url"] for event in asked]
-
-    def tree(self) -> list[Node]:
-        """The accessibility tree, without what is hidden from screen readers."""
-        self.call("Accessibility.enable")
-        return [
-            Node(
-                str(node["role"]["value"]),
-                str(node.get("name", {}).get("value", "")).strip(),
-                {one["name"]: one["value"].get("value") for one in node.get("properties", [])},
-            )
-            for node in self.call("Accessibility.getFullAXTree")["nodes"]
-            if not node["ignored"]
-        ]

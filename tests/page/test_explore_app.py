@@ -10,14 +10,13 @@ from lexveil.cli.options import command_of
 from lexveil.service.gate import TOKEN_HEADER
 from lexveil.service.page.drawing import ExploreSession
 from lexveil.service.page.form import MOST, SAMPLES
-from lexveil.service.page.pages import Row, Shown, create_page, figure
+from lexveil.service.page.pages import Row, Shown, create_page
 from lexveil.service.server import Quiet
 
 TOKEN = "a-token-of-this-test"
 ROW = "The zanzibarsecret burned down."
 HOUSE = {"text": "The house burned.", "mechanism": "tem", "strategy": "S1"}
 ROW_0 = "/api/sample?sample=row:0"
-STATIC = Path(__file__).parents[2] / "lexveil/service/page/static"
 
 
 @pytest.fixture
@@ -88,15 +87,14 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
     ("fields", "said"),
     [
         ({"epsilon": "0"}, "epsilon must lie between 1e-09 and 1e+09"),
-        ({"epsilon": ""}, "epsilon is empty; give a number"),
         ({"draws": "7"}, "draws: must be a whole number from 1 to 6"),
         ({"epsilon": "zanzibarsecret"}, "epsilon must be a number"),
         ({"mechanism": "zanzibarsecret"}, "mechanism must be one of"),
-        ({"model": "zanzi"}, "there is no model"),
         ({"model": "toy+zanzibarsecret.tsv"}, "there is no model or purpose"),
         ({"purpose": "zanzibarsecret.tsv"}, "there is no model or purpose"),
         ({"text": "zanzibarsecret " * MOST}, "longer than 10,000"),
         ({"budget": "recovery", "recovery": "1"}, "between 0 (excluded) and 1"),
+        (HOUSE | {"budget": "recovery", "recovery": "0.0001"}, "ask for more"),
     ],
 )
 def test_errors_say_what_to_do(
@@ -107,8 +105,10 @@ def test_errors_say_what_to_do(
     assert "zanzibarsecret" not in refused.text + "".join(capfd.readouterr())
 
 
-def test_a_token_says_what_it_becomes_and_what_a_reader_guesses(client: TestClient) -> None:
-    fields = HOUSE | {"epsilon": "20", "token": "1"}
+def test_a_token_says_what_it_becomes_and_what_a_reader_guesses_and_nothing_is_left_behind(
+    client: TestClient, outside: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    fields = HOUSE | {"text": "The house of zanzibarsecret.", "epsilon": "20", "token": "1"}
     detail = client.post("/api/token", data=fields)
     assert detail.status_code == 200 and "of 500 draws" in detail.text and "Nearest neighbours" in detail.text
     shares = [float(share) for share in re.findall(r'class="number">([\d.]+)%', detail.text)]
@@ -118,46 +118,7 @@ def test_a_token_says_what_it_becomes_and_what_a_reader_guesses(client: TestClie
     expected = client.post("/api/expected", data=fields)
     assert "of rare ones" in expected.text
     assert client.post("/api/token", data=fields | {"token": "7"}).status_code == 422
-
-
-def test_a_recovery_is_drawn_at_its_epsilon(client: TestClient) -> None:
-    fields = HOUSE | {"budget": "recovery", "recovery": "0.5"}
-    shown = client.post("/api/draws", data=fields)
-    assert shown.status_code == 200 and "--recovery 0.5" in shown.text and "--epsilon" not in shown.text
-    impossible = client.post("/api/draws", data=fields | {"recovery": "0.0001"})
-    assert impossible.status_code == 422 and "ask for more" in impossible.text
-
-
-def test_no_ledger_and_no_text_is_left_behind(
-    client: TestClient, outside: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    client.post("/api/draws", data={"text": ROW})
-    client.post("/api/token", data={"text": ROW, "token": "1"})
     said = "".join(capfd.readouterr()) + "".join(Quiet("%(message)s").format(record) for record in caplog.records)
     assert "zanzibar" not in said and TOKEN not in said
     files = [file for file in (outside.parent / "home").rglob("*") if file.is_file()]
     assert not [file for file in files if "ledger" in str(file) or b"zanzibar" in file.read_bytes()]
-
-
-def test_figures_are_written_as_people_do() -> None:
-    numbers = [(12345.0, 3), (9999.6, 4), (5.0, 4), (1.2896, 3), (0.00123456, 3), (300.04, 4), (2e-9, 3), (3e15, 3)]
-    said = ["12,300", "10,000", "5", "1.29", "0.00123", "300", "2e-09", "3e+15"]
-    assert [figure(number, digits) for number, digits in numbers] == said
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_colours_can_be_read(scheme: int) -> None:
-    blocks = re.findall(r":root \{(.*?)\}", (STATIC / "explore.css").read_text(), re.DOTALL)
-    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[scheme]))
-    pairs = [(text, paper) for text in ("ink", "dim") for paper in ("paper", "soft")]
-    pairs += [("ink", paper) for paper in ("perturbed", "random", "warn-paper", "bad-paper")]
-    pairs += [("on-link", "link"), ("warn", "warn-paper"), ("bad", "bad-paper")]
-    for text, paper in pairs:
-        light, dark = sorted((luminance(colours[text]), luminance(colours[paper])), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, paper)

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +22,34 @@ class Bad:
     """An input that is refused.
 
     Attributes:
-        name: of the file that is given to `lexveil privatize`.
+        name: of the file that is given to `lexveil privatize`; of one in a folder, the folder is given.
         content: of it; what is large is made when it is asked for, and not in every worker that collects tests.
         options: of the command, beside those that every case has.
         out: the name of the output; None for one that fits the input.
+        beside: other files by their names; of links, what they point at.
         prepare: what else to do in the folder beforehand.
         budget: epsilon or document budget.
-        given: what is given instead of the file.
     """
 
     name: str
     content: bytes | Callable[[], bytes] | None
     options: tuple[str, ...] = ()
     out: str | None = None
+    beside: dict[str, bytes | str] = field(default_factory=dict)
     prepare: Callable[[Path], object] = lambda folder: None
     budget: tuple[str, ...] = ("--epsilon", "10")
-    given: str | None = None
 
     def write(self, folder: Path) -> None:
         """Put the input into a folder."""
         if self.content is not None:
             (folder / self.name).parent.mkdir(exist_ok=True)
             (folder / self.name).write_bytes(self.content() if callable(self.content) else self.content)
+        for name, content in self.beside.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            if isinstance(content, str):
+                (folder / name).symlink_to(content)
+            else:
+                (folder / name).write_bytes(content)
         self.prepare(folder)
 
 
@@ -57,16 +63,10 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
     return out.getvalue()
 
 
-def zst(content: bytes) -> bytes:
-    return pa.Codec("zstd").compress(content, asbytes=True)
-
-
 def packed(content: bytes, packing: str) -> bytes:
-    return {"": lambda c: c, "gz": lambda c: gzip.compress(c, mtime=0), "zst": zst}[packing](content)
-
-
-def link(path: Path, target: str) -> None:
-    path.symlink_to(target)
+    if packing == "zst":
+        return pa.Codec("zstd").compress(content, asbytes=True)
+    return gzip.compress(content, mtime=0) if packing == "gz" else content
 
 
 def texts(*values: Any, kind: pa.DataType | None = None) -> pa.Table:
@@ -94,94 +94,53 @@ GOOD = {"id": 1, "text": f"fine {SECRET}"}
 MANY = lines(*({"id": i, "text": f"{SECRET} {i * 7919}"} for i in range(3_000)))
 
 
-def bomb(packing: str) -> bytes:
-    return packed((b'{"text": "a", "b": "' + b"x" * 1000 + b'"}\n') * 3000, packing)
-
-
 COLUMNS = ("--text-column", "text", "--text-column", "body")
 ABOUT = ("--subject-column", "id")
 
 BAD: dict[str, Bad] = {
     # text that is none
-    "not UTF-8, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "Zanzibar \xe9"}\n'),
     "not UTF-8, CSV": Bad("f.csv", b"id,text\n1,ok\n2,Zanzibar \xe9\n"),
-    "not UTF-8, TSV": Bad("f.tsv", b"id\ttext\n1\tok\n2\tZanzibar \xe9\n"),
     "not UTF-8, text": Bad("f.txt", b"ok\nZanzibar \xff\n"),
     "not UTF-8, Parquet": Bad("f.parquet", not_utf8()),
-    "UTF-16": Bad("f.txt", SECRET.encode("utf-16")),
     "UTF-16 CSV": Bad("f.csv", f"text\n{SECRET}\n".encode("utf-16-le")),
     "a NUL byte, text": Bad("f.txt", b"ok\nZanzibar\0\n"),
-    "a NUL byte, CSV": Bad("f.csv", b"text\nok\nZanzibar\0\n"),
-    "a NUL byte, TSV": Bad("f.tsv", b"text\nok\nZanzibar\0\n"),
     "a NUL byte, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "Zanzibar\0"}\n'),
-    "a NUL character, JSON": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET}\0"})),
     "a NUL character, Parquet": Bad("f.parquet", parquet(texts("ok", f"{SECRET}\0"))),
     "an unpaired surrogate": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET}\ud800"})),
-    "an unpaired surrogate in another column": Bad(
-        "f.jsonl", lines(GOOD, {"id": f"{SECRET}\ud800", "text": "x"}), ABOUT
-    ),
-    "surrogates as bytes": Bad("f.txt", b"ok\nZanzibar \xed\xa0\x80\n"),
+    "an unpaired surrogate in a subject": Bad("f.jsonl", lines(GOOD, {"id": f"{SECRET}\ud800", "text": "x"}), ABOUT),
     "Chinese": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET} 这家餐厅的服务非常好，下次还会再来。"})),
-    "Thai, Parquet": Bad("f.parquet", parquet(texts("ok", f"{SECRET} อาหารอร่อยมากและบริการดีเยี่ยม"))),
     # sizes
     "an empty file, JSON": Bad("f.jsonl", b""),
-    "an empty file, CSV": Bad("f.csv", b""),
-    "an empty file, text": Bad("f.txt", b""),
     "an empty file, Parquet": Bad("f.parquet", b""),
-    "an empty file, gz": Bad("f.jsonl.gz", b""),
     "an empty file, zst": Bad("f.jsonl.zst", b""),
-    "nothing packed, gz": Bad("f.jsonl.gz", packed(b"", "gz")),
-    "nothing packed, zst": Bad("f.jsonl.zst", packed(b"", "zst")),
-    "a mark only": Bad("f.csv", b"\xef\xbb\xbf"),
-    "blank lines, JSON": Bad("f.jsonl", b"\n  \n"),
-    "blank lines, CSV": Bad("f.csv", b"\n\n\n"),
     "blank lines, text": Bad("f.txt", b"\n  \n"),
     "a header only, CSV": Bad("f.csv", b"id,text\n"),
-    "a header only, TSV": Bad("f.tsv", b"id\ttext\n\n"),
     "no rows, Parquet": Bad("f.parquet", parquet(texts(kind=pa.string()))),
     # columns
     "no such column, JSON": Bad("f.jsonl", lines({"body": SECRET, "id": 1})),
-    "no such column, CSV": Bad("f.csv", b"id,body\n1,Zanzibar\n"),
-    "no such column, Parquet": Bad("f.parquet", parquet(pa.table({"body": [SECRET]}))),
-    "no such second column": Bad("f.jsonl", lines(GOOD), COLUMNS),
     "no such subject column": Bad("f.jsonl", lines(GOOD), ("--subject-column", "who")),
     "a CSV without its header": Bad("f.csv", b"Zanzibar is where I went, really far\nx,y\n"),
     "no text in a later object": Bad("f.jsonl", lines(GOOD, {"id": 2, "txt": SECRET})),
-    "semicolons, CSV": Bad("f.csv", b"id;text\n1;Zanzibar\n"),
     "a column twice, CSV": Bad("f.csv", b"text,text\na,b\n"),
-    "a column twice, TSV": Bad("f.tsv", b"text\ttext\na\tb\n"),
     "a column twice, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "text": "Zanzibar"}\n'),
     "a column twice, Parquet": Bad("f.parquet", parquet(pa.table([["a"], ["b"]], names=["text", "text"]))),
     "no subject in a row": Bad("f.jsonl", lines(GOOD, {"id": None, "text": SECRET}), ABOUT),
     "a list for a subject": Bad("f.jsonl", lines(GOOD, {"id": [SECRET], "text": "a"}), ABOUT),
     "columns of a text file": Bad("f.txt", b"Zanzibar\n", COLUMNS),
-    "subjects of a text file": Bad("f.txt", b"Zanzibar\n", ABOUT),
     # values
-    "an object for a text": Bad("f.jsonl", lines(GOOD, {"text": {"x": SECRET}})),
-    "a list for a text": Bad("f.jsonl", lines(GOOD, {"text": [SECRET]})),
     "a number for a text": Bad("f.jsonl", lines(GOOD, {"text": 5})),
-    "true for a text": Bad("f.jsonl", lines(GOOD, {"text": True})),
     "numbers, Parquet": Bad("f.parquet", parquet(texts(5))),
-    "lists, Parquet": Bad("f.parquet", parquet(texts([SECRET]))),
-    "objects, Parquet": Bad("f.parquet", parquet(texts({"a": SECRET}))),
     "bytes, Parquet": Bad("f.parquet", parquet(texts(SECRET.encode()))),
     # syntax
     "broken JSON": Bad("f.jsonl", lines(GOOD) + b"\n" + b'{"text": "Zanzibar\n'),
-    "JSON without a bottom": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "b": ' + b"[" * 200_000 + b"\n"),
-    "a number too long": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "b": ' + b"1" * 5000 + b"}\n"),
     "a JSON array": Bad("f.json", json.dumps([GOOD], indent=1).encode()),
     "a pretty-printed object": Bad("f.json", json.dumps(GOOD, indent=1).encode()),
-    "a list for an object": Bad("f.jsonl", lines(GOOD, [SECRET])),
-    "a string for an object": Bad("f.jsonl", lines(GOOD, SECRET)),
     "too many fields": Bad("f.csv", b"text,label\na,1\nZanzibar,b,1\n"),
     "too few fields": Bad("f.csv", b'text,label\n"a\nb",1\nZanzibar\n'),
     "too many fields, TSV": Bad("f.tsv", b"text\tlabel\na\t1\nZanzibar\tb\t1\n"),
     "an open quote": Bad("f.csv", b'text\nok\n"Zanzibar\n'),
-    "text after a quote": Bad("f.csv", b'text\nok\n"a"Zanzibar\n'),
-    "a bare carriage return": Bad("f.csv", b"text\nok\nZanz\ribar\n"),
     # damage
     "not Parquet": Bad("f.parquet", lines(GOOD)),
-    "Parquet without its end": Bad("f.parquet", parquet(texts("a", "b"))[:-5]),
     "Parquet with a damaged page": Bad("f.parquet", damaged_parquet),
     "a cut gz": Bad("f.jsonl.gz", packed(MANY, "gz")[:-100]),
     "a cut zst": Bad("f.jsonl.zst", packed(MANY, "zst")[:-100]),
@@ -190,100 +149,46 @@ BAD: dict[str, Bad] = {
     "a damaged gz": Bad("f.jsonl.gz", packed(lines(GOOD), "gz")[:-8] + bytes(8)),
     "a damaged zst": Bad("f.jsonl.zst", spoiled(packed(MANY, "zst"))),
     "not gz": Bad("f.jsonl.gz", lines(GOOD)),
-    "not zst": Bad("f.jsonl.zst", lines(GOOD)),
-    "gz by another name": Bad("f.jsonl", packed(lines(GOOD), "gz")),
     "zst by another name": Bad("f.csv", packed(lines(GOOD), "zst")),
     "another ending": Bad("f.docx", b"PK"),
-    "no ending": Bad("f", lines(GOOD)),
     "a line of 50 MB, JSON": Bad("f.jsonl", lambda: lines(GOOD) + b'{"text": "' + b"Zanzibar " * 5_600_000 + b'"}\n'),
-    "a line of 50 MB, CSV": Bad("f.csv", lambda: b"text\nok\n" + b"Zanzibar " * 5_600_000),
-    "a line of 50 MB, text": Bad("f.txt", lambda: b"Zanzibar " * 5_600_000),
     "a field of 50 MB over many lines": Bad("f.csv", lambda: b'text\nok\n"' + b"Zanzibar\n" * 5_600_000 + b'"\n'),
     "a text of 9 Mi characters": Bad("f.jsonl", lambda: lines(GOOD, {"text": "Zanzibar " * 2**20})),
     "a text of 9 Mi characters, Parquet": Bad("f.parquet", lambda: parquet(texts("ok", "Zanzibar " * 2**20))),
-    "much out of little, gz": Bad("f.jsonl.gz", lambda: bomb("gz")),
-    "much out of little, zst": Bad("f.jsonl.zst", lambda: bomb("zst")),
+    "much out of little, gz": Bad("f.jsonl.gz", lambda: packed(lines({"text": "a", "b": "x" * 1000}) * 3000, "gz")),
     "much out of little, Parquet": Bad(
         "f.parquet", lambda: parquet(texts(*["a" * 2**20] * 70), compression="zstd", use_dictionary=False)
     ),
     # what stands at a path
     "no such file": Bad("f.jsonl", None),
-    "no such folder": Bad("no/f.jsonl", None),
     "a pipe": Bad("f.jsonl", None, prepare=lambda folder: os.mkfifo(folder / "f.jsonl")),
-    "a link to nowhere": Bad("f.jsonl", None, prepare=lambda folder: link(folder / "f.jsonl", "nowhere.jsonl")),
-    "a link to itself": Bad("f.jsonl", None, prepare=lambda folder: link(folder / "f.jsonl", "f.jsonl")),
-    "two links to each other": Bad(
-        "f.jsonl",
-        None,
-        prepare=lambda folder: (link(folder / "f.jsonl", "g.jsonl"), link(folder / "g.jsonl", "f.jsonl")),
-    ),
-    "a folder that links to itself": Bad("d", None, prepare=lambda folder: link(folder / "d", "d"), given="d"),
-    "a link to itself in a folder": Bad(
-        "d/a.jsonl", lines(GOOD), prepare=lambda f: link(f / "d/b.jsonl", "b.jsonl"), given="d"
-    ),
-    "an empty folder": Bad("d", None, prepare=lambda folder: (folder / "d").mkdir(), given="d"),
-    "a folder with something else": Bad(
-        "d/a.jsonl", lines(GOOD), prepare=lambda f: (f / "d/b.docx").write_bytes(b""), given="d"
-    ),
-    "a folder with a bad file": Bad(
-        "d/a.jsonl", lines(GOOD), prepare=lambda f: (f / "d/b.jsonl").write_bytes(lines(GOOD, {"text": 5})), given="d"
-    ),
-    "a folder with other columns": Bad(
-        "d/a.jsonl", lines(GOOD), prepare=lambda f: (f / "d/b.csv").write_bytes(b"id,body\n1,Zanzibar\n"), given="d"
-    ),
+    "a link to nowhere": Bad("f.jsonl", None, beside={"f.jsonl": "nowhere.jsonl"}),
+    "a link to itself in a folder": Bad("d/a.jsonl", lines(GOOD), beside={"d/b.jsonl": "b.jsonl"}),
+    "an empty folder": Bad("d", None, prepare=lambda folder: (folder / "d").mkdir()),
+    "a folder with a bad file": Bad("d/a.jsonl", lines(GOOD), beside={"d/b.jsonl": lines(GOOD, {"text": 5})}),
+    "a folder with other columns": Bad("d/a.jsonl", lines(GOOD), beside={"d/b.csv": b"id,body\n1,Zanzibar\n"}),
     "a name too long": Bad("f" * 300 + ".jsonl", None),
     # where to write
     "the output is the input": Bad("f.jsonl", lines(GOOD), out="f.jsonl"),
-    "the output links to the input": Bad(
-        "f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: link(f / "o.jsonl", "f.jsonl")
-    ),
-    "the input links to the output": Bad(
-        "f.jsonl",
-        None,
-        out="o.jsonl",
-        prepare=lambda f: ((f / "o.jsonl").write_bytes(lines(GOOD)), link(f / "f.jsonl", "o.jsonl")),
-    ),
+    "the output links to the input": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": "f.jsonl"}),
     "the output is another name of the input": Bad(
         "f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: (f / "o.jsonl").hardlink_to(f / "f.jsonl")
     ),
-    "the output is the input, through a linked folder": Bad(
-        "d/f.jsonl", lines(GOOD), out="e/f.jsonl", prepare=lambda f: link(f / "e", "d")
-    ),
-    "the output exists": Bad("f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: (f / "o.jsonl").write_text("x")),
-    "the output is a link": Bad("f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: link(f / "o.jsonl", "no")),
-    "the output links to itself": Bad(
-        "f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: link(f / "o.jsonl", "o.jsonl")
-    ),
-    "the output is a folder": Bad("f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: (f / "o.jsonl").mkdir()),
+    "the output exists": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": b"x"}),
+    "the output is a link": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": "no"}),
+    "the output is a folder": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl/x": b""}),
     "the output has another ending": Bad("f.jsonl", lines(GOOD), out="o.csv"),
     "the output has no folder": Bad("f.jsonl", lines(GOOD), out="no/o.jsonl"),
     "the output has a name too long": Bad("f.jsonl", lines(GOOD), out="o" * 249 + ".jsonl"),
-    "a record exists": Bad(
-        "f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: (f / "o.jsonl.record.json").write_text("x")
-    ),
-    "a record is a link": Bad(
-        "f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: link(f / "o.jsonl.record.json", "no")
-    ),
-    "input and output folder are one": Bad("d/f.jsonl", lines(GOOD), out="d", given="d"),
-    "the output folder is in the input folder": Bad("d/f.jsonl", lines(GOOD), out="d/o", given="d"),
-    "the output folder links to the input folder": Bad(
-        "d/f.jsonl", lines(GOOD), out="o", prepare=lambda f: link(f / "o", "d"), given="d"
-    ),
-    "the output folder holds something": Bad(
-        "d/f.jsonl", lines(GOOD), out="o", prepare=lambda f: ((f / "o").mkdir(), (f / "o/x").write_text("x")), given="d"
-    ),
-    "the output folder links to itself": Bad(
-        "d/f.jsonl", lines(GOOD), out="o", prepare=lambda f: link(f / "o", "o"), given="d"
-    ),
-    "a folder to standard output": Bad("d/f.jsonl", lines(GOOD), out="-", given="d"),
+    "a record exists": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": b"x"}),
+    "a record is a link": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": "no"}),
+    "the output folder is in the input folder": Bad("d/f.jsonl", lines(GOOD), out="d/o"),
+    "the output folder holds something": Bad("d/f.jsonl", lines(GOOD), out="o", beside={"o/x": b"x"}),
+    "a folder to standard output": Bad("d/f.jsonl", lines(GOOD), out="-"),
     "Parquet to standard output": Bad("f.parquet", parquet(texts("a")), out="-"),
     # how much
-    **{
-        f"{option[2:]} {value}": Bad("f.jsonl", lines(GOOD), ("--average-words", "2"), budget=(option, value))
-        for option in ("--epsilon", "--document-budget")
-        for value in ("0", "-1", "nan", "inf", "ten", "1e-10", "1e10")
-    },
-    "a level and epsilon": Bad("f.jsonl", lines(GOOD), ("--protection", "strong")),
+    "epsilon 0": Bad("f.jsonl", lines(GOOD), budget=("--epsilon", "0")),
+    "document-budget nan": Bad("f.jsonl", lines(GOOD), budget=("--document-budget", "nan")),
     "a level and average words": Bad(
         "f.jsonl", lines(GOOD), ("--average-words", "9"), budget=("--protection", "light")
     ),

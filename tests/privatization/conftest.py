@@ -31,3 +31,11 @@ def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         release.commit()
     with mock.patch.dict(os.environ):  # what a command puts there ends with its test
         yield root
+
+
+@pytest.fixture
+def own_figures(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    """What an epsilon means is not that of all other tests, so that each test keeps its own figures."""
+    monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 300)
+    monkeypatch.setattr("lexveil.privatization.engine.engine.FEW", 300)
+    monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", project / ".lexveil/recovery")

@@ -66,12 +66,8 @@ def test_the_nearest_epsilon_counts(built: Path) -> None:
     [
         ({"parameters": {"t": 0.5}}, "other parameters"),
         ({"policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "keep"}}, "another policy"),
-        (
-            {"shares": {"stopwords": 0.5, "numbers": 1.0, "listed": 1.0, "list_sha256": None}},
-            "other shares of the budget",
-        ),
+        ({"shares": {"stopwords": 0.5}}, "other shares of the budget"),
         ({"model": MODEL.model_copy(update={"sha256": "1" * 64}).to_dict()}, "another model"),
-        ({"model": MODEL.model_copy(update={"version": "2.0"}).to_dict()}, "another model"),
         ({"space": {"embeddings/gst/vectors.npy": "1" * 64}}, "another embedding"),
         ({"code": "2" * 64}, "another version of the code"),
         ({"lexveil": "0.0.1"}, "another version of the code"),

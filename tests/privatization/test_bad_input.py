@@ -32,11 +32,6 @@ def documented() -> dict[str, tuple[int, str]]:
     return {case: (int(code), message) for case, code, message in rows}
 
 
-def without_sizes(message: str) -> str:
-    """Compressors differ in how far they come."""
-    return re.sub(r"(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
-
-
 def spends() -> list[object]:
     """What the ledger holds, beside the names of releases that came to nothing."""
     with Ledger.open(".lexveil/ledger") as ledger:
@@ -48,14 +43,11 @@ def spends() -> list[object]:
 
 def files(folder: Path) -> dict[str, bytes | None]:
     """All that is in a folder, links as what they point at."""
-    found: dict[str, bytes | None] = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_symlink():
-            found[name] = os.fsencode(path.readlink())
-        else:
-            found[name] = path.read_bytes() if path.is_file() else None
-    return found
+    return {
+        str(path.relative_to(folder)): os.fsencode(path.readlink()) if path.is_symlink()
+        else path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }  # fmt: skip
 
 
 def privatize(*arguments: str) -> int:
@@ -71,7 +63,8 @@ def said(err: str, folder: Path) -> str:
     err = re.sub(r"(?m)^the ledger has a cap from now on: .*\n", "", err)  # said once, before what is refused later
     assert err.count("\n") == 1 and err.endswith("\n"), err
     message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
-    return without_sizes(re.sub(r"f{9,}|o{9,}", "…", message))
+    # Compressors differ in how far they come.
+    return re.sub(r"f{9,}|o{9,}|(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
 
 
 @pytest.fixture
@@ -81,19 +74,11 @@ def inputs(ready: Path, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_what_is_refused(
-    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
-) -> None:
-    bad: Bad = BAD[case]
-    monkeypatch.setattr(compression, "RATIO_FROM", 2**20)
-    bad.write(inputs)
+def refused(case: str, inputs: Path, capsys: pytest.CaptureFixture[str], source: str, out: str, *options: str) -> None:
+    """Rewrite ``source`` to ``out``, which must fail as docs/reference/bad-input.md says of ``case``."""
     before, spent = files(inputs), spends()
-    given = bad.given or bad.name
-    out = bad.out or ("out" if bad.given else f"out.{bad.name.partition('.')[2]}")
-    code = privatize(
-        str(inputs / given), "-o", out if out == "-" else str(inputs / out), *HOW, *bad.budget, *bad.options
-    )
+    target = out if out == "-" else str(inputs / out)
+    code = privatize(str(inputs / source), "-o", target, *HOW, *(options or ("--epsilon", "10")))
     printed, err = capsys.readouterr()
     assert SECRET not in err and printed == ""
     assert (code, said(err, inputs)) == documented()[case]
@@ -101,15 +86,17 @@ def test_what_is_refused(
     assert (spends() != spent) == documented()[case][1].endswith(STAYS_SPENT) and verify(Path(".lexveil/ledger")).holds
 
 
-def refused(case: str, inputs: Path, capsys: pytest.CaptureFixture[str], source: str, out: str) -> None:
-    """Rewrite ``source`` to ``out``, which must fail as docs/reference/bad-input.md says of ``case``."""
-    before, spent = files(inputs), spends()
-    assert privatize(str(inputs / source), "-o", str(inputs / out), *HOW, "--epsilon", "10") == documented()[case][0]
-    printed, err = capsys.readouterr()
-    assert SECRET not in err and printed == ""
-    assert said(err, inputs) == documented()[case][1]
-    assert (spends() != spent) == documented()[case][1].endswith(STAYS_SPENT) and verify(Path(".lexveil/ledger")).holds
-    assert files(inputs) == before
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_refused(
+    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    bad: Bad = BAD[case]
+    monkeypatch.setattr(compression, "RATIO_FROM", 2**20)
+    bad.write(inputs)
+    source, _, file = bad.name.partition("/")
+    is_folder = file or source == "d"
+    refused(case, inputs, capsys, source, bad.out or ("out" if is_folder else f"out.{source.partition('.')[2]}"),
+            *bad.budget, *bad.options)  # fmt: skip
 
 
 @pytest.fixture
@@ -141,51 +128,20 @@ def test_disks(
     refused(case, inputs, capsys, "f.jsonl", "disk/o.jsonl")
 
 
-def test_a_disk_that_is_full_for_the_ledger(
-    ready: Path, inputs: Path, mount: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    params = ready / "params.yaml"
-    content = params.read_text().replace("folder: .lexveil/ledger", f"folder: {mount('size=16k')}/ledger")
-    params.unlink()
-    params.write_text(content)
-    (inputs / "f.jsonl").write_bytes(lines(GOOD))
-    assert privatize(str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10") == 2
-    _, err = capsys.readouterr()
-    assert err.count("\n") == 1 and "disk/ledger" in err
-    assert not (inputs / "o.jsonl").exists()
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-@pytest.mark.parametrize(
-    ("case", "name", "mode"),
-    [("a file one may not read", "f.jsonl", 0), ("a folder one may not write into", "d", 0o500)],
-)
-def test_permissions(inputs: Path, capsys: pytest.CaptureFixture[str], case: str, name: str, mode: int) -> None:
-    (inputs / "f.jsonl").write_bytes(lines(GOOD))
-    (inputs / "d").mkdir()
-    (inputs / name).chmod(mode)
-    try:
-        refused(case, inputs, capsys, "f.jsonl", "d/o.jsonl")
-    finally:
-        (inputs / name).chmod(0o700)
-
-
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="only Linux has a file that is never read")
 def test_a_disk_that_fails(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (inputs / "f.jsonl").symlink_to("/proc/self/mem")
     refused("a disk that fails", inputs, capsys, "f.jsonl", "o.jsonl")
 
 
-CHANGES: dict[str, Callable[[Path], object]] = {
-    "a text that changes": lambda file: file.write_bytes(lines(GOOD, GOOD | {"text": "another"})),
-    "a row that is added": lambda file: file.write_bytes(lines(GOOD, GOOD, GOOD)),
-    "a row that is removed": lambda file: file.write_bytes(lines(GOOD)),
-    "a text that is null": lambda file: file.write_bytes(lines(GOOD, GOOD | {"text": None})),
-    "a text that moves to the next row": lambda file: file.write_bytes(
-        lines(GOOD | {"text": ""}, GOOD | {"text": GOOD["text"] * 2})
-    ),
-    "a file that is removed": lambda file: file.unlink(),
-    "a row that is spoiled": lambda file: file.write_bytes(lines(GOOD, GOOD | {"text": 5})),
+CHANGES: dict[str, bytes | None] = {
+    "a text that changes": lines(GOOD, GOOD | {"text": "another"}),
+    "a row that is added": lines(GOOD, GOOD, GOOD),
+    "a row that is removed": lines(GOOD),
+    "a text that is null": lines(GOOD, GOOD | {"text": None}),
+    "a text that moves to the next row": lines(GOOD | {"text": ""}, GOOD | {"text": GOOD["text"] * 2}),
+    "a file that is removed": None,
+    "a row that is spoiled": lines(GOOD, GOOD | {"text": 5}),
 }
 
 
@@ -198,7 +154,9 @@ def test_an_input_that_changes_between_the_two_passes(
 
     def counted_then_changed(self: TwoPassRun, *arguments: Any) -> None:
         count(self, *arguments)
-        CHANGES[case](inputs / "f.jsonl")
+        (inputs / "f.jsonl").unlink()
+        if (content := CHANGES[case]) is not None:
+            (inputs / "f.jsonl").write_bytes(content)
 
     monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
     code = privatize(str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10")
@@ -218,15 +176,6 @@ def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: P
     assert not (inputs / "o.jsonl").is_symlink() and not (inputs / ".partial-o.jsonl").is_symlink()
 
 
-def test_a_circle_of_folders_is_read_once(inputs: Path) -> None:
-    (inputs / "d").mkdir()
-    (inputs / "d/a.jsonl").write_bytes(lines(GOOD))
-    (inputs / "d/again").symlink_to(".")
-    assert privatize(str(inputs / "d"), "-o", str(inputs / "o"), *HOW, "--epsilon", "10") == 0
-    assert [path.name for path in (inputs / "o").rglob("*")] == ["a.jsonl"]
-
-
 def test_every_case_is_in_the_docs_and_none_besides() -> None:
     tested = {*BAD, *CHANGES, "a full disk", "a read-only disk", "a disk that fails"}
-    tested |= {"a file one may not read", "a folder one may not write into"}
     assert set(documented()) == tested

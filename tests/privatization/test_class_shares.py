@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from asking import privatize_file
+from bad_inputs import lines
 
 from lexveil.api import privatize
 from lexveil.artifacts.model import Model
@@ -26,15 +27,10 @@ def named(built: Path, tmp_path: Path) -> str:
     return f"{file}@{sha256(file)[:12]}"
 
 
-def source(folder: Path) -> Path:
-    file = folder / "in.jsonl"
-    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
-    return file
-
-
 def test_record_log_and_ledger_have_the_shares(named: str, tmp_path: Path) -> None:
     how = HOW | {"shares": {"stopwords": 0.5, "listed": 0.2}, "share_list": named}
-    done = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **how)
+    (tmp_path / "in.jsonl").write_bytes(lines(*({"text": text} for text in TEXTS)))
+    done = privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", **how)
     shares = done.record.to_dict()["shares"]
     assert shares == {"stopwords": 0.5, "numbers": 1.0, "listed": 0.2, "list_sha256": sha256(tmp_path / "names.txt")}
     assert any(line.startswith("shares of the budget") for line in done.record.guarantee.because)
@@ -45,9 +41,8 @@ def test_record_log_and_ledger_have_the_shares(named: str, tmp_path: Path) -> No
     assert {name: set(some["epsilon"] / whole) for name, some in first.groupby("share", observed=True)} == {
         "other": {1.0}, "stopwords": {0.5}, "numbers": {1.0}, "listed": {0.2}
     }  # fmt: skip
-    assert log[log["row"] == 3]["epsilon"].tolist() == pytest.approx(
-        [2.5], rel=1e-9
-    )  # the share of the largest of a token
+    (share_of_the_largest,) = log[log["row"] == 3]["epsilon"]
+    assert share_of_the_largest == pytest.approx(2.5, rel=1e-9)
     spent = log.groupby("row")["epsilon"].sum()
     assert done.record.spent is not None and done.record.spent.most == spent.max() <= 30.0
     assert done.operator is not None and done.operator.ledger is not None
@@ -59,7 +54,6 @@ def test_record_log_and_ledger_have_the_shares(named: str, tmp_path: Path) -> No
     ("wrong", "said"),
     [
         ({"shares": {"stopwords": 0.0}}, r"^shares.stopwords is 0.0; it must lie between 0\.01 and 10"),
-        ({"shares": {"stopwords": "half"}}, r"^shares.stopwords is 'half'; it must be a number$"),
         ({"shares": {"names": 0.5}}, r"must be one of stopwords, numbers, listed"),
         ({"shares": {"listed": 0.5}}, r"needs their list"),
         ({"shares": {"listed": 0.5}, "share_list": "gone.txt@0123456789ab"}, "^share_list: there is no file"),

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import lexveil
-from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.purpose_files import find_purpose, installed, write
+from lexveil.artifacts.purpose_files import find_purpose, write
 from lexveil.auditing.audit import audit, read_space
 from lexveil.auditing.request import AuditRequest
 from lexveil.embeddings.purposes import with_axes
@@ -21,7 +20,6 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 6.0, "max_token_epsilon": 6.0}
-SIDES = {"good": 1.0, "great": 1.0, "best": 0.9, "happy": 0.8, "bad": -1.0, "worst": -1.0, "hurt": -0.8, "dead": -0.9}
 
 
 @pytest.fixture
@@ -92,8 +90,6 @@ def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale: Path) -
         ("toy+other", "there is no purpose other; there are sentiment"),
         ("toy+toy.tsv=0", "its weight is 0; it must be a number above 0, up to 10"),
         ("toy+toy.tsv=nan", "its weight is nan"),
-        ("toy+toy.tsv=inf", "its weight is inf"),
-        ("toy+toy.tsv=much", "its weight is much"),
         ("toy+toy.tsv+toy.tsv=2", "a purpose stands there twice"),
         ("toy+absent.tsv", "there is no file absent.tsv"),
         ("toy+To Y.tsv", "the file's name names the purpose"),
@@ -110,11 +106,8 @@ def test_names_that_are_refused(model: str, said: str) -> None:
     [
         (b"good\t1\nbad\n", "line 2: must be a word, a tab and a score"),
         (b"good\tnan\n", "line 1: must be"),
-        (b"good\tinf\n", "line 1: must be"),
         (b"good\t1.5\n", "line 1: must be"),
-        (b"\t1\n", "line 1: must be"),
         (b"good\t1\nGood\t0.5\n", "line 2: this word stands there before"),
-        (b"good\t0\n", "no word has a score other than 0"),
         (b"# nothing\n", "no word has a score other than 0"),
         (b"xqzzy\t1\n", "tells none of the words of the model apart"),
         (b"\xff\xfe", "is no text file in UTF-8"),
@@ -131,10 +124,3 @@ def test_a_mechanism_on_lists_is_refused() -> None:
     with pytest.raises(RequestError, match="works on a list of the words, where a purpose changes nothing"):
         lexveil.privatize(["A good day."], mechanism="diffractor_geometric", strategy="S1", epsilon=1.0,
                           model="toy+toy.tsv")  # fmt: skip
-
-
-def test_the_scale_that_ships_is_public_and_has_the_sides_of_the_seeds() -> None:
-    purpose = find_purpose("sentiment")
-    assert purpose.is_public and installed()["sentiment"].is_relative_to(paths.MODELS)
-    scores = dict(zip(SIDES, purpose.of(list(SIDES)).tolist(), strict=True))
-    assert {word: np.sign(score) for word, score in scores.items()} == {w: np.sign(s) for w, s in SIDES.items()}

@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -34,14 +33,6 @@ def test_a_text_has_one_key_in_whatever_form_it_comes(width: int) -> None:
     assert keys == text_keys(rows) == text_keys([row[::-1] for row in rows])
     assert keys == batch_of_rows(rows).text_keys == batch_of_rows(arrow(rows)).text_keys
     assert keys[3:] == batch_of_rows(arrow(rows)[3:]).text_keys
-
-
-def test_texts_as_arrow_are_laid_out_as_lists() -> None:
-    rows: Texts = [["a", None], [None, None], ["b", "c"]]
-    one, other = batch_of_rows(arrow(rows)), batch_of_rows(rows)
-    assert one.texts == other.texts and len(one) == len(other)
-    assert (one.document == other.document).all() and (one.column == other.column).all()
-    assert [*arrow(rows).only(np.array([True, True, False]))] == [["a", None], [None, None], [None, None]]
 
 
 @pytest.mark.parametrize("as_arrow", [True, False])

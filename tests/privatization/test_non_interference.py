@@ -6,20 +6,17 @@ has it.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import io
-import json
 import sys
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from bad_inputs import lines, packed, parquet
 
 import lexveil
 from lexveil.artifacts.model import Model
@@ -30,9 +27,8 @@ from tests.shared_trees import stand_beside
 
 Made = dict[str, bytes]
 World = Callable[[Callable[[Sequence[str], Path], Made]], None]
-STRATEGIES = ("S1", "S2", "S3", "S4")
 # Stop words are perturbed in S1 too, so that they may stand where words stood; unknown words are drawn.
-BASE = ("--stopwords", "perturb", "--punctuation", "drop", "--oov", "sample", "--document-budget", "5")
+BASE = {"--stopwords": "perturb", "--punctuation": "drop", "--oov": "sample", "--document-budget": "5"}
 
 
 @pytest.fixture
@@ -63,31 +59,35 @@ def write(texts: Sequence[str], folder: Path, form: str, *more: str) -> Path:
     file = folder / f"in.{form}"
     rows = [{"id": str(row), "text": text, "n": row} | dict.fromkeys(more, text) for row, text in enumerate(texts)]
     if form == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), file)
-        return file
-    if form.startswith("jsonl"):
-        content = "".join(json.dumps(row) + "\n" for row in rows)
-    elif form.startswith("txt"):
-        content = "".join(text + "\n" for text in texts if text)
+        content = parquet(pa.Table.from_pylist(rows))
+    elif form.startswith("jsonl"):
+        content = lines(*rows)
+    elif form == "txt":
+        content = "".join(text + "\n" for text in texts if text).encode()
     else:
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, delimiter="\t" if form.startswith("tsv") else ",", lineterminator="\n")
-        writer.writerows([list(rows[0]), *(row.values() for row in rows)])
-        content = buffer.getvalue()
-    data = content.encode()
-    if form.endswith(".zst"):
-        with pa.CompressedOutputStream(str(file), "zstd") as stream:
-            stream.write(data)
-    else:
-        file.write_bytes(gzip.compress(data) if form.endswith(".gz") else data)
+        content = pd.DataFrame(rows).to_csv(index=False, sep="\t" if form == "tsv" else ",").encode()
+    file.write_bytes(packed(content, form.rpartition(".")[2]))
     return file
 
 
-def privatized(arguments: Sequence[str], form: str = "jsonl") -> Callable[[Sequence[str], Path], Made]:
+def options(mechanism: str, strategy: str, more: dict[str, Any]) -> list[str]:
+    """Of the command line; None leaves one out, True stands for a flag, and a tuple for an option given twice."""
+    given = ["--mechanism", mechanism, "--strategy", strategy]
+    for name, value in (BASE | more).items():
+        for one in value if isinstance(value, tuple) else (value,):
+            given += [] if one is None else [name] if one is True else [name, one]
+    return given
+
+
+def privatized(
+    mechanism: str, strategy: str, form: str = "jsonl", **more: Any
+) -> Callable[[Sequence[str], Path], Made]:
     def run(texts: Sequence[str], folder: Path) -> Made:
-        more = ["title"] if "title" in arguments else []
-        source, out = write(texts, folder, form, *more), folder / "published"
+        named = {f"--{name.replace('_', '-')}": value for name, value in more.items()}
+        source = write(texts, folder, form, *(["title"] if "text_column" in more else []))
+        out = folder / "published"
         out.mkdir()
+        arguments = options(mechanism, strategy, named)
         assert main.main(["privatize", str(source), "-o", str(out / f"out.{form}"), *arguments]) == 0
         return published(out)
 
@@ -98,50 +98,35 @@ def privatized(arguments: Sequence[str], form: str = "jsonl") -> Callable[[Seque
     ("mechanism", "strategy"), [*((name, "S3") for name in MECHANISMS), *(("tem", name) for name in ("S1", "S2", "S4"))]
 )
 def test_mechanisms_and_strategies(world: World, mechanism: str, strategy: str) -> None:
-    unproven = ["--without-guarantee"] if mechanism == "truncated_gumbel" else []
-    world(privatized(["--mechanism", mechanism, "--strategy", strategy, *BASE, *unproven]))
+    world(privatized(mechanism, strategy, without_guarantee=True if mechanism == "truncated_gumbel" else None))
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "txt", "parquet", "jsonl.gz", "csv.zst"])
 def test_forms(world: World, form: str) -> None:
-    columns = [] if form == "txt" else ["--text-column", "text", "--subject-column", "id"]
-    world(privatized(["--mechanism", "tem", "--strategy", "S3", *BASE, *columns], form))
+    world(privatized("tem", "S3", form, **({} if form == "txt" else {"subject_column": "id"})))
 
 
 @pytest.mark.parametrize("strategy", ["S1", "S2"])
 @pytest.mark.parametrize(
-    "options",
+    "more",
     [
-        ["--consistent"],
-        ["--columns", "title"],
-        ["--oov", "drop"],
-        ["--formulas", "quote"],
-        ["--max-token-epsilon", "1.5"],
-        ["--document-budget", "", "--epsilon", "2"],
-        ["--mode", "experiment"],
+        {"consistent": True},
+        {"text_column": ("text", "title")},
+        {"oov": "drop"},
+        {"formulas": "quote"},
+        {"max_token_epsilon": "1.5"},
+        {"document_budget": None, "epsilon": "2"},
+        {"mode": "experiment"},
     ],
-    ids=lambda options: options[0].strip("-"),
+    ids=lambda more: next(iter(more)),
 )
-def test_options(world: World, strategy: str, options: list[str]) -> None:
-    given = list(BASE)
-    for name, value in zip_longest(options[::2], options[1::2]):
-        if value is None:
-            given.append(name)
-            continue
-        if name == "--columns":
-            given += ["--text-column", "text", "--text-column", value]
-            continue
-        if name in given:
-            position = given.index(name)
-            del given[position : position + 2]
-        if value:
-            given += [name, value]
-    world(privatized(["--mechanism", "madlib", "--strategy", strategy, *given]))
+def test_options(world: World, strategy: str, more: dict[str, Any]) -> None:
+    world(privatized("madlib", strategy, **more))
 
 
 def test_layout_that_is_copied_is_all_that_it_adds(world: World) -> None:
     """The first rows differ in layout, which is passed on: they are left out here."""
-    run = privatized(["--mechanism", "madlib", "--strategy", "S3", "--keep-layout", *BASE])
+    run = privatized("madlib", "S3", keep_layout=True)
     world(lambda texts, folder: run(texts[1:], folder))
 
 
@@ -151,8 +136,7 @@ def test_a_folder_and_its_files(world: World) -> None:
         write(texts[::-1], folder / "in", "csv")
         (folder / "published").mkdir()
         out = folder / "published/out"
-        arguments = ["privatize", str(folder / "in"), "-o", str(out), "--mechanism", "tem", "--strategy", "S4", *BASE]
-        assert main.main(arguments) == 0
+        assert main.main(["privatize", str(folder / "in"), "-o", str(out), *options("tem", "S4", {})]) == 0
         return published(folder / "published")
 
     world(run)
@@ -164,7 +148,7 @@ def test_standard_output(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(source.read_bytes())))
             patch.setattr(sys, "stdout", SimpleNamespace(buffer=out, write=lambda _: None, flush=lambda: None))
-            assert main.main(["privatize", "-", "-o", "-", "--mechanism", "tem", "--strategy", "S2", *BASE]) == 0
+            assert main.main(["privatize", "-", "-o", "-", *options("tem", "S2", {})]) == 0
         return {"stdout": out.getvalue()}
 
     world(run)
@@ -172,19 +156,18 @@ def test_standard_output(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_summary_for_machines(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     def run(texts: Sequence[str], folder: Path) -> Made:
-        privatized(["--mechanism", "tem", "--strategy", "S3", "--json", *BASE])(texts, folder)
+        privatized("tem", "S3", json=True)(texts, folder)
         return {"summary": capsys.readouterr().out.encode()}
 
     world(run)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_values_in_memory(world: World, strategy: str) -> None:
-    options: dict[str, Any] = {"mechanism": "tem", "strategy": strategy, "document_budget": 5.0}
-    policy = {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"}
+def test_values_in_memory(world: World) -> None:
+    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S2", "document_budget": 5.0}
+    how |= {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"}
 
     def run(texts: Sequence[str], folder: Path) -> Made:
-        done = lexveil.privatize(list(texts), **options, **policy)
+        done = lexveil.privatize(list(texts), **how)
         return {"values": repr(done.values).encode(), "record": repr(done.record).encode()}
 
     world(run)

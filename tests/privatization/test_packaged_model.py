@@ -14,12 +14,10 @@ from lexveil import paths
 from lexveil.artifacts import model as models
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.project import Project
 from lexveil.cli.main import main
 from lexveil.ledger.ledger import Ledger
 from lexveil.mechanisms.registry import MECHANISMS
 
-ROOT = Path(__file__).parents[2]
 TEXT = "The prime minister said in New South Wales that the fire was under control."
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "epsilon": 10.0}
 OPTIONS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "10")
@@ -31,34 +29,17 @@ def home(outside: Path) -> Path:
     return paths.user_data()
 
 
-def test_the_defaults_are_those_of_the_params_yaml_that_ships(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    user, shipped = Project.find().params, Project.find(ROOT).params
-    ledger = {"folder": user.ledger.folder, "anchor": user.ledger.anchor}
-    machine = {"temp_directory": user.machine.temp_directory}
-    moved = {
-        "ledger": shipped.ledger.model_copy(update=ledger),
-        "machine": shipped.machine.model_copy(update=machine),
-    }
-    assert user == shipped.model_copy(update=moved)
-
-
 @pytest.mark.usefixtures("outside")
-@pytest.mark.parametrize(
-    ("mechanism", "strategy"), [*((name, "S1") for name in MECHANISMS), *(("tem", name) for name in ("S2", "S3", "S4"))]
-)
-def test_every_mechanism_and_strategy_runs(packaged: PackagedModel, mechanism: str, strategy: str) -> None:
-    budget = 1e6 if mechanism == "truncated_gumbel" else 300.0  # it refuses what its theorem does not cover
-    how = {"mechanism": mechanism, "strategy": strategy, "document_budget": budget, "seed": 1, "model": "toy"}
+@pytest.mark.parametrize(("mechanism", "strategy"), [("tem", "S1"), ("madlib", "S3"), ("diffractor_geometric", "S2")])
+def test_the_record_names_the_model_and_its_files(packaged: PackagedModel, mechanism: str, strategy: str) -> None:
+    how = {"mechanism": mechanism, "strategy": strategy, "document_budget": 300.0, "seed": 1, "model": "toy"}
     done = lexveil.privatize([TEXT], **how)
     record = done.record
     assert done.values[0] and done.values == lexveil.privatize([TEXT], **how).values
     assert record.model is not None
     assert (record.model.name, record.model.version, record.model.sha256) == ("toy", "1.0", packaged.hash)
-    assert (
-        record.made_with.items()
-        <= {f"models/toy/{name}": hashed for name, hashed in packaged.card.files.items()}.items()
-    )
+    files = {f"models/toy/{name}": hashed for name, hashed in packaged.card.files.items()}
+    assert record.made_with.items() <= files.items()
     assert ("models/toy/pmi.npy" in record.made_with) == (strategy != "S1")
     assert any("orders" in name for name in record.made_with) == MECHANISMS[mechanism].on_lists
 
@@ -80,17 +61,6 @@ def test_a_file_in_no_project(outside: Path, home: Path, capsys: pytest.CaptureF
     for path in (home / "ledger", *(home / "ledger").iterdir(), home / "ledger-anchor.json"):
         private = stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
         assert private or path.name == ".gitignore", path
-    assert main(["ledger", "show"]) == 0
-    said = capsys.readouterr()
-    assert "1" in said.out and str(home / "ledger") in said.err
-    assert main(["ledger", "verify", "--record", "out.csv.record.json"]) == 0
-    capsys.readouterr()
-    assert main(["lineage", "out.csv", "--verify"]) == 0
-    assert main(["lineage", "out.csv"]) == 0
-    assert "model    toy 1.0" in capsys.readouterr().out
-    with (outside / "out.csv").open("a") as file:
-        file.write("3,more\n")
-    assert main(["lineage", "out.csv", "--verify"]) == 1
 
 
 def test_a_project_that_has_run_has_its_own(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
 import sqlite3
-import subprocess
-import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,11 @@ from asking import privatize_file
 
 from lexveil.api import privatize
 from lexveil.errors import LexveilError
-from lexveil.formats.chunks import Chunk
-from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.mechanisms.noise.streams import release_generator
 from lexveil.privatization.adapters.files import ReleaseHooks
 from lexveil.privatization.release.outputs import Outputs, writing
-from lexveil.privatization.release.run import TwoPassRun, _Fingerprint
+from lexveil.privatization.release.run import TwoPassRun
 
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
@@ -31,14 +27,11 @@ SENTENCE = "the government said fire services in new south wales were there"
 
 def releases() -> list[tuple[str, int]]:
     """State and nano-epsilon of each release after the fixture's, as another process finds them."""
-    con = sqlite3.connect("file:.lexveil/ledger/ledger.sqlite?mode=ro", uri=True)
-    try:
+    with closing(sqlite3.connect("file:.lexveil/ledger/ledger.sqlite?mode=ro", uri=True)) as con:
         return con.execute(
             "select state, (select coalesce(sum(nano), 0) from spends where release = number) from releases "
             "where number > 1 order by number"
         ).fetchall()
-    finally:
-        con.close()
 
 
 @pytest.fixture
@@ -81,34 +74,18 @@ def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
         count(self, *arguments)
         write(SENTENCE, after, after)
 
-    count, n_drawn = TwoPassRun.count, []
-    monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
-    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
-    monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", _counting(n_drawn))
-    write(SENTENCE, before, after)
-    with pytest.raises(LexveilError, match="nothing from the change on"):
-        privatize_file(source, "-", workers=1, **RELEASE)
-    assert len(capfdbinary.readouterr().out.splitlines()) <= 1 and len(n_drawn) <= 1
-
-
-def _counting(n_drawn: list[int]) -> Any:
     def generator() -> Any:
         n_drawn.append(1)
         return release_generator()
 
-    return generator
-
-
-def test_no_text_poses_as_two() -> None:
-    """In what tells whether two passes read the same: a word that moves from one row to the next costs another."""
-
-    def digest(texts: list[str | None]) -> list[bytes]:
-        seen = _Fingerprint()
-        seen.add(Chunk(1, range(len(texts)), [[text] for text in texts], None, None))
-        return seen.chunks
-
-    assert digest(["x\2y", "z"]) != digest(["x", "y\2z"])
-    assert digest(["\1"]) != digest([None])
+    count, n_drawn = TwoPassRun.count, list[int]()
+    monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
+    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
+    monkeypatch.setattr("lexveil.privatization.engine.worker.release_generator", generator)
+    write(SENTENCE, before, after)
+    with pytest.raises(LexveilError, match="nothing from the change on"):
+        privatize_file(source, "-", workers=1, **RELEASE)
+    assert len(capfdbinary.readouterr().out.splitlines()) <= 1 and len(n_drawn) <= 1
 
 
 def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source: Path) -> None:
@@ -124,41 +101,37 @@ def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source: Path) ->
     assert verify(".lexveil/ledger").holds
 
 
-def _moved(hidden: Path, name: Path) -> None:
-    hidden.rename(name)
-    hidden.symlink_to(name)
+def _linked(outputs: Outputs, hidden: Path) -> None:
+    os.link(hidden, "kept")
 
 
-@pytest.mark.parametrize("link", [os.link, _moved])
-def test_what_has_another_name_is_not_published(source: Path, link: Any) -> None:
+def _moved(outputs: Outputs, hidden: Path) -> None:
+    hidden.rename("kept")
+    hidden.symlink_to("kept")
+
+
+def _written_by_another_run(outputs: Outputs, hidden: Path) -> None:
+    """An experiment keeps no ledger that would refuse it, and its seed is known."""
+    with writing(Path("out.jsonl")) as others:
+        others.begin(Path("out.jsonl").absolute()).write_text('{"text": "of another run"}\n')
+        others.forget()
+
+
+@pytest.mark.parametrize("tamper", [_linked, _moved, _written_by_another_run])
+def test_what_has_another_name_is_not_published(source: Path, tamper: Any) -> None:
     """Who may write into the folder could keep what is refused, or change what is published."""
 
-    class Links(ReleaseHooks):
+    class Tampers(ReleaseHooks):
         def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
             (hidden,) = (hidden for final, hidden in outputs.begun.items() if final.name == "out.jsonl")
-            link(hidden, source.with_name("kept"))
+            tamper(outputs, hidden)
             return record, operator
 
     with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
-        privatize_file(source, "out.jsonl", hooks=Links(), **RELEASE)
+        privatize_file(source, source.with_name("out.jsonl"), hooks=Tampers(), **RELEASE)
     assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
-    if link is os.link:
+    if tamper is _linked:
         assert source.with_name("kept").read_bytes() == b""
-
-
-def test_what_another_run_writes_under_the_same_name_is_not_published(source: Path) -> None:
-    """An experiment keeps no ledger that would refuse it, and its seed is known."""
-
-    class Runs(ReleaseHooks):
-        def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
-            with writing(Path("out.jsonl")) as others:
-                others.begin(Path("out.jsonl").absolute()).write_text('{"text": "of another run"}\n')
-                others.forget()
-            return record, operator
-
-    with pytest.raises(LexveilError, match="somebody linked or replaced its hidden file"):
-        privatize_file(source, source.with_name("out.jsonl"), hooks=Runs(), **RELEASE)
-    assert not list(source.parent.glob("*out.jsonl*")) and not list(source.parent.glob(".partial*"))
 
 
 def test_what_fails_before_the_noise_costs_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,23 +139,3 @@ def test_what_fails_before_the_noise_costs_nothing(source: Path, monkeypatch: py
     with pytest.raises(ZeroDivisionError):
         privatize_file(source, "out.jsonl", **RELEASE)
     assert releases() == [("aborted", 0)]
-
-
-@pytest.mark.slow
-def test_standard_output_is_paid_before_its_first_byte(source: Path) -> None:
-    """Killed when the first byte is on the pipe, which holds less than the whole output."""
-    source.write_text("".join(json.dumps({"text": f"{SENTENCE} {n}"}) + "\n" for n in range(3_000)))
-    options = ["--mechanism", "madlib", "--strategy", "S1", "--document-budget", "5", "--workers", "1"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from lexveil.cli.main import main; main()", "privatize", source, "-o", "-", *options],
-        stdout=subprocess.PIPE, bufsize=0, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
-    with process:
-        assert process.stdout is not None and process.stdout.read(1) == b"{"
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    ((state, paid),) = releases()
-    assert state == "spent" and paid > 0
-    with Ledger.open(".lexveil/ledger") as ledger:
-        assert [(one.was, one.now) for one in ledger.recovered] == [("spent", "failed")]
-    assert releases() == [("failed", paid)]

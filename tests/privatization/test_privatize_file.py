@@ -5,19 +5,18 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
+from bad_inputs import lines
 
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
 from lexveil.errors import LexveilError, RequestError
-from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.statement import summary
 from lexveil.privatization.engine.plan import count_tokens
 from lexveil.runtime.hashes import sha256
 
@@ -25,14 +24,10 @@ TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South W
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 
 
-def jsonl(folder: Path, texts: list[str] = TEXTS, name: str = "in.jsonl") -> Path:
-    file = folder / name
-    file.write_text("".join(json.dumps({"z": i, "text": text, "a": [i, None]}) + "\n" for i, text in enumerate(texts)))
+def jsonl(folder: Path) -> Path:
+    file = folder / "in.jsonl"
+    file.write_bytes(lines(*({"z": i, "text": text, "a": [i, None]} for i, text in enumerate(TEXTS))))
     return file
-
-
-def rows(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tmp_path: Path) -> None:
@@ -50,43 +45,16 @@ def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tm
         assert (tmp_path / f"out.jsonl.{ending}").stat().st_mode & 0o077 == 0  # nobody else may read it
 
 
-def test_what_fails_while_it_is_written_leaves_nothing(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: Any) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr("lexveil.privatization.adapters.files._write", full)
-    with pytest.raises(LexveilError, match=r"no space left.*nothing was released"):
-        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
-    assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
-
-
 def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    class Stdin:
-        buffer = io.BytesIO(jsonl(tmp_path).read_bytes())
-
-    monkeypatch.setattr(sys, "stdin", Stdin)
+    stdin = SimpleNamespace(buffer=io.BytesIO(jsonl(tmp_path).read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stdin)
     monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
-    monkeypatch.setattr(
-        "lexveil.runtime.stage.time.monotonic", iter(range(0, 10**6, 100)).__next__
-    )  # progress at every step
+    clock = iter(range(0, 10**6, 100))  # so that progress is told at every step
+    monkeypatch.setattr("lexveil.runtime.stage.time.monotonic", clock.__next__)
     privatize_file("-", "-", **HOW)
     out, err = capsys.readouterr()
     assert [json.loads(line)["z"] for line in out.splitlines()] == [0, 1, 2]
     assert "2 of 3 rows" in err  # what is said goes elsewhere
-
-
-def test_a_seed_repeats_and_a_release_does_not(built: Path, tmp_path: Path) -> None:
-    how = HOW | {"epsilon": 1.0}
-    source = jsonl(tmp_path, ["the government said the fire services in new south wales were there"] * 5)
-    for name in ("a", "b"):
-        experiment = privatize_file(source, tmp_path / f"{name}1.jsonl", mode="experiment", seed=3, **how).record
-        release = privatize_file(source, tmp_path / f"{name}2.jsonl", **how).record
-    assert (tmp_path / "a1.jsonl").read_bytes() == (tmp_path / "b1.jsonl").read_bytes()
-    assert (tmp_path / "a2.jsonl").read_bytes() != (tmp_path / "b2.jsonl").read_bytes()
-    assert experiment.mode == "experiment" and experiment.guarantee.formula == "none"
-    assert release.mode == "release" and "exp(" in release.guarantee.formula
 
 
 def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path: Path) -> None:
@@ -95,14 +63,9 @@ def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path:
     corpus = pq.read_table("artifacts/corpus/sample.parquet").column("text").to_pylist()
     counts = count_tokens(corpus, load_lexicon("word", Path(), "en"), Policy("keep", "keep", "keep"))
     assert length == {"n_documents": len(corpus), "n_words": int(counts[0].sum())}
-    how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 2.0}
-    for name, more, average in (
-        ("corpus", {}, length["n_words"] / length["n_documents"]),
-        ("given", {"average_words": 7.5}, 7.5),
-    ):
-        record = privatize_file(jsonl(tmp_path), tmp_path / f"{name}.jsonl", **how, **more).record
-        assert record.document_budget == {"input": 2.0 * average}
-        assert record.spent.max_token_epsilon <= 4.0
+    for more, average in (({}, length["n_words"] / length["n_documents"]), ({"average_words": 7.5}, 7.5)):
+        record = privatize_file(jsonl(tmp_path), tmp_path / f"{average}.jsonl", **HOW | {"epsilon": 2.0}, **more).record
+        assert record.document_budget == {"input": 2.0 * average} and record.spent.max_token_epsilon <= 4.0
 
 
 @pytest.mark.parametrize(
@@ -110,8 +73,6 @@ def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path:
     [
         ({"average_words": "data"}, "follows from private texts"),
         ({"max_token_epsilon": "none"}, "come out as they are"),
-        ({"average_words": -1.0}, "must lie between 1e-09 .*, or be data"),
-        ({"max_token_epsilon": float("nan")}, "must lie between 1e-09 .*, or be none"),
     ],
 )
 def test_what_depends_on_private_texts_is_for_experiments(
@@ -120,48 +81,42 @@ def test_what_depends_on_private_texts_is_for_experiments(
     how = {"mechanism": "madlib", "strategy": "S3", "epsilon": 2.0}
     with pytest.raises(RequestError, match=said):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **how, **more)
-    if "data" in more.values() or "none" in more.values():
-        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", mode="experiment", **how, **more)
+    privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", mode="experiment", **how, **more)
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "named"),
+    ("name", "target", "named"),
     [
-        ("in.jsonl", "out.jsonl", "out.no-guarantee.jsonl"),
-        ("in.jsonl", "out.no-guarantee.jsonl", "out.no-guarantee.jsonl"),
+        ("in.csv", "out.csv", "out.no-guarantee.csv"),
+        ("in.csv", "out.no-guarantee.csv", "out.no-guarantee.csv"),
         ("in.csv.gz", "the.out.csv.gz", "the.out.no-guarantee.csv.gz"),
         ("folder", "out", "out.no-guarantee"),
     ],
 )
-@pytest.mark.parametrize("mechanism", ["vickrey", "none"])
 def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
-    project: Path, tmp_path: Path, source: str, target: str, named: str, mechanism: str
+    project: Path, tmp_path: Path, name: str, target: str, named: str
 ) -> None:
-    file = tmp_path / source
-    if source == "folder":
-        file.mkdir()
-        file /= "in.jsonl"
-    rows = b"text\nthe government said\n" if ".csv" in source else b'{"text": "the government said"}\n'
-    file.write_bytes(gzip.compress(rows) if source.endswith(".gz") else rows)
+    source, rows = tmp_path / name, b"text\nthe government said\n"
+    file = source / "in.csv" if name == "folder" else source
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(gzip.compress(rows) if name.endswith(".gz") else rows)
     params = (project / "params.yaml").read_text()
     (project / "params.yaml").write_text(params.replace("exclude_input: false", "exclude_input: true"))
-    how = {"mechanism": "none", "strategy": "none"}
-    if mechanism == "vickrey":
-        how = {"mechanism": "vickrey", "strategy": "S1", "document_budget": 4.0}
+    how = {"mechanism": "vickrey", "strategy": "S1", "document_budget": 4.0}
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(RequestError, match="no guarantee can be given"):
-        privatize_file(tmp_path / source, tmp_path / target, **how)
+    for unproven in (how, {"mechanism": "none", "strategy": "none"}):
+        with pytest.raises(RequestError, match="no guarantee can be given"):
+            privatize_file(source, tmp_path / target, **unproven)
     assert sorted(tmp_path.rglob("*")) == before and not Path(".lexveil/ledger/ledger.sqlite").exists()
-    done = privatize_file(tmp_path / source, tmp_path / target, without_guarantee=True, **how)
+    done = privatize_file(source, tmp_path / target, without_guarantee=True, **how)
     assert done.target == tmp_path / named and done.target.exists()
     assert done.record.without_guarantee and done.record.guarantee.formula == "none"
     assert json.loads((tmp_path / f"{named}.record.json").read_text())["without_guarantee"] is True
     # What has a guarantee, and an experiment, keep their names.
-    fine = {"mechanism": "madlib", "strategy": "S1", "document_budget": 4.0, "without_guarantee": True}
-    for number, more in enumerate((fine, how | {"without_guarantee": True, "mode": "experiment"})):
-        name = f"fine-{number}-{target}"
-        done = privatize_file(tmp_path / source, tmp_path / name, **more)
-        assert done.target == tmp_path / name and done.record.without_guarantee is None
+    for number, more in enumerate(({"mechanism": "madlib"}, {"mode": "experiment"})):
+        fine = tmp_path / f"fine-{number}-{target}"
+        done = privatize_file(source, fine, **how | more, without_guarantee=True)
+        assert done.target == fine and done.record.without_guarantee is None
 
 
 def test_words_that_did_not_pass_a_check_are_not_released_with(project: Path, tmp_path: Path) -> None:
@@ -170,23 +125,6 @@ def test_words_that_did_not_pass_a_check_are_not_released_with(project: Path, tm
     with pytest.raises(LexveilError, match=r"checks/coverage\.json .*check_vocab"):
         privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW)
     assert not (tmp_path / "out.jsonl").exists()
-
-
-@pytest.mark.parametrize("wrong", [{"text_column": "body"}, {"subject_column": "who"}])
-def test_a_wrong_column_leaves_no_entry_in_the_ledger(built: Path, tmp_path: Path, wrong: dict[str, str]) -> None:
-    before = n_releases(built)
-    with pytest.raises(RequestError, match="there is no column"):
-        privatize_file(jsonl(tmp_path), tmp_path / "out.jsonl", **HOW, **wrong)
-    assert n_releases(built) == before
-
-
-def n_releases(project: Path) -> int:
-    """How many releases the ledger knows, of whatever state."""
-    folder = Model.load(project).path(".lexveil/ledger")
-    if not folder.is_dir():
-        return 0
-    with Ledger.open(folder, None, make=False) as ledger:
-        return len(summary(ledger, None).releases)
 
 
 def test_a_release_that_withholds_all_rows_ends_with_1(ready: Path, capsys: pytest.CaptureFixture[str]) -> None:

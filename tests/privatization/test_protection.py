@@ -28,15 +28,6 @@ SHORT, LONG = "The soup was cold.", "The waiter brought cold soup and warm beer 
 EN = Path(__file__).parents[2] / "lexveil/models/en"
 
 
-@pytest.fixture
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in no project, with a data folder of its own."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    return tmp_path / "here"
-
-
 @pytest.mark.parametrize("name", ["en", "en+sentiment=1"])
 def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say(name: str) -> None:
     levels = measured_levels(str(Model.load(name=name).sha256))
@@ -77,10 +68,8 @@ def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
     using = Model.load(name="en")
     usual = resolve_settings(Request(protection="light"), using)
     limited = resolve_settings(Request(protection="light", max_token_epsilon=3.0), using)
-    assert (
-        usual.protection is not None and limited.base_epsilon == limited.max_token_epsilon == 3.0 != usual.base_epsilon
-    )
-    assert "measured" in usual.protection.reader
+    assert limited.base_epsilon == limited.max_token_epsilon == 3.0 != usual.base_epsilon
+    assert usual.protection is not None and "measured" in usual.protection.reader
 
 
 def test_a_model_without_figures_is_held_to_less_by_the_word(
@@ -93,7 +82,9 @@ def test_a_model_without_figures_is_held_to_less_by_the_word(
     )
     said = done.record.protection
     assert said is not None and said.level == "light" and "by the word" in said.reader
-    curve = StoredCurve(*_parts(Model.load(project), "tem", "S1"))
+    model = Model.load(project)
+    settings = resolve_settings(Request(mechanism="tem", strategy="S1", epsilon=1.0), model)
+    curve = StoredCurve(model, "tem", "S1", settings.policy)
     least = max(BY_WORD["light"] * LEVELS["light"].content, 1.5 * curve.blind["content"])
     assert said.content <= least + 1e-9
     assert statement(done.record)[0] == said.sentence
@@ -106,11 +97,6 @@ def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps
         resolve_settings(Request(mechanism="diffractor_geometric", protection="strong"), using)
     balanced = resolve_settings(Request(mechanism="diffractor_geometric", protection="balanced"), using)
     assert balanced.protection is not None and "measured" in balanced.protection.reader
-
-
-def _parts(model: Model, mechanism: str, strategy: str) -> tuple[object, ...]:
-    settings = resolve_settings(Request(mechanism=mechanism, strategy=strategy, epsilon=1.0), model)
-    return model, mechanism, strategy, settings.policy
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,9 @@ from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.model import Model
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import BANDS
-from lexveil.recovery.public_words import PublicWords, function_words
-from lexveil.text.languages.english import STOP_WORDS
+from lexveil.recovery.public_words import PublicWords
 
 PERTURB, KEEP = Policy("perturb", "keep", "sample"), Policy("keep", "keep", "sample")
-
-
-def test_function_words_are_stop_words_and_collocations_of_them() -> None:
-    assert function_words(["of", "of_the", "new", "out_of_town"], STOP_WORDS).tolist() == [True, True, False, False]
 
 
 def test_words_have_the_public_frequencies(built: Path) -> None:

@@ -13,7 +13,6 @@ from asking import privatize_file
 from lexveil.accounting.operator_report import operator_schema
 from lexveil.accounting.record import record_schema
 from lexveil.accounting.statement import statement
-from lexveil.errors import LexveilError
 from tests.conftest import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/record.schema.json").read_text(encoding="utf-8"))
@@ -21,15 +20,10 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 SECRET = "zorblaxia"
 
 
-def source(folder: Path, who: str = "") -> Path:
+def source(folder: Path) -> Path:
     file = folder / "in.jsonl"
-    rows = [{"text": f"The government said {SECRET}.", "id": i, "who": who or str(i)} for i in range(3)]
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file.write_text(f'{{"text": "The government said {SECRET}."}}\n' * 3)
     return file
-
-
-def privatize(*arguments: Any, **options: Any) -> dict[str, Any]:
-    return privatize_file(*arguments, **options).record.to_dict()
 
 
 def valid(record: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +34,6 @@ def valid(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "how",
     [
-        HOW,
         HOW | {"mode": "experiment", "seed": 3},
         HOW | {"consistent": True, "strategy": "S2"},
         {"mechanism": "none", "strategy": "none", "mode": "experiment"},
@@ -48,7 +41,7 @@ def valid(record: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_records_have_their_form_and_no_source(project: Path, tmp_path: Path, how: dict[str, Any]) -> None:
-    made = valid(privatize(source(tmp_path), tmp_path / "out.jsonl", **how))
+    made = valid(privatize_file(source(tmp_path), tmp_path / "out.jsonl", **how).record.to_dict())
     text = (tmp_path / "out.jsonl.record.json").read_text(encoding="utf-8")
     assert json.loads(text) == made
     assert SECRET not in text.lower()
@@ -59,7 +52,7 @@ def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_p
     (tmp_path / "in/below").mkdir(parents=True)
     source(tmp_path / "in")
     source(tmp_path / "in/below")
-    made = valid(privatize(tmp_path / "in", tmp_path / "out", **HOW))
+    made = valid(privatize_file(tmp_path / "in", tmp_path / "out", **HOW).record.to_dict())
     assert set(made["output"]["files"]) == {"in.jsonl", "below/in.jsonl"}
     assert (tmp_path / "out/below/in.jsonl").is_file() and (tmp_path / "out.record.json").is_file()
 
@@ -67,16 +60,18 @@ def test_a_folder_has_one_record_with_the_hash_of_each_file(project: Path, tmp_p
 def test_what_is_withheld_and_what_it_cost_is_said(project: Path, tmp_path: Path) -> None:
     params = (project / "params.yaml").read_text()
     (project / "params.yaml").write_text(params.replace("  cap: null", "  cap: 11.0"))
+    (tmp_path / "in.csv").write_text("who,text\n" + f"anna,the government said {SECRET}\n" * 3)
     how = HOW | {"epsilon": None, "document_budget": 5.0, "max_token_epsilon": 5.0}
-    done = privatize_file(source(tmp_path, "anna"), tmp_path / "out.jsonl", subject_column="who", **how)
+    done = privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", subject_column="who", **how)
     valid(done.record.to_dict())
     assert done.record.release.to_dict() == {"id": done.operator.ledger.id, "cap": 11.0}
     assert done.record.counts.n_rows == 2  # not even how many are withheld is published
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 3  # with the header
     costs = done.operator.ledger
     assert (costs.documents_requested, costs.documents_charged, costs.documents_withheld) == (3, 2, 1)
     assert (costs.subjects_exhausted, costs.epsilon_charged) == (1, 10.0)
-    assert (tmp_path / "out.jsonl.withheld.csv").read_text() == "row,subject\n3,anna\n"
-    assert (tmp_path / "out.jsonl.withheld.csv").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "out.csv.withheld.csv").read_text() == "row,subject\n3,anna\n"
+    assert (tmp_path / "out.csv.withheld.csv").stat().st_mode & 0o077 == 0
     public, private = (statement(done.record, operator) for operator in (None, done.operator))
     assert private[: len(public)] == public and "private to the operator" in private[len(public)]
     said = "\n".join(private[len(public) :])
@@ -113,21 +108,6 @@ def test_the_operators_report_has_its_form(project: Path, tmp_path: Path) -> Non
     documented = json.loads((ROOT / "docs/operator.schema.json").read_text(encoding="utf-8"))
     assert operator_schema() == documented
     jsonschema.Draft202012Validator(documented).validate(written)
-
-
-def test_a_record_whose_ledger_was_cut_is_found_out(project: Path, tmp_path: Path) -> None:
-    """The chain holds the record's hash, and the record its release: what is taken away later is missed."""
-    from lexveil.ledger.verification import verify
-
-    privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
-    record = tmp_path / "out.jsonl.record.json"
-    assert verify(".lexveil/ledger", [record]).holds
-    changed = json.loads(record.read_text())
-    changed["release"]["id"] = "0" * 32
-    record.write_text(json.dumps(changed))
-    assert not verify(".lexveil/ledger", [record]).holds
-    with pytest.raises(LexveilError):
-        verify("no/ledger", [record])
 
 
 def test_the_documented_schema_is_that_of_the_model() -> None:

@@ -1,73 +1,36 @@
 """A request by recovery: an epsilon of public things alone, and a release that would give back too much is refused."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from asking import privatize_file
 
 from lexveil.api import privatize
 from lexveil.cli.main import main
-from lexveil.formats.readers import Reader
-from lexveil.privatization.engine import engine
-from lexveil.recovery import public_words as public_recovery
-from lexveil.recovery.stored_curve import StoredCurve
+
+pytestmark = pytest.mark.usefixtures("own_figures")
 
 TEXTS = {"one.jsonl": '{"text": "the door was open"}\n', "other.jsonl": '{"text": "rain"}\n{"text": "a cold room"}\n'}
 
 
-@pytest.fixture(autouse=True)
-def _quick_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not that of all other tests, so that each test keeps its own figures."""
-    monkeypatch.setattr(public_recovery, "WORDS", 300)
-    monkeypatch.setattr(engine, "FEW", 300)
-
-
-def limited(project: Path, **release: Any) -> None:
-    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-    for name, value in release.items():
-        params["release" if name in params["release"] else "inbox"][name] = value
-    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-
-
-def test_equal_public_things_give_equal_epsilon_before_any_text_is_read(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[str] = []
-    chunks, epsilon_for = Reader.chunks, StoredCurve.epsilon_for
-
-    def read(self: Reader, for_writing: bool) -> Iterator[Any]:
-        done.append("read")
-        return chunks(self, for_writing)
-
-    def calibrated(self: StoredCurve, *arguments: Any) -> Any:
-        done.append("calibrated")
-        return epsilon_for(self, *arguments)
-
-    monkeypatch.setattr(Reader, "chunks", read)
-    monkeypatch.setattr(StoredCurve, "epsilon_for", calibrated)
+def test_equal_public_things_give_equal_epsilon_whatever_the_texts(project: Path) -> None:
     records = []
     for name, text in TEXTS.items():
         Path(name).write_text(text, encoding="utf-8")
-        done.clear()
         for kept in (project / ".lexveil/recovery").glob("*"):
             kept.unlink()  # each input starts from nothing
-        found = privatize_file(name, f"out-{name}", mechanism="tem", strategy="S1", recovery=0.4, project=project)
-        assert done[0] == "calibrated" and done.count("calibrated") == 1 and "read" in done
-        records.append(found.record)
+        how = {"mechanism": "tem", "strategy": "S1", "recovery": 0.4}
+        records.append(privatize_file(name, f"out-{name}", project=project, **how).record)
     assert records[0].base_epsilon == records[1].base_epsilon
     assert records[0].document_budget == records[1].document_budget
-    for record in records:
-        assert record.spent is not None and record.spent.max_token_epsilon is not None
-        assert record.spent.max_token_epsilon <= float(record.base_epsilon or 0)
+    assert all(record.spent.max_token_epsilon <= record.base_epsilon for record in records)
 
 
 def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    limited(project, max_recovery=0.2)
+    params = (project / "params.yaml").read_text(encoding="utf-8")
+    (project / "params.yaml").write_text(params.replace("max_recovery: null", "max_recovery: 0.2"), encoding="utf-8")
     Path("one.jsonl").write_text(TEXTS["one.jsonl"], encoding="utf-8")
     command = ["privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o"]
     assert main([*command, "out.jsonl", "--epsilon", "500"]) == 2

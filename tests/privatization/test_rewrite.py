@@ -7,7 +7,6 @@ from lexveil.accounting.budgets import Action, Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.privatization.engine import worker as module
 from lexveil.privatization.engine.batch import Rewritten
 from lexveil.privatization.engine.plan import TokenPlan, plan_tokens
 from lexveil.privatization.engine.worker import Components, rewrite
@@ -84,27 +83,3 @@ def test_a_text_has_the_same_noise_alone_and_in_company() -> None:
     components, text = Components(LEXICON, vocabulary, Madlib(vocabulary.vectors)), TEXTS[2:3]
     alone = rewrite(text, planned(text, vocabulary, policy), np.array([0.5]), components, lambda _: stream(1, "2"))
     assert alone.texts == together.texts[2:3]
-
-
-def test_search_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise of many texts is searched together; of a text longer than one draw, piece by piece."""
-    texts = ["the cat is dog " * 50, "dog", "cat " * 30] * 3
-    policy = Policy("perturb", "keep", "sample")
-    expected = done(policy, 0.5, texts).texts
-    original = Madlib.replace
-    sizes = []
-
-    def counted(self: Madlib, ids, epsilon, noise):
-        sizes.append(len(ids))
-        return original(self, ids, epsilon, noise)
-
-    monkeypatch.setattr(Madlib, "replace", counted)
-    assert done(policy, 0.5, texts).texts == expected
-    assert max(sizes) > 200  # together
-    assert module.DRAW == 4096  # part of what a seed means
-
-
-def test_no_texts_and_no_tokens() -> None:
-    policy = Policy("perturb", "keep", "sample")
-    assert done(policy, texts=[]).texts == []
-    assert done(policy, texts=["", " \n"]).texts == ["", ""]

@@ -71,17 +71,6 @@ def test_every_replaced_word_counts_once(made: Path) -> None:
     assert record()["all"]["function"]["n"] == 0  # S1 keeps stop words
 
 
-def test_context_is_not_below_the_word_by_more_than_its_interval(made: Path) -> None:
-    every = record()["all"]["all"]
-    assert every["by_context"]["high"] >= every["by_word"]["share"] > 0
-    assert every["by_context"]["high"] >= every["without_output"]["share"] > 0
-
-
-def test_same_bytes_again(made: Path) -> None:
-    write_json(measure_recovery(*RUN, load_params()), Path("again.json"))
-    assert Path("again.json").read_bytes() == paths.recovery(*RUN).read_bytes()
-
-
 def test_words_of_a_list_are_a_band_of_their_own(made: Path, tmp_path: Path) -> None:
     (tmp_path / "listed.txt").write_text("Movie\n\nfilm \nnever-in-any-text\n", encoding="utf-8")
     found = sensitive(tmp_path / "listed.txt")

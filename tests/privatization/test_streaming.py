@@ -12,12 +12,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from asking import privatize_file
 from bad_inputs import lines, packed, texts
 
@@ -28,6 +26,7 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.privatization.adapters.memory import Privatized
 
 EXPERIMENT: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0, "mode": "experiment", "seed": 7}
+NOTHING: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
 
@@ -39,19 +38,14 @@ def unpacked(file: Path) -> bytes:
     return pa.CompressedInputStream(pa.BufferReader(content), "zstd").read() if file.name.endswith(".zst") else content
 
 
-def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EXPERIMENT, **more: Any) -> bytes:
+def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EXPERIMENT) -> bytes:
     """What comes out, unpacked, for what goes in, packed as the ending says."""
-    packing = ending.rpartition(".")[2]
-    source, out = ready / f"in.{ending}", ready / f"out.{ending}"
-    source.write_bytes(packed(content, packing if packing in ("gz", "zst") else ""))
-    privatize_file(source, out, **(how | more))
-    return unpacked(out)
-
-
-def rewritten_nothing(ready: Path, content: bytes, ending: str) -> bytes:
-    folder = ready / "same"
+    folder = ready / how["mechanism"]
     folder.mkdir(exist_ok=True)
-    return rewritten(folder, content, ending, {"mechanism": "none", "strategy": "none", "mode": "experiment"})
+    source, out = folder / f"in.{ending}", folder / f"out.{ending}"
+    source.write_bytes(packed(content, ending.rpartition(".")[2]))
+    privatize_file(source, out, **how)
+    return unpacked(out)
 
 
 @pytest.mark.parametrize(("end", "packing"), [("\n", ".gz"), ("\r\n", "")])
@@ -64,14 +58,12 @@ def test_csv_keeps_every_other_field(ready: Path, packing: str, end: str) -> Non
     ]
     buffer = io.StringIO(newline="")
     csv.writer(buffer, lineterminator=end).writerows(rows)
-    marked = rewritten(ready, b"\xef\xbb\xbf" + buffer.getvalue().encode(), f"csv{packing}")
-    assert marked.startswith(b"\xef\xbb\xbf")
-    out = marked.decode("utf-8-sig")
+    source = buffer.getvalue().encode()
+    assert rewritten(ready, source, f"csv{packing}", NOTHING) == source
+    out = rewritten(ready, source, f"csv{packing}").decode()
     found = list(csv.reader(io.StringIO(out, newline="")))
     assert [[*row[:1], *row[2:]] for row in found] == [[*row[:1], *row[2:]] for row in rows]
     assert found[0][1] == "text" and found[3][1] == "" and found[1][1] not in ("", SENTENCE)
-    assert out.endswith(f"=1+1{end}") and out.split(end)[0] == 'id,text,"note, with a comma",ä'
-    assert rewritten_nothing(ready, buffer.getvalue().encode(), f"csv{packing}").decode() == buffer.getvalue()
 
 
 @pytest.mark.parametrize("packing", ["", ".zst"])
@@ -79,12 +71,11 @@ def test_tsv_and_text_keep_their_lines(ready: Path, packing: str) -> None:
     tsv = f'id\ttext\tz\r\n1\t{SENTENCE}\t"open\r\n2\t\t 1.50 \r\n'
     out = rewritten(ready, tsv.encode(), f"tsv{packing}").decode()
     assert re.sub(r"(?m)^1\t[^\t]+", f"1\t{SENTENCE}", out) == tsv and SENTENCE not in out
-    assert rewritten_nothing(ready, tsv.encode(), f"tsv{packing}").decode() == tsv
     text = f"{SENTENCE}\n\n \t\r\n{SENTENCE}\r\nlast {SENTENCE}"
-    lines_out = rewritten(ready, text.encode(), f"txt{packing}").decode().split("\n")
-    assert [line in ("", " \t\r") for line in lines_out] == [False, True, True, False, False]
-    assert [line.endswith("\r") for line in lines_out] == [False, False, True, True, False]
-    assert rewritten_nothing(ready, text.encode(), f"txt{packing}").decode() == text
+    out = rewritten(ready, text.encode(), f"txt{packing}").decode()
+    assert [line in ("", " \t\r") for line in out.split("\n")] == [False, True, True, False, False]
+    for source, ending in ((tsv, "tsv"), (text, "txt")):
+        assert rewritten(ready, source.encode(), f"{ending}{packing}", NOTHING).decode() == source
 
 
 def many_types() -> pa.Table:
@@ -143,37 +134,6 @@ def test_equal_texts_of_a_dictionary_become_different(ready: Path) -> None:
     assert len(set(privatize(column, **EXPERIMENT).values.to_pylist())) > 128
 
 
-def test_rows_whose_subject_is_exhausted_are_left_out_of_every_form(ready: Path) -> None:
-    """Of subjects a, a, b with a cap of one document each, the second row is withheld."""
-    params = yaml.safe_load((ready / "params.yaml").read_text())
-    params["ledger"] |= {"cap": 12.0}
-    (ready / "params.yaml").unlink()
-    (ready / "params.yaml").write_text(yaml.safe_dump(params))
-    table = pa.table({"n": [1, 2, 3], "id": ["", "", ""], "text": [SENTENCE] * 3})
-    how = RELEASE | {"epsilon": None, "document_budget": 10.0, "max_token_epsilon": 1000.0, "subject_column": "id"}
-    for at, ending in enumerate(("jsonl", "csv.zst", "tsv.gz", "parquet")):
-        table = table.set_column(1, "id", pa.array([f"a{at}", f"a{at}", f"b{at}"]))
-        file, out = ready / f"in.{ending}", ready / f"out.{ending}"
-        if ending == "parquet":
-            pq.write_table(table, file)
-        elif ending == "jsonl":
-            file.write_bytes(lines(*table.to_pylist()))
-        else:
-            comma = "," if ending.startswith("csv") else "\t"
-            rows = "".join(f"{comma.join(map(str, row.values()))}\n" for row in table.to_pylist())
-            file.write_bytes(packed(f"n{comma}id{comma}text\n{rows}".encode(), ending.rpartition(".")[2]))
-        costs = privatize_file(file, out, **how).operator.ledger
-        assert (costs.documents_requested, costs.documents_withheld, costs.documents_charged) == (3, 1, 2)
-        if ending == "parquet":
-            assert pq.read_table(out).column("n").to_pylist() == [1, 3]
-        else:
-            kept = re.findall(r'(?m)^(?:\{"n": )?(\d)', unpacked(out).decode())
-            assert kept == ["1", "3"]
-        assert (ready / f"out.{ending}.withheld.csv").read_text() == f"row,subject\n2,a{at}\n"
-        tokens = pq.read_table(ready / f"out.{ending}.tokens.parquet").column("row").to_pylist()
-        assert set(tokens) == {1, 3}
-
-
 def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a folder of three forms, cut into chunks of three rows; nor does another cut."""
     folder = ready / "in"
@@ -193,30 +153,6 @@ def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) ->
         )  # fmt: skip
     assert set(made[0][0]) == {"a.csv", "deep/b.jsonl.gz"}
     assert made[0] == made[1] == made[2]
-
-
-WRITTEN = {
-    "right to left": "שלום עולם، مرحبا بالعالم \u202eabc\u202c",
-    "combining": "e\u0301a\u0300 Z̸̢͝a̷l̶g̵o नमस्ते ก็",
-    "emoji": "👩\u200d👧 yes 🏳️\u200d🌈 \U0001f1e6\U0001f1f9 no",
-    "wide": "漢字 かな 한국어",
-    "beyond all planes": "\U0010ffff \ufffe \u0378",
-    "white space of every kind": "a\u2028b\u2029c\x85d\x0be\x1cf\u3000g\u200bh",
-    "no token": " \t ",
-    "nothing": "",
-    "marks": "!!! ... --- \u0301",
-}
-
-
-@pytest.mark.parametrize(("oov", "keep_layout"), [("keep", False), ("sample", True)])
-def test_texts_in_every_writing(ready: Path, oov: str, keep_layout: bool) -> None:
-    (ready / "in.jsonl").write_bytes(lines(*({"text": text} for text in WRITTEN.values())))
-    privatize_file(ready / "in.jsonl", ready / "out.jsonl", oov=oov, keep_layout=keep_layout, **RELEASE)
-    out = [json.loads(line)["text"] for line in (ready / "out.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
-    assert len(out) == len(WRITTEN) and all(isinstance(text, str) for text in out)
-    of = dict(zip(WRITTEN, out, strict=True))
-    assert of["nothing"] == "" and of["no token"].strip() == ""
-    assert ("漢字" in of["wide"]) == (oov == "keep")
 
 
 def test_documents_without_a_word_cost_nothing(ready: Path) -> None:
@@ -248,19 +184,15 @@ def test_cells_that_a_spreadsheet_would_compute(ready: Path, ending: str, formul
 
 def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
     """Where all tokens are dropped; but in TSV of one column it would be a blank line, which is no row."""
-    for ending in ("csv", "tsv", "txt", "jsonl"):
-        content = {
-            "csv": "text\n!!!\nfire\n",
-            "tsv": "n\ttext\n\t!!!\n\tfire\n",
-            "txt": "!!!\nfire\n",
-            "jsonl": '{"text": "!!!"}\n{"text": "fire"}\n',
-        }[ending]
+    written = {
+        "csv": "text\n!!!\nfire\n",
+        "tsv": "n\ttext\n\t!!!\n\tfire\n",
+        "txt": "!!!\nfire\n",
+        "jsonl": '{"text": "!!!"}\n{"text": "fire"}\n',
+    }
+    for ending, content in written.items():
         (ready / f"in.{ending}").write_text(content)
         privatize_file(ready / f"in.{ending}", ready / f"out.{ending}", punctuation="drop", **EXPERIMENT)
-        privatize_file(
-            ready / f"out.{ending}", ready / f"again.{ending}", mechanism="none", strategy="none", mode="experiment"
-        )
-        assert (ready / f"again.{ending}").read_text() == (ready / f"out.{ending}").read_text(), ending
         record = privatize_file(ready / f"out.{ending}", ready / f"twice.{ending}", **EXPERIMENT).record
         assert record.counts.n_rows == 2, ending
     (ready / "one.tsv").write_text("text\nfire\n!!!\n")
@@ -293,30 +225,3 @@ def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
         assert [None if pd.isna(value) else value for value in made] == plain
     made = called(pd.Series(COLUMN, dtype="category")).values
     assert made.dtype.name == "category" and [None if pd.isna(value) else value for value in made] == plain
-
-
-@pytest.mark.parametrize(
-    ("values", "more", "message"),
-    [
-        (["a", 5], {}, "text 2: `values` holds a number, not text"),
-        (["a", b"Zanzibar"], {}, "text 2: `values` holds bytes, not text"),
-        (["a", "Zanzibar\0"], {}, "text 2: `values` holds a NUL character"),
-        (["a", "Zanzibar\ud800"], {}, "text 2: `values` holds an unpaired surrogate"),
-        (["a"], {"subjects": ["x", "y"]}, "subjects: 2 for 1 texts"),
-        (["a"], {"subjects": [None]}, "text 1: its subject is empty"),
-        ("Zanzibar", {}, "values: a str; give a list"),
-        (np.array(["Zanzibar"]), {}, "values: a ndarray; give a list"),
-        (pa.table({"a": [7]}), {"column": "a"}, "text 1: `values` holds a number, not text"),
-        (
-            ["a"],
-            {"mechanism": "none", "strategy": "none", "epsilon": None, "mode": "experiment"},
-            "there is nothing to do",
-        ),
-    ],
-)
-def test_the_python_call_refuses(ready: Path, values: Any, more: dict[str, Any], message: str) -> None:
-    with pytest.raises(RequestError, match=message) as caught:
-        privatize(values, **(RELEASE | more))
-    assert "Zanzibar" not in str(caught.value)
-    with Ledger.open(".lexveil/ledger") as ledger:
-        assert ledger.database.rows("select count(*) from balances") == [(2,)]

@@ -20,6 +20,7 @@ from lexveil.service.warm_model import WarmModel
 SETTINGS = {"mechanism": "tem", "strategy": "S3", "epsilon": 20.0}
 
 Make = Callable[..., TestClient]
+Logged = pytest.LogCaptureFixture
 
 
 @pytest.fixture
@@ -40,27 +41,14 @@ def ledger(outside: Path) -> Path:
 
 
 @pytest.fixture
-def logged() -> Iterator[list[str]]:
-    """The lines that the service logs, as its formatter shows them."""
-    lines: list[str] = []
-
-    class Kept(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if not record.name.startswith("httpx"):  # the client of the tests
-                lines.append(self.format(record))
-
-    handler, logger = Kept(), logging.getLogger("lexveil.service")
-    handler.setFormatter(Quiet("%(levelname)s %(message)s"))
-    below = logging.root.manager.disable
-    logging.disable(logging.NOTSET)  # whatever other tests of this process have set up
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("level", logging.INFO), ("disabled", False), ("propagate", False)):
-            patch.setattr(logger, name, value)
-        patch.setattr(logger, "handlers", [handler])
-        patch.setattr(logging.root, "handlers", [*logging.root.handlers, handler])
-        logger._cache.clear()
-        yield lines
-    logging.disable(below)
+def logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.LogCaptureFixture]:
+    """What the service logs, as its formatter shows it, whatever other tests of this process have set up."""
+    logger = logging.getLogger("lexveil.service")
+    for name, value in (("disabled", False), ("propagate", False), ("handlers", [caplog.handler])):
+        monkeypatch.setattr(logger, name, value)
+    monkeypatch.setattr(caplog.handler, "formatter", Quiet("%(levelname)s %(message)s"))
+    with caplog.at_level(logging.INFO, logger.name):
+        yield caplog
 
 
 def charges(ledger: Path) -> list[tuple[str, str, int, int]]:

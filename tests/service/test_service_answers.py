@@ -8,12 +8,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from fastapi.openapi.models import OpenAPI
 
 from lexveil.ledger.transaction import Transaction
 from lexveil.ledger.verification import verify
 from lexveil.privatization.engine.worker import BatchWorker
-from tests.service.conftest import Make, charges
+from tests.service.conftest import Logged, Make, charges
 
 SECRET = "zanzibarsecret"
 TEXTS = ["The fire burned for days.", None, "The police were there."]
@@ -48,23 +47,18 @@ def test_requests_choose_what_is_not_fixed(service: Make, ledger: Path) -> None:
     ):
         refused = client.post("/v1/privatize", json={"texts": ["a"], "settings": settings | wrong})
         assert (refused.status_code, refused.json()["error"]["code"]) == (422, code), wrong
+    for own in ({"epsilon": 21.0}, {"document_budget": 5.0}, {"keep_layout": True}, {"stopwords": "keep"}):
+        refused = service().post("/v1/privatize", json={"texts": ["a"], "settings": own})  # where all is fixed
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "fixed"), own
     assert len(charges(ledger)) == 1
 
 
-def test_with_all_fixed_nothing_else_can_be_asked_for(service: Make, ledger: Path) -> None:
-    client = service()
-    for settings in ({"epsilon": 21.0}, {"document_budget": 5.0}, {"keep_layout": True}, {"stopwords": "keep"}):
-        refused = client.post("/v1/privatize", json={"texts": ["a"], "settings": settings})
-        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "fixed"), settings
-    assert not ledger.exists()
-
-
-def test_settings_that_are_refused_are_named_in_the_log_alone(service: Make, logged: list[str], ledger: Path) -> None:
+def test_settings_that_are_refused_are_named_in_the_log_alone(service: Make, logged: Logged, ledger: Path) -> None:
     client = service(fixed={})
     settings = {"mechanism": "truncated_gumbel", "strategy": "S1", "epsilon": 1.0}  # which has no guarantee
     refused = client.post("/v1/privatize", json={"texts": [SECRET], "settings": settings})
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "refused")
-    assert any("guarantee" in line for line in logged) and not ledger.exists()
+    assert "guarantee" in logged.text and not ledger.exists()
     recovery = {"mechanism": "tem", "strategy": "S1", "recovery": 0.123}  # nobody has worked that out
     assert client.post("/v1/privatize", json={"texts": ["a"], "settings": recovery}).status_code == 422
 
@@ -73,29 +67,23 @@ def fail(*_: Any, **__: Any) -> Any:
     raise ValueError(f"cannot rewrite {SECRET}")
 
 
-@pytest.mark.parametrize("fault", [(BatchWorker, "draw"), (Transaction, "commit")])
-def test_a_fault_after_the_charge_gives_no_text_and_nothing_back(
-    service: Make, ledger: Path, logged: list[str], monkeypatch: pytest.MonkeyPatch, fault: tuple[type, str]
+FAULTS = [(Transaction, "reserve", 503, "aborted"), (BatchWorker, "draw", 500, "failed")]
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, (Transaction, "commit", 500, "failed")], ids=lambda fault: fault[1])
+def test_a_fault_gives_no_text_and_after_the_charge_nothing_back(
+    service: Make, ledger: Path, logged: Logged, monkeypatch: pytest.MonkeyPatch, fault: tuple[type, str, int, str]
 ) -> None:
-    client = service()
-    monkeypatch.setattr(*fault, fail)
+    place, method, status, state = fault
+    client, is_charged = service(), state == "failed"
+    monkeypatch.setattr(place, method, fail)
     answer = client.post("/v1/privatize", json={"texts": [f"The fire of {SECRET}."], "subjects": [SECRET]})
-    ((name, state, n_subjects, nano),) = charges(ledger)
-    assert answer.status_code == 500 and answer.json()["error"]["charged"]
-    assert answer.json()["error"]["charge"] == name
-    assert (state, n_subjects) == ("failed", 1) and nano > 0
-    assert SECRET not in answer.text + "".join(logged) and "not shown" in "".join(logged)
-    assert "lexveil_charged_without_answer_total 1.0" in client.get("/metrics").text
-
-
-def test_a_fault_before_the_charge_charges_nothing(
-    service: Make, ledger: Path, logged: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = service()
-    monkeypatch.setattr(Transaction, "reserve", fail)
-    answer = client.post("/v1/privatize", json={"texts": [SECRET]})
-    assert (answer.status_code, answer.json()["error"]["charged"]) == (503, False)
-    assert charges(ledger)[0][1:] == ("aborted", 0, 0) and SECRET not in answer.text + "".join(logged)
+    ((name, found, n_subjects, nano),) = charges(ledger)
+    assert (answer.status_code, found, n_subjects, nano > 0) == (status, state, int(is_charged), is_charged)
+    error = answer.json()["error"]
+    assert (error["charged"], error.get("charge")) == (is_charged, name if is_charged else None)
+    assert SECRET not in answer.text + logged.text and "not shown" in logged.text
+    assert f"lexveil_charged_without_answer_total {float(is_charged)}" in client.get("/metrics").text
 
 
 def test_nothing_goes_out_that_the_ledger_has_not_heard_of(service: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,16 +143,11 @@ def test_inspecting_charges_nothing(service: Make, ledger: Path) -> None:
 def test_the_openapi_document_describes_the_answers(service: Make) -> None:
     client = service()
     document = client.get("/v1/openapi.json").json()
-    OpenAPI.model_validate(document)
     assert set(document["paths"]) == {"/v1/privatize", "/v1/inspect", "/v1/health", "/v1/ready"}
-    answers = {
-        "PrivatizeAnswer": client.post("/v1/privatize", json={"texts": TEXTS}),
-        "InspectAnswer": client.post("/v1/inspect", json={"texts": TEXTS}),
-        "HealthAnswer": client.get("/v1/health"),
-        "ReadyAnswer": client.get("/v1/ready"),
-        "ErrorAnswer": client.post("/v1/privatize", json={}),
-    }
-    for name, answer in answers.items():
+    for name, answer in (
+        ("PrivatizeAnswer", client.post("/v1/privatize", json={"texts": TEXTS})),
+        ("InspectAnswer", client.post("/v1/inspect", json={"texts": TEXTS})),
+        ("HealthAnswer", client.get("/v1/health")),
+    ):
         schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
-        jsonschema.validators.Draft202012Validator.check_schema(document["components"]["schemas"][name])
-        jsonschema.validate(answer.json(), schema, jsonschema.validators.Draft202012Validator)
+        jsonschema.validate(answer.json(), schema)

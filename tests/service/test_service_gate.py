@@ -7,16 +7,16 @@ import sqlite3
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from lexveil.errors import RequestError
 from lexveil.service.gate import Limits, Rates, RequestQueue, read_body
-from lexveil.service.keys import add_key, read_keys, remove_key
+from lexveil.service.keys import add_key, remove_key
 from lexveil.service.refusals import Refusal
 from tests.german_texts import german_texts
-from tests.service.conftest import Make, charges
+from tests.service.conftest import Logged, Make, charges
 
 SECRET = "zanzibarsecret"
 PATH = "/v1/privatize"
@@ -26,54 +26,52 @@ PATH = "/v1/privatize"
     ("content", "status"),
     [
         (f'{{"texts": ["{SECRET}"', 422),
-        (f'{{"texts": "{SECRET}"}}', 422),
-        (f'{{"texts": ["{SECRET}", 1]}}', 422),
         (f'{{"texts": [{{"{SECRET}": "{SECRET}"}}]}}', 422),
         (f'{{"{SECRET}": 1, "texts": ["a"]}}', 422),
-        (f'{{"texts": ["a"], "settings": {{"{SECRET}": 1}}}}', 422),
         (f'{{"texts": ["a"], "settings": {{"mechanism": "{SECRET}"}}}}', 422),
-        (f'{{"texts": ["a"], "settings": {{"strategy": "{SECRET}"}}}}', 422),
         (f'{{"texts": ["a"], "settings": {{"epsilon": "{SECRET}"}}}}', 422),
         (f'{{"texts": ["a"], "settings": {{"seed": "{SECRET}"}}}}', 422),
-        (f'{{"texts": ["a"], "on_exhausted": "{SECRET}"}}', 422),
         (f'{{"texts": ["{SECRET}"], "subjects": []}}', 422),
         (f'{{"texts": ["{SECRET}"], "subjects": [" "]}}', 422),
         (f'{{"texts": ["{SECRET}\\ud800"]}}', 422),
         (f'{{"texts": ["{SECRET}\\u0000"]}}', 422),
         (f'{{"texts": ["a"], "subjects": ["{SECRET}\\n"]}}', 422),
-        (f'{{"texts": ["a"], "subjects": ["{SECRET}\\ud800"]}}', 422),
-        (f'"{SECRET}"', 422),
         (f'{{"texts": ["{SECRET}"], "settings": {{"epsilon": NaN}}}}', 422),
         (f'{{"texts": ["{SECRET}"], "settings": {{"epsilon": {"9" * 5000}}}}}', 400),
         ("[" * 100_000 + f'"{SECRET}"', 400),
     ],
 )
 def test_no_answer_or_log_holds_what_was_sent(
-    service: Make, ledger: Path, logged: list[str], capfd: pytest.CaptureFixture[str], content: str, status: int
+    service: Make,
+    ledger: Path,
+    logged: Logged,
+    capfd: pytest.CaptureFixture[str],
+    content: str,
+    status: int,
 ) -> None:
     client = service()
     answer = client.post(f"{PATH}?{SECRET}={SECRET}", content=content, headers={"content-type": "application/json"})
     assert answer.status_code == status and answer.json()["error"]["charged"] is False
     assert answer.json()["error"]["code"] in ("invalid", "malformed")
-    said = answer.text + str(answer.headers) + "".join(logged) + "".join(capfd.readouterr())
+    said = answer.text + str(answer.headers) + logged.text + "".join(capfd.readouterr())
     assert SECRET not in said + client.get("/metrics").text and not ledger.exists()
-    assert any(f"POST {PATH} {status}" in line for line in logged)
+    assert f"POST {PATH} {status}" in logged.text
 
 
 def test_a_good_request_leaves_no_word_in_logs_and_metrics(
-    service: Make, logged: list[str], capfd: pytest.CaptureFixture[str]
+    service: Make, logged: Logged, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client, texts = service(), [f"The {SECRET} burned.", *german_texts(3)]
     assert client.post(PATH, json={"texts": texts, "subjects": [SECRET] * 4}).status_code == 200
     assert client.post("/v1/inspect", json={"texts": texts}).status_code == 200
     assert client.get(f"/v1/{SECRET}").status_code == 404 and client.put(PATH).status_code == 405
-    said = "".join(logged) + client.get("/metrics").text + "".join(capfd.readouterr())
+    said = logged.text + client.get("/metrics").text + "".join(capfd.readouterr())
     assert SECRET not in said and "German" not in said
-    assert sum("POST /v1/privatize 200" in line for line in logged) == 1
+    assert logged.text.count("POST /v1/privatize 200") == 1
 
 
 def test_a_text_without_spaces_is_the_clients_fault(
-    service: Make, ledger: Path, logged: list[str], capfd: pytest.CaptureFixture[str]
+    service: Make, ledger: Path, logged: Logged, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client, text = service(), "这家餐厅的服务非常好，下次还会再来。"
     for path in (PATH, "/v1/inspect"):
@@ -82,8 +80,8 @@ def test_a_text_without_spaces_is_the_clients_fault(
         expected = {"field": "texts.2", "message": "is in Chinese script without spaces between words"}
         assert error["fields"] == [expected]
     assert {(state, n_subjects) for _, state, n_subjects, _ in charges(ledger)} == {("aborted", 0)}
-    said = "".join(logged) + "".join(capfd.readouterr())
-    assert sum(line.startswith("WARNING a text in a script") for line in logged) == 2
+    said = logged.text + "".join(capfd.readouterr())
+    assert logged.text.count("WARNING a text in a script") == 2
     assert "Chinese" not in said and not set(text) & set(said)
 
 
@@ -127,12 +125,11 @@ def test_keys_say_who_may_ask_for_what(service: Make, tmp_path: Path, ledger: Pa
     assert len(charges(ledger)) == 1
 
 
-def test_a_key_is_made_once_and_its_name_is_plain(tmp_path: Path) -> None:
-    file = tmp_path / "keys.json"
-    assert add_key(file, "a") != add_key(file, "b") and [key.name for key in read_keys(file)] == ["a", "b"]
-    for name in ("a", "", "a/b", "(no keys)", "a b", "x" * 65):
-        with pytest.raises(RequestError):
-            add_key(file, name)
+@pytest.mark.parametrize("name", ["billing", "", "a/b", "(no keys)", "a b", "x" * 65])
+def test_names_of_keys_are_new_and_plain(tmp_path: Path, name: str) -> None:
+    assert add_key(tmp_path / "keys.json", "billing") != add_key(tmp_path / "keys.json", "other")
+    with pytest.raises(RequestError):
+        add_key(tmp_path / "keys.json", name)
 
 
 @pytest.mark.parametrize(
@@ -162,40 +159,25 @@ def test_subjects_are_one_or_each_keys_own(
 def test_sizes_are_limited(service: Make, ledger: Path) -> None:
     client = service(max_texts=3, max_bytes=200)
     assert client.post(PATH, json={"texts": ["a"] * 4}).json()["error"]["code"] == "too_many_texts"
-    large = json.dumps({"texts": ["a" * 200]}).encode()
-    assert client.post(PATH, content=large).status_code == 413
-
-    def unannounced() -> Any:
-        yield from (large[:100], large[100:])
-
-    answer = client.post(PATH, content=unannounced())
-    assert answer.status_code == 413 and answer.json()["error"]["code"] == "too_large" and not ledger.exists()
+    answer = client.post(PATH, content=iter([b'{"texts": ["' + b"a" * 200, b'"]}']))  # of no announced length
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+    assert client.post(PATH, json={"texts": ["a" * 200]}).status_code == 413 and not ledger.exists()
 
 
 def test_a_body_that_is_too_large_or_does_not_come_is_not_read_to_its_end() -> None:
-    n_read = 0
-
-    async def endless() -> dict[str, Any]:
-        nonlocal n_read
-        n_read += 1
-        return {"type": "http.request", "body": b"x" * 100, "more_body": True}
-
-    async def silent() -> dict[str, Any]:
-        await asyncio.Event().wait()
-        return {}
-
-    for receive, seconds, code in ((endless, 60, "too_large"), (silent, 0.01, "slow")):
+    endless = AsyncMock(return_value={"type": "http.request", "body": b"x" * 100, "more_body": True})
+    for receive, seconds, code in ((endless, 60, "too_large"), (asyncio.Event().wait, 0.01, "slow")):
         with pytest.raises(Refusal) as refused:
             asyncio.run(read_body(receive, Limits((), 1000, seconds)))
         assert refused.value.code == code
-    assert n_read == 11
+    assert endless.await_count == 11
 
 
 def test_who_asks_too_often_waits(service: Make) -> None:
-    client = service(per_minute=2)
-    statuses = [client.post("/v1/inspect", json={"texts": ["a"]}) for _ in range(3)]
-    assert [answer.status_code for answer in statuses] == [200, 200, 429]
-    assert 1 <= int(statuses[-1].headers["Retry-After"]) <= 30
+    client = service(per_minute=1)
+    statuses = [client.post("/v1/inspect", json={"texts": ["a"]}) for _ in range(2)]
+    assert [answer.status_code for answer in statuses] == [200, 429]
+    assert 1 <= int(statuses[-1].headers["Retry-After"]) <= 60
     assert client.get("/v1/health").status_code == 200 and client.get("/metrics").status_code == 200
 
 
@@ -211,25 +193,21 @@ def test_workers_count_together_and_buckets_fill_up(tmp_path: Path) -> None:
 
 
 def test_more_than_can_wait_are_sent_away() -> None:
-    def client(has_left: bool = False) -> Any:
-        async def is_disconnected() -> bool:
-            return has_left
-
-        return SimpleNamespace(is_disconnected=is_disconnected)
+    here, gone = (SimpleNamespace(is_disconnected=AsyncMock(return_value=has_left)) for has_left in (False, True))
 
     async def story() -> None:
         turns, held = RequestQueue(1, 0.05), threading.Event()
-        running = asyncio.create_task(turns.take(client(), held.wait))
+        running = asyncio.create_task(turns.take(here, lambda: held.wait(60)))
         await asyncio.sleep(0.01)
-        waiting = asyncio.create_task(turns.take(client(), lambda: None))
+        waiting = asyncio.create_task(turns.take(here, lambda: None))
         await asyncio.sleep(0.01)
-        for refused in (turns.take(client(), lambda: None), waiting):
+        for refused in (turns.take(here, lambda: None), waiting):
             with pytest.raises(Refusal, match="busy"):
                 await refused
         held.set()
         assert await running
         with pytest.raises(Refusal, match="busy"):
-            await turns.take(client(has_left=True), lambda: pytest.fail("nobody would read it"))
-        assert await turns.take(client(), lambda: 7) == 7
+            await turns.take(gone, lambda: pytest.fail("nobody would read it"))
+        assert await turns.take(here, lambda: 7) == 7
 
     asyncio.run(story())

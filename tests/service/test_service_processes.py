@@ -1,7 +1,6 @@
 """A service of real processes: it starts, answers, loses workers, and ends when it is asked to."""
 
-import subprocess
-import sys
+import importlib.util
 import time
 from pathlib import Path
 
@@ -69,12 +68,9 @@ def test_keys_are_made_listed_and_removed(tmp_path: Path, capsys: pytest.Capture
     assert main(["service", "--keys", file, "--model", "toy"]) == 2  # nobody could ask
 
 
-def test_without_its_libraries_it_says_what_brings_them(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['uvicorn'] = None; sys.modules['fastapi'] = None\n"
-        "import importlib.util; found = importlib.util.find_spec\n"
-        "importlib.util.find_spec = lambda name, *a: None if name in ('uvicorn', 'fastapi') else found(name, *a)\n"
-        "from lexveil.cli.main import main\nsys.exit(main(['service']))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "pip install 'lexveil[service]'" in done.stderr
+def test_without_its_libraries_it_says_what_brings_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *a: None if name == "fastapi" else find(name, *a))
+    assert main(["service"]) == 2 and "pip install 'lexveil[service]'" in capsys.readouterr().err

@@ -2,62 +2,42 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lexveil.errors import RequestError
 from lexveil.text.collocation_index import MAX_WORDS, Collocations
-from lexveil.text.segment import segment, write_lines
+from lexveil.text.segment import segment
 
 Table = dict[tuple[str, ...], float]
 KINDS = ("gst", "mst", "mst_exact")
 
 
-def columns(table: Table) -> tuple[list[list[str]], np.ndarray, list[list[str]], np.ndarray]:
-    """Bigrams, their PMI, trigrams, their PMI, as columns."""
-    pairs, triples = ([key for key in table if len(key) == size] for size in (2, 3))
-    return (
-        [[key[i] for key in pairs] for i in range(2)],
-        np.array([table[key] for key in pairs], dtype=float),
-        [[key[i] for key in triples] for i in range(3)],
-        np.array([table[key] for key in triples], dtype=float),
-    )
+def collocations(table: Table) -> Collocations:
+    """An index of a table's pairs and triples."""
+    columns: list[Any] = []
+    for size in (2, 3):
+        grams = [gram for gram in table if len(gram) == size]
+        columns += [[gram[i] for gram in grams] for i in range(size)], np.array([table[gram] for gram in grams], float)
+    return Collocations.build(*columns)
 
 
-def flat(batch: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray]:
-    """All words of a batch, and where its sentences start."""
-    return [word for sentence in batch for word in sentence], np.cumsum([0, *map(len, batch)])
-
-
-def sizes(kind: str, batch: Sequence[Sequence[str]], known: Collocations) -> list[int]:
+def sizes(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[int]:
     """Words per token of a batch, by the code under test."""
-    words, offsets = flat(batch)
-    lengths = segment(kind, *known.scores(known.ids(words), offsets), offsets)
+    known, offsets = collocations(table), np.cumsum([0, *map(len, batch)])
+    lengths = segment(kind, *known.scores(known.ids([word for words in batch for word in words]), offsets), offsets)
     return lengths[lengths > 0].tolist()
 
 
-def joined(words: Sequence[str], lengths: np.ndarray, offsets: np.ndarray) -> str:
-    """A line for each sentence that has words: ``_`` inside a token, a space between tokens."""
-    lines = []
-    for start, end in pairwise(offsets.tolist()):
-        line = ""
-        for i in range(start, end):
-            line += ("" if i == start else "_" if lengths[i] == 0 else " ") + words[i]
-        lines.append(line + "\n" if start < end else "")
-    return "".join(lines)
-
-
-def cut(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[list[str]]:
-    """Segment a batch of sentences with the code under test."""
-    known = Collocations.build(*columns(table))
-    words, offsets = flat(batch)
-    lengths = segment(kind, *known.scores(known.ids(words), offsets), offsets)
-    return [line.split(" ") for line in joined(words, lengths, offsets).split("\n")[:-1]]
+def cut(kind: str, sentence: str, table: Table) -> str:
+    """A sentence with its collocations joined by the code under test."""
+    words = iter(sentence.split())
+    return " ".join("_".join(islice(words, size)) for size in sizes(kind, [sentence.split()], table))
 
 
 def grams(words: Sequence[str], table: Table) -> Iterator[tuple[int, int, float]]:
@@ -111,11 +91,6 @@ def reference_mst_exact(words: Sequence[str], table: Table) -> list[int]:
 REFERENCES = {"gst": reference_gst, "mst": reference_mst, "mst_exact": reference_mst_exact}
 
 
-def score(words: Sequence[str], tokens: Sequence[int], table: Table) -> float:
-    """Total PMI of a segmentation."""
-    return sum(table[token] for token in tokens_of(words, tokens) if len(token) > 1)
-
-
 WORDS = st.sampled_from("abcd")
 SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=9), min_size=1, max_size=4)
 # Few values, so that ties happen; 0.1 + 0.2 > 0.3 in float64, so that the order of a sum shows.
@@ -125,9 +100,8 @@ TABLES = st.dictionaries(st.tuples(WORDS, WORDS) | st.tuples(WORDS, WORDS, WORDS
 
 # Two words and nearly every collocation of them: one run of candidates as long as the sentence.
 DENSE_WORDS = st.sampled_from("ab")
-DENSE_TABLES = st.dictionaries(
-    st.tuples(DENSE_WORDS, DENSE_WORDS) | st.tuples(DENSE_WORDS, DENSE_WORDS, DENSE_WORDS), PMI, min_size=6
-)
+DENSE_GRAMS = st.tuples(DENSE_WORDS, DENSE_WORDS) | st.tuples(DENSE_WORDS, DENSE_WORDS, DENSE_WORDS)
+DENSE_TABLES = st.dictionaries(DENSE_GRAMS, PMI, min_size=6)
 BATCHES = st.tuples(SENTENCES, TABLES) | st.tuples(
     st.lists(st.lists(DENSE_WORDS, min_size=1, max_size=90), min_size=1, max_size=3), DENSE_TABLES
 )
@@ -139,97 +113,69 @@ def test_the_reference_is_met_in_any_batches(
     kind: str, sentences_and_table: tuple[list[list[str]], Table], data: st.DataObject
 ) -> None:
     batch, table = sentences_and_table
-    known = Collocations.build(*columns(table))
     expected = [size for words in batch for size in REFERENCES[kind](words, table)]
-    assert sizes(kind, batch, known) == expected
+    assert sizes(kind, batch, table) == expected
     middle = data.draw(st.integers(0, len(batch)))
-    assert sizes(kind, batch[:middle], known) + sizes(kind, batch[middle:], known) == expected
+    assert sizes(kind, batch[:middle], table) + sizes(kind, batch[middle:], table) == expected
 
 
-def tokens_of(words: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, ...]]:
-    return [tuple(words[end - size : end]) for end, size in zip(np.cumsum(sizes), sizes, strict=True)]
+THREE = {("a", "b"): 3.0, ("b", "c"): 4.0, ("c", "d"): 3.0}
+LONGER = {("a", "b"): 3.0, ("b", "c", "d"): 3.0}
+FIGURE_1 = {("i", "think"): 4.53, ("therefore", "i"): 3.0, ("i", "am"): 7.9}
 
 
-def test_ties() -> None:
-    table = {("a", "b"): 3.0, ("b", "c"): 3.0}
-    assert cut("mst", [["a", "b", "c"]], table) == [["a_b", "c"]]  # leftmost
-    table = {("a", "b"): 3.0, ("b", "c", "d"): 3.0}
-    assert cut("mst", [["a", "b", "c", "d"]], table) == [["a", "b_c_d"]]  # longer before leftmost
-    assert cut("mst_exact", [["a", "b", "c", "d"]], table) == [["a_b", "c", "d"]]  # the longer token at its place
-    table = {("a", "b"): 3.0, ("a", "b", "c"): 3.0}
-    assert cut("mst_exact", [["a", "b", "c"]], table) == [["a_b_c"]]
-    table = {("a", "b"): 3.0, ("b", "c"): 4.0, ("c", "d"): 3.0}  # greedy can miss the maximum
-    assert cut("mst", [["a", "b", "c", "d"]], table) == [["a", "b_c", "d"]]
-    assert cut("mst_exact", [["a", "b", "c", "d"]], table) == [["a_b", "c_d"]]
-    table = {("a", "b", "c"): 9.0}  # a trigram needs no bigram, and nothing crosses a sentence
-    for kind in KINDS:
-        assert cut(kind, [["a", "b", "c", "a", "b"], ["c"]], table) == [["a_b_c", "a", "b"], ["c"]]
-        assert cut(kind, [["a", "b"], [], ["c"]], table) == [["a", "b"], ["c"]]
-        assert sizes(kind, [], Collocations.build(*columns(table))) == []
+@pytest.mark.parametrize(
+    ("table", "kind", "expected"),
+    [
+        ({("a", "b"): 3.0, ("b", "c"): 3.0}, "mst", "a_b c"),  # leftmost
+        (LONGER, "mst", "a b_c_d"),  # longer before leftmost
+        (LONGER, "mst_exact", "a_b c d"),  # the longer token at its place
+        ({("a", "b"): 3.0, ("a", "b", "c"): 3.0}, "mst_exact", "a_b_c"),
+        (THREE, "mst", "a b_c d"),  # greedy can miss the maximum
+        (THREE, "mst_exact", "a_b c_d"),
+        *(({("a", "b", "c"): 9.0}, kind, "a_b_c a b") for kind in KINDS),  # a trigram needs no bigram
+        (FIGURE_1, "gst", "i_think , therefore_i am"),  # the paper's
+        (FIGURE_1, "mst", "i_think , therefore i_am"),
+    ],
+)
+def test_sentences_by_hand(table: Table, kind: str, expected: str) -> None:
+    assert cut(kind, expected.replace("_", " "), table) == expected
 
 
-def test_figure_1_of_the_paper() -> None:
-    sentence = ["i", "think", ",", "therefore", "i", "am"]
-    table = {("i", "think"): 4.53, ("therefore", "i"): 3.0, ("i", "am"): 7.9}
-    assert cut("gst", [sentence], table) == [["i_think", ",", "therefore_i", "am"]]
-    assert cut("mst", [sentence], table) == [["i_think", ",", "therefore", "i_am"]]
-    known = Collocations.build(*columns(table))
-    assert score(sentence, sizes("gst", [sentence], known), table) == pytest.approx(7.53)
-    assert score(sentence, sizes("mst", [sentence], known), table) == pytest.approx(12.43)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_crosses_a_sentence(kind: str) -> None:
+    """Also of those without words."""
+    assert sizes(kind, [["a", "b"], [], ["c"]], {("a", "b", "c"): 9.0, ("b", "c"): 3.0}) == [1, 1, 1]
+    assert sizes(kind, [], {}) == []
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
     """Every score is the table's, in a numbering with gaps, among ids that take part in nothing."""
     rng = np.random.default_rng(7)
-    pairs = rng.integers(0, 400, (20_000, 2)) * 37
-    triples = rng.integers(0, 40, (9_000, 3)) * 37
-    pair_pmi, triple_pmi = rng.normal(4, 1, len(pairs)), rng.normal(8, 1, len(triples))
-    known = Collocations.for_ids(list(pairs.T.astype(dtype)), pair_pmi, list(triples.T.astype(dtype)), triple_pmi)
+    pairs, triples = rng.integers(0, 400, (20_000, 2)) * 37, rng.integers(0, 40, (9_000, 3)) * 37
+    pmi = rng.normal(4, 1, len(pairs)), rng.normal(8, 1, len(triples))
+    known = Collocations.for_ids([*pairs.T.astype(dtype)], pmi[0], [*triples.T.astype(dtype)], pmi[1])
     table: dict[tuple[int, ...], float] = {}
-    for grams_, pmi in ((pairs, pair_pmi), (triples, triple_pmi)):
-        for gram, value in zip(map(tuple, grams_.tolist()), pmi.tolist(), strict=True):
-            table.setdefault(gram, value)  # of one listed twice the first counts
+    for gram, value in zip([*pairs.tolist(), *triples.tolist()], np.concatenate(pmi).tolist(), strict=True):
+        table.setdefault(tuple(gram), value)  # of one listed twice the first counts
     ids = np.where(rng.random(50_000) < 0.9, rng.integers(0, 60, 50_000) * 37, rng.integers(-1, 20_000, 50_000))
     offsets = np.unique(np.concatenate([[0, len(ids)], rng.integers(0, len(ids), 3_000)]))
-    pair_score, triple_score = known.scores(ids.astype(dtype), offsets)
-    ends = np.repeat(offsets[1:], np.diff(offsets))
-    listed = ids.tolist()
-    for found, size in ((pair_score, 2), (triple_score, 3)):
-        expected = [
-            table.get(tuple(listed[i : i + size]), -math.inf) if i + size <= end else -math.inf
-            for i, end in enumerate(ends.tolist())
-        ]
-        assert found.tolist() == expected
+    ends, listed = np.repeat(offsets[1:], np.diff(offsets)).tolist(), ids.tolist()
+    for found, size in zip(known.scores(ids.astype(dtype), offsets), (2, 3), strict=True):
+        sliced = [tuple(listed[i : min(i + size, end)]) for i, end in enumerate(ends)]
+        assert found.tolist() == [table.get(gram, -math.inf) if len(gram) == size else -math.inf for gram in sliced]
         assert np.isfinite(found).sum() > 1_000
     assert known.ids(["a"]).tolist() == [-1]  # no words were given
 
 
 def test_refusals() -> None:
-    column = np.arange(MAX_WORDS + 1)
-    none: list[np.ndarray] = [np.zeros(0, np.int64)] * 3
+    many, one, none = np.arange(MAX_WORDS + 1), np.array([1]), [np.zeros(0, np.int64)] * 3
     with pytest.raises(RequestError, match=r"2,097,153 different words.*min_count"):
-        Collocations.for_ids([column, column], np.full(len(column), 3.0), none, np.zeros(0))
-    one = np.array([1])
+        Collocations.for_ids([many, many], np.full(len(many), 3.0), none, np.zeros(0))
     with pytest.raises(ValueError, match="finite"):
         Collocations.for_ids([one, one], np.array([np.nan]), none, np.zeros(0))
     known = Collocations.for_ids([one, one], np.array([3.0]), none, np.zeros(0))
     for offsets in ([0, 2], [1, 3], [0, 2, 1, 3]):
         with pytest.raises(ValueError, match="sentence offsets"):
             known.scores(np.array([1, 1, 1]), np.array(offsets))
-
-
-def test_lines_are_the_joined_tokens() -> None:
-    """Of random cuts, sentences without words and words of any characters among them; unknown words are refused."""
-    rng, vocabulary = np.random.default_rng(3), ["a", "bé", "", "漢", "d'e", "😀"]
-    offsets = np.cumsum([0, *rng.integers(0, 7, 400)])
-    ids = rng.integers(0, len(vocabulary), int(offsets[-1])).astype(np.int32)
-    left = np.repeat(offsets[1:], np.diff(offsets)) - np.arange(len(ids))
-    scores = [np.where((rng.random(len(ids)) < 0.4) & (left >= size), 2.0, -np.inf) for size in (2, 3)]
-    lengths = segment("gst", *scores, offsets)
-    words = pa.array(vocabulary, pa.large_string())
-    expected = joined([vocabulary[i] for i in ids.tolist()], lengths, offsets)
-    assert write_lines(words, ids, lengths, offsets).decode() == expected
-    assert write_lines(words, ids[:0], lengths[:0], np.zeros(1, np.int64)) == b""
-    with pytest.raises(pa.ArrowIndexError):
-        write_lines(words, np.array([6]), np.ones(1, np.int8), np.array([0, 1]))
