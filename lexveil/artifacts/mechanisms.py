@@ -22,7 +22,7 @@ from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.mechanisms.base import OnNeighbors, PublicCounts
 from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
 from lexveil.runtime.hashes import sha256
@@ -137,7 +137,7 @@ def prepare(
     public = PublicCounts(space.n_words[vocabulary.rows], space.counts[vocabulary.rows])
     if MECHANISMS[name].in_context:
         bigrams, files = _bigrams(segmentation, source)
-        public = public._replace(bigrams=bigrams and bigrams.onto(vocabulary.number))
+        public = public._replace(bigrams=bigrams.onto(vocabulary.number))
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near, public=public)
     is_complete = near is not None and near.folder == near_folder
     return Prepared(mechanism, vocabulary, shown, files, None if is_complete else key, near_folder)
@@ -148,12 +148,16 @@ def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
     return (of_project and open_lists(of_project, key)) or open_lists(cache_folder(key), key)
 
 
-def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams | None, dict[str, Path]]:
+def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, dict[str, Path]]:
     """The bigram counts of an embedding, and their files by the names that a record gives them."""
     names = [f"{name}.npy" for name in ("starts", "ids", "counts")]
     if isinstance(source, PackagedModel):
-        counted = source.bigrams(segmentation)
-        return counted, {} if counted is None else source.files(*(f"{BIGRAMS}/{name}" for name in names))
+        if (counted := source.bigrams(segmentation)) is None:
+            raise RequestError(
+                f"model {source.card.name} has no counts of which words follow each other, by which tem_context weighs "
+                f"them; take {option('mechanism')} tem, or a model that has them, such as en"
+            )
+        return counted, source.files(*(f"{BIGRAMS}/{name}" for name in names))
     folder = paths.bigrams(segmentation)
     files = {f"bigrams/{segmentation}/{name}": source / folder / name for name in names}
     return load_bigrams(segmentation, source), files

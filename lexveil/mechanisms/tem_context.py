@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from lexveil.errors import ParameterError
+from lexveil.embeddings.bigrams import Bigrams
 from lexveil.mechanisms.base import check_epsilon, register
 from lexveil.mechanisms.base_measure import MOST_KAPPA, BaseMeasure, base_measure
 from lexveil.mechanisms.rejection import DRAWN, KEPT
@@ -16,7 +16,6 @@ from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
 if TYPE_CHECKING:
-    from lexveil.embeddings.bigrams import Bigrams
     from lexveil.embeddings.neighborhoods import NearTable
 
 
@@ -76,15 +75,12 @@ class TemContext(Tem):
         from lexveil.mechanisms.kernels.tem_context import ENVELOPE_BITS, FINE_BITS, Mass
 
         checked = self.checked(TemContextParameters, parameters)
-        if counts is None or bigrams is None:
-            raise ParameterError(
-                "mechanism tem_context: the model has no counts of which words follow each other; take mechanism tem, "
-                "or a model that has them (en, or the own model of a project)"
-            )
         super().__init__(vectors, near, n_words, beta=checked.beta, length_penalty=checked.length_penalty)
-        self.kappa, self.bigrams = checked.kappa, bigrams
+        counts = np.ones(self.size, dtype=np.int64) if counts is None else counts
+        none = np.empty(0, dtype=np.int64)
+        self.kappa, self.bigrams = checked.kappa, bigrams or Bigrams.of(none, none, none, self.size)
         self.bits = ENVELOPE_BITS + FINE_BITS
-        self.mass: BaseMeasure = base_measure(counts, bigrams, self.kappa, self.halvings)
+        self.mass: BaseMeasure = base_measure(counts, self.bigrams, self.kappa, self.halvings)
         single, starts, words, after = self.mass
         self._sums = Mass(single, _sums(single), starts, words.astype(np.int32), after, _sums(after))
 
@@ -153,6 +149,10 @@ class TemContext(Tem):
                 walk.drawn[start] = proposed
             drawn.refused[token] = number + 1
         return walk.drawn
+
+    def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
+        """ε·d whatever was written before, and what the rounding of distances can add; m is in whole numbers."""
+        return epsilon * distance + self.rounding(epsilon)
 
     def needs_lists(self, epsilon: float) -> bool:
         """See ``OnNeighbors``."""
