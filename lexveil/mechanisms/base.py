@@ -76,6 +76,7 @@ class Mechanism:
         metric, unit: the distance of the guarantee, in full and in short.
         guarantee: the proven statement, as a formula.
         exactness: how exactly the distribution is sampled: a condition of the guarantee in every record.
+        sampled: what a token becomes that is sampled, whatever it was.
         on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
         on_neighbors: uses lists of near words, and takes those that were made before as ``near``.
         weighs_length: weighs a replacement by its number of words, and takes those of all words as ``n_words``.
@@ -92,6 +93,7 @@ class Mechanism:
     unit: str
     guarantee: str
     exactness: str = "continuous noise is drawn in float64, exact up to its rounding"
+    sampled: str = "a uniform draw from the vocabulary"
     on_lists: bool = False
     on_neighbors: bool = False
     weighs_length: bool = False

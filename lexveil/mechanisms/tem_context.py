@@ -60,6 +60,11 @@ class TemContext(Tem):
     """
 
     name = "tem_context"
+    exactness = (
+        "words are drawn exactly by their weights, in which public counts of what follows the word written just before "
+        "have part; the rounding of distances to float64 adds less than 1e-10 to the exponent for each token"
+    )
+    sampled = "a draw from the vocabulary by public counts of what follows the word written just before"
     in_context = True
     Parameters: ClassVar[type[Section]] = TemContextParameters
 
