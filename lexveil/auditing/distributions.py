@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.special import gammaln, lambertw
 
+from lexveil.embeddings.bigrams import Bigrams
 from lexveil.mechanisms.base import PublicCounts
 from lexveil.types import Floats, Ids
 
@@ -153,20 +154,36 @@ class Claim:
 
     def base_measure(self, before: int = -1) -> Floats:
         """What each word weighs beside its distance, (W,), after the token ``before``; -1: after none."""
-        public, own = self.space.public, self.own
+        public = self.space.public
         if public is None or self.mechanism not in EXPONENTIAL:
             return np.ones(self.space.size)
-        weight = 0.5 ** (own.get("length_penalty", 3) * (public.n_words - 1))
-        if not self.in_context:
-            return np.asarray(weight)
-        share = (public.counts + 1) / (public.counts + 1).sum()
-        if before >= 0 and public.bigrams is not None:  # interpolated, Witten and Bell 1991
-            starts, ids, counts = public.bigrams
-            row = slice(int(starts[before]), int(starts[before + 1]))
-            total, different = counts[row].sum(), len(ids[row])
-            share = share * different / (total + different) if different else share
-            share[ids[row]] += counts[row] / (total + different)
-        return np.asarray(weight * share ** own.get("kappa", 1.0))
+        if not self.in_context or public.bigrams is None:
+            return self._halved(public.n_words)
+        single, after = self._whole_numbers(public.counts, public.n_words, public.bigrams)
+        row = slice(*public.bigrams.starts[before : before + 2].tolist()) if before >= 0 else slice(0)
+        weight = single.copy()
+        weight[public.bigrams.ids[row]] += after[row]
+        return weight
+
+    def _halved(self, n_words: Ids) -> Floats:
+        return np.asarray(0.5 ** (self.own.get("length_penalty", 3) * (n_words - 1)))
+
+    def _whole_numbers(self, counts: Ids, n_words: Ids, bigrams: Bigrams) -> tuple[Floats, Floats]:
+        """Of tem_context: the weight of each word, (W,), and what it has beside that after a token, (E,).
+
+        Witten and Bell's interpolation to the power κ, each token's in units of the share that it leaves to the
+        frequency of words; rounded, so that no sum exceeds 2^31.
+        """
+        kappa = self.own.get("kappa", 1.0)
+        if (key := f"κ = {kappa!r}, penalty {self.own.get('length_penalty', 3)}") not in self.space._kept:
+            halved, share, seen = self._halved(n_words), (counts + 1) / (counts + 1).sum(), np.diff(bigrams.starts)
+            single, among = halved * share**kappa, share[bigrams.ids]
+            after = halved[bigrams.ids] * ((among + bigrams.counts / np.repeat(seen, seen)) ** kappa - among**kappa)
+            sums = np.bincount(np.repeat(np.arange(len(seen)), seen), after)
+            unit = (2.0**31 - 2 * len(single)) / ((single.sum() + sums.max(initial=0)) * (1 + 1e-9))
+            self.space._kept[key] = np.maximum(np.rint(unit * single), 1), np.rint(unit * after)
+        single, after = self.space._kept[key]
+        return single, after
 
     def unknown(self, before: int = -1) -> Floats:
         """Pr[y], (W,), of what is drawn for a word that has no vector."""
