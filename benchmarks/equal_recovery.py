@@ -34,6 +34,7 @@ from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
 from lexveil.recovery.bands import BANDS
+from lexveil.recovery.context import written_before
 from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
@@ -44,7 +45,7 @@ STEPS = 7  # of a bisection on ln ε
 TRIED = 30_000  # words by which ε is found
 RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
-RANGE = (1.0, 128.0)  # of the others, in 1 / units of the embedding
+RANGE = (0.5, 128.0)  # of the others, in 1 / units of the embedding
 COLUMNS = {
     "level": "recovery",
     "mechanism": "mechanism",
@@ -168,9 +169,11 @@ class Rewriting:
         number = self.words.prepared.vocabulary.number
         at = np.flatnonzero(done.action == Action.PERTURBED.value)
         source, output, budgets = number[done.encoded.rows[at]], number[done.rows[at]], done.token_epsilon[at]
+        written = np.where(done.action == Action.KEPT.value, done.encoded.rows, done.rows)
+        before = written_before(done.encoded.text_of.astype(np.int64), written, done.action == Action.DROPPED.value)[at]
         content = self.words.bands[source] > 0
-        source, output, budgets = source[content], output[content], budgets[content]
-        guess = self.reader.guess(output, budgets)
+        source, output, budgets, before = source[content], output[content], budgets[content], before[content]
+        guess = self.reader.guess(output, budgets, before)
         is_named, rare = guess == source, self.words.bands[source] == BANDS.index("rare")
         named, same = int(is_named.sum()), int((output == source).sum())
         of_rare = Share.of(int(is_named[rare].sum()), int(rare.sum()))

@@ -37,7 +37,7 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
-from lexveil.recovery.context import ContextualAdversary, SeenTokens
+from lexveil.recovery.context import ContextualAdversary, SeenTokens, written_before
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
@@ -47,7 +47,7 @@ SEED = 1
 STEPS = 8  # of a bisection on ln ε, after which ε is known to 1.2 %
 DIGITS = 3
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
-RANGE = (2.5, 50.0)  # of the others, in 1 / units of the embedding
+RANGE = (0.3, 50.0)  # of the others, in 1 / units of the embedding
 RARE = BANDS.index("rare")
 COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "level": "level", "epsilon": "ε",
            "content_by_word": "content, by word", "content": "content", "rare_by_word": "rare, by word",
@@ -105,11 +105,14 @@ class Measuring:
         reader = ContextualAdversary(adversary, np.maximum(self.public.prior, NEVER), self.language_model, self.pieces)
         n = len(is_drawn)
         words, first_word = done.encoded.words, done.encoded.first_word.tolist()
-        is_kept = (done.action == Action.KEPT.value).tolist()
-        certain = [words[word] if kept else None for word, kept in zip(first_word, is_kept, strict=True)]
+        is_kept = done.action == Action.KEPT.value
+        certain = [words[word] if kept else None for word, kept in zip(first_word, is_kept.tolist(), strict=True)]
         outputs = np.full(n, -1, dtype=np.int64)
         outputs[is_drawn] = output
-        guesses = reader.guess(SeenTokens(done.encoded.text_of.astype(np.int64), outputs, done.token_epsilon, certain))
+        text_of = done.encoded.text_of.astype(np.int64)
+        written = np.where(is_kept, done.encoded.rows, done.rows)
+        before = written_before(text_of, written, done.action == Action.DROPPED.value)
+        guesses = reader.guess(SeenTokens(text_of, outputs, done.token_epsilon, certain, before))
         bands = self.public.bands[source]
         content, rare = bands > 0, bands == RARE
 

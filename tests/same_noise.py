@@ -20,6 +20,8 @@ from lexveil.accounting.budgets import Action, Policy
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms.rejection import DRAWN, FOLLOWS
+from lexveil.mechanisms.tem_context import TemContext, TextTokens
 from lexveil.privatization.engine.plan import plan_tokens
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.text.encode import encode
@@ -99,6 +101,7 @@ class SameAnswers:
         for mechanism in MECHANISMS.values():
             patch.setattr(mechanism, "noise", lambda _, epsilon, __: np.zeros((len(epsilon), 1)))
             patch.setattr(mechanism, "replace", lambda _, ids, *__: self._answers(len(ids)))
+        patch.setattr(TemContext, "replace_texts", lambda _, texts, *__: self._in_context(texts))
         patch.setattr("lexveil.privatization.engine.worker.release_generator", lambda: self.generator)
         patch.setattr("secrets.token_hex", lambda n: f"{next(self.names):0{2 * n}x}")
         patch.setattr("lexveil.ledger.ledger.datetime", Clock)
@@ -118,6 +121,13 @@ class SameAnswers:
     def restart(self) -> None:
         self.given, self.names = 0, itertools.count(1)
         self.generator = np.random.default_rng(0)
+
+    def _in_context(self, texts: TextTokens) -> Any:
+        drawn = np.where(texts.kind == DRAWN, 0, -1)
+        drawn[texts.kind == DRAWN] = self._answers(int((texts.kind == DRAWN).sum()))
+        follows = texts.kind == FOLLOWS
+        drawn[follows] = drawn[texts.about[follows]]
+        return drawn
 
     def _answers(self, n: int) -> Any:
         """As the token's place in the run has it, however it is batched."""

@@ -82,6 +82,7 @@ class Measurement:
         conditions: what the bound rests on.
         not_covered: between which texts nothing is claimed; empty if there are none.
         shares: the class of a token decides its share of the budget; None if all have the same.
+        sampled: what replaces a token that is sampled.
         repeats: equal tokens are replaced alike.
         copies_layout: white space and capitals are those of the source.
         looks_for: detectors decide the fate of what they find.
@@ -97,6 +98,7 @@ class Measurement:
     conditions: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
     shares: BudgetShares | None = None
+    sampled: str = ""
     repeats: bool = False
     copies_layout: bool = False
     looks_for: bool = False
@@ -188,6 +190,7 @@ def of_token(mechanism: Mechanism) -> Measurement:
         loss=mechanism.privacy_loss,
         delta=mechanism.delta,
         conditions=(mechanism.exactness,),
+        sampled=mechanism.sampled,
     )
     if mechanism.post_processing is not None:
         measurement = measurement.adding(mechanism.post_processing)
@@ -211,7 +214,7 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
     if kept:
         conditions.append(f"kept, unprotected: {', '.join(kept)}; the same in both texts")
     if "sample" in treatments.values():
-        conditions.append("what replaces a sampled token is a uniform draw from the vocabulary, whatever stood there")
+        conditions.append(f"what replaces a sampled token is {token.sampled}, whatever stood there")
     text = replace(token, domain="a text", neighbours=NEIGHBOURS, conditions=(*conditions, *token.conditions))
     return text.refused("the seed of the noise is known: it can be subtracted") if seed_is_known else text
 

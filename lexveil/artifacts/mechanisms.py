@@ -13,15 +13,17 @@ import numpy as np
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.neighborhoods import BLOCK, MappedTable, add_lists, cache_folder, key_of, open_lists
-from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.artifacts.packaged_model import BIGRAMS, PackagedModel
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.config import MechanismParams
+from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
-from lexveil.mechanisms.base import OnNeighbors
+from lexveil.errors import RequestError, option
+from lexveil.mechanisms.base import OnNeighbors, PublicCounts
 from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
@@ -132,8 +134,11 @@ def prepare(
         mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, orders)
         return Prepared(mechanism, vocabulary, shown, files, near_folder=near_folder)
     near = _near_lists(near_folder, key := key_of(vocabulary.vectors))
-    n_words = space.n_words[vocabulary.rows] if MECHANISMS[name].weighs_length else None
-    mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near, n_words=n_words)
+    public = PublicCounts(space.n_words[vocabulary.rows], space.counts[vocabulary.rows])
+    if MECHANISMS[name].in_context:
+        bigrams, files = _bigrams(segmentation, source)
+        public = public._replace(bigrams=bigrams.onto(vocabulary.number))
+    mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near, public=public)
     is_complete = near is not None and near.folder == near_folder
     return Prepared(mechanism, vocabulary, shown, files, None if is_complete else key, near_folder)
 
@@ -141,6 +146,21 @@ def prepare(
 def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
     """The lists of near words of a project, else those of the user's cache."""
     return (of_project and open_lists(of_project, key)) or open_lists(cache_folder(key), key)
+
+
+def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, dict[str, Path]]:
+    """The bigram counts of an embedding, and their files by the names that a record gives them."""
+    names = [f"{name}.npy" for name in ("starts", "ids", "counts")]
+    if isinstance(source, PackagedModel):
+        if (counted := source.bigrams(segmentation)) is None:
+            raise RequestError(
+                f"model {source.card.name} has no counts of which words follow each other, by which tem_context weighs "
+                f"them; take {option('mechanism')} tem, or a model that has them, such as en"
+            )
+        return counted, source.files(*(f"{BIGRAMS}/{name}" for name in names))
+    folder = paths.bigrams(segmentation)
+    files = {f"bigrams/{segmentation}/{name}": source / folder / name for name in names}
+    return load_bigrams(segmentation, source), files
 
 
 def _lists(segmentation: str, name: str, source: Path | PackagedModel) -> tuple[WordLists, dict[str, Path]]:

@@ -11,7 +11,7 @@ in a few lines of the audit's own, from the vectors, the word orders and the doc
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF
+from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.embeddings import read_words
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
@@ -34,17 +35,20 @@ from lexveil.auditing.kernels import Built, Drawn, claim_of, draw_mixed, fit, lo
 from lexveil.auditing.releases import audit_releases
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.auditing.toys import toy
+from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import REACH, STEP
 from lexveil.errors import RequestError, option
+from lexveil.mechanisms.base import PublicCounts
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import ClosedForm
+from lexveil.mechanisms.tem_context import TemContext
 from lexveil.privatization.settings import Settings, settings_of
 from lexveil.request import Request
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
-from lexveil.types import Ids
+from lexveil.types import Floats, Ids
 
 __all__ = ["CONFIDENCE", "AuditFinding", "AuditRequest", "AuditResult", "audit"]
 
@@ -95,34 +99,43 @@ class _Audit:
         n = request.samples if space_of.losses else request.samples // CLOUD
         epsilons = rungs(built, int(words[1]), request.epsilon, n, self.error, own)
         self.epsilons |= set(epsilons)
-        self.exact(place, built, words)
+        contexts = space_of.contexts if built.claim.in_context else (-1,)
+        self.exact(place, built, words, contexts)
         progress = Progress(f"audit, {place}", len(words) * len(epsilons) * n, "draws")
-        drawn = draw_mixed(built.kernel, words, epsilons, n, partial(self.generator, shape), progress.advance)
+        drawn = draw_mixed(built.kernel, words, epsilons, n, partial(self.generator, shape), progress.advance, contexts)
         progress.finish()
         self.sampled(place, built, drawn, own, (shape, "ball"), with_power=space_of.losses)
         if space_of.losses:
-            for at in epsilons:
-                self.found(place, losses(drawn, at, built.claim, words, 1 - self.error))
+            for at in sorted({kind._replace(word=0) for kind in drawn}):
+                self.found(_after(place, at.before), losses(drawn, at, built.claim, words, 1 - self.error))
 
     def embedding(self, made: Prepared, space: AuditedSpace) -> None:
         """The mechanism as a run builds it, over the words of the project."""
         request, claim = self.request, claim_of(self.request.mechanism, space, self.parameters)
         built = Built(made.mechanism, claim)
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
-        self.exact(f"vocabulary: {len(chosen):,} of {space.size:,} words", built, chosen)
+        contexts: tuple[int, ...] = (-1,)
+        if claim.in_context and space.public is not None and space.public.bigrams is not None:
+            contexts = (-1, int(np.diff(space.public.bigrams.starts).argmax()))  # the token that most words follow
+        self.exact(f"vocabulary: {len(chosen):,} of {space.size:,} words", built, chosen, contexts)
         own = self.generator("own", "vocabulary")
         few = chosen[:: max(1, len(chosen) // FITTED)][:FITTED]
         n, epsilons = max(40, request.samples // (10 if claim.closed else 40)), (request.epsilon,)
-        drawn = draw_mixed(made.mechanism, few, epsilons, n, partial(self.generator, "vocabulary"), lambda _: None)
+        generator = partial(self.generator, "vocabulary")
+        drawn = draw_mixed(made.mechanism, few, epsilons, n, generator, lambda _: None, contexts)
         place = f"vocabulary: {len(few)} of {space.size:,} words"
         self.sampled(place, built, drawn, own, ("ball",), with_power=False)
 
-    def exact(self, place: str, built: Built, ids: Ids) -> None:
+    def exact(self, place: str, built: Built, ids: Ids, contexts: Sequence[int]) -> None:
         """What can be said without samples, for inputs ``ids`` and every output; nothing where no form is known."""
         kernel, distances, epsilon = built.kernel, built.claim.distances, self.request.epsilon
-        if isinstance(kernel, ClosedForm):
-            log_pmf = kernel.log_pmf
-            evidence = exact_audit(lambda rows: log_pmf(rows, np.full(len(rows), epsilon)), ids, distances, epsilon)
+        if isinstance(kernel, TemContext):
+            for before in contexts:
+                log_pmf = partial(_in_context, kernel, epsilon, before)
+                self.found(_after(place, before), exact_audit(log_pmf, ids, distances, epsilon))
+        elif isinstance(kernel, ClosedForm):
+            closed = kernel.log_pmf
+            evidence = exact_audit(lambda rows: closed(rows, np.full(len(rows), epsilon)), ids, distances, epsilon)
             self.found(place, evidence)
         elif self.request.mechanism == "truncated_gumbel":
             bounds = gumbel_bounds(built.claim.space.size, ids, distances)
@@ -143,6 +156,14 @@ class _Audit:
         self.found(place, fit(drawn, claim, epsilon, self.error, own, with_power=with_power))
         noise = self.generator(*ball)
         self.found(place, noise_fit(built.kernel, claim, epsilon, self.request.samples, self.error, noise))
+
+
+def _after(place: str, before: int) -> str:
+    return place if before < 0 else f"{place}, after token {before}"
+
+
+def _in_context(kernel: TemContext, epsilon: float, before: int, ids: Ids) -> Floats:
+    return kernel.log_pmf(ids, np.full(len(ids), epsilon), before)
 
 
 def audit(
@@ -223,7 +244,7 @@ def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) ->
 def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSpace:
     """The words of the mechanism, from the files themselves: vectors in float64, lists of its words only."""
     segmentation, rows = SEGMENTATION_OF[request.strategy], made.vocabulary.rows
-    tokens, vectors = _read_embedding(using, segmentation)
+    tokens, vectors, counts = _read_embedding(using, segmentation)
     space = np.asarray(vectors[rows], dtype=np.float64)
     if using.purposes:
         lengths = np.sqrt((np.asarray(vectors, dtype=np.float64) ** 2).sum(axis=1))
@@ -232,7 +253,9 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSp
             axis = reach * purpose.weight * purpose.of([tokens[row] for row in rows.tolist()])
             space = np.column_stack([space, np.round(axis / STEP) * STEP])
     if request.mechanism not in ON_LISTS:
-        return AuditedSpace(space, n_words=np.array([tokens[row].count("_") + 1 for row in rows.tolist()]))
+        n_words = np.array([tokens[row].count("_") + 1 for row in rows.tolist()])
+        bigrams = _read_bigrams(using, segmentation, rows) if made.mechanism.in_context else None
+        return AuditedSpace(space, public=PublicCounts(n_words, counts[rows], bigrams))
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}
     files = list(made.files.values())
     orders = np.load(next(file for file in files if file.suffix == ".npy"), allow_pickle=False)
@@ -243,13 +266,27 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSp
     return AuditedSpace(space, np.array(known, dtype=np.int32))
 
 
-def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDArray[Any]]:
-    """Tokens and vectors of a segmentation, by no other way than NumPy's."""
+def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
+    """How often each of these rows, by its number among them, follows each token of the embedding."""
+    packaged = using.packaged
+    counted = packaged.bigrams(segmentation) if packaged else load_bigrams(segmentation, using.project.folder)
+    if counted is None:
+        return None
+    starts, ids, counts = counted
+    kept = np.isin(ids, rows)
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return Bigrams(before[starts], np.searchsorted(rows, ids[kept]), counts[kept])
+
+
+def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDArray[Any], Ids]:
+    """Tokens, vectors and counts of a segmentation, by no other way than NumPy's."""
     if using.packaged is None:
         folder = using.path(paths.embedding(segmentation))
-        return read_words(folder / "words.txt"), np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+        vectors, counts = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("vectors", "counts"))
+        return read_words(folder / "words.txt"), vectors, counts
     folder = using.packaged.folder
     tokens = read_words(folder / "words.txt")
     scaled = [np.load(folder / name, allow_pickle=False).astype(np.float32) for name in ("vectors.npy", "scales.npy")]
     rows = [row for row, token in enumerate(tokens) if segmentation != "word" or "_" not in token]
-    return [tokens[row] for row in rows], (scaled[0] * scaled[1][:, None])[rows]
+    counts = np.load(folder / "counts.npy", allow_pickle=False).astype(np.int64)
+    return [tokens[row] for row in rows], (scaled[0] * scaled[1][:, None])[rows], counts[rows]

@@ -14,12 +14,16 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.special import gammaln, lambertw
 
+from lexveil.embeddings.bigrams import Bigrams
+from lexveil.mechanisms.base import PublicCounts
 from lexveil.types import Floats, Ids
 
 BLOCK = 20_000_000  # distances held at a time
 TREE = 8  # dimensions up to which a tree finds the nearest word sooner than a product
 ON_LISTS = ("diffractor_geometric", "diffractor_tem")
-CLOSED = ("tem", *ON_LISTS)
+IN_CONTEXT = "tem_context"
+EXPONENTIAL = ("tem", IN_CONTEXT)  # whose words have weights beside those of their distances
+CLOSED = (*EXPONENTIAL, *ON_LISTS)
 
 # (n,) and (m,) ids -> (n, m) distances in the metric of the claim.
 Distances = Callable[[Ids, Ids], Floats]
@@ -74,12 +78,12 @@ class AuditedSpace:
     Attributes:
         vectors: (W, p) float64.
         orders: (n_lists, W) the word at each place of each list; None where no mechanism on lists is audited.
-        n_words: (W,) how many words each is made of; None: one.
+        public: how many words each is made of, and its counts in public text; None: one, and nothing is counted.
     """
 
     vectors: Floats
     orders: npt.NDArray[Any] | None = None
-    n_words: Ids | None = None
+    public: PublicCounts | None = None
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -143,15 +147,55 @@ class Claim:
         """Whether ``pmf`` knows it."""
         return self.mechanism in CLOSED
 
-    def pmf(self, word: int, epsilon: float) -> Floats:
-        """Pr[M(word) = y] for every word y, (W,), in closed form."""
+    @property
+    def in_context(self) -> bool:
+        """Whether what comes out depends on the token written before."""
+        return self.mechanism == IN_CONTEXT
+
+    def base_measure(self, before: int = -1) -> Floats:
+        """What each word weighs beside its distance, (W,), after the token ``before``; -1: after none."""
+        public = self.space.public
+        if public is None or self.mechanism not in EXPONENTIAL:
+            return np.ones(self.space.size)
+        if not self.in_context or public.bigrams is None:
+            return self._halved(public.n_words)
+        single, after = self._whole_numbers(public.counts, public.n_words, public.bigrams)
+        row = slice(*public.bigrams.starts[before : before + 2].tolist()) if before >= 0 else slice(0)
+        weight = single.copy()
+        weight[public.bigrams.ids[row]] += after[row]
+        return weight
+
+    def _halved(self, n_words: Ids) -> Floats:
+        return np.asarray(0.5 ** (self.own.get("length_penalty", 3) * (n_words - 1)))
+
+    def _whole_numbers(self, counts: Ids, n_words: Ids, bigrams: Bigrams) -> tuple[Floats, Floats]:
+        """Of tem_context: the weight of each word, (W,), and what it has beside that after a token, (E,).
+
+        Witten and Bell's interpolation to the power κ, each token's in units of the share that it leaves to the
+        frequency of words; rounded, so that no sum exceeds 2^31.
+        """
+        kappa = self.own.get("kappa", 1.0)
+        if (key := f"κ = {kappa!r}, penalty {self.own.get('length_penalty', 3)}") not in self.space._kept:
+            halved, share, seen = self._halved(n_words), (counts + 1) / (counts + 1).sum(), np.diff(bigrams.starts)
+            single, among = halved * share**kappa, share[bigrams.ids]
+            after = halved[bigrams.ids] * ((among + bigrams.counts / np.repeat(seen, seen)) ** kappa - among**kappa)
+            sums = np.bincount(np.repeat(np.arange(len(seen)), seen), after)
+            unit = (2.0**31 - 2 * len(single)) / ((single.sum() + sums.max(initial=0)) * (1 + 1e-9))
+            self.space._kept[key] = np.maximum(np.rint(unit * single), 1), np.rint(unit * after)
+        single, after = self.space._kept[key]
+        return single, after
+
+    def unknown(self, before: int = -1) -> Floats:
+        """Pr[y], (W,), of what is drawn for a word that has no vector."""
+        return _normalized(self.base_measure(before) if self.in_context else np.ones(self.space.size))
+
+    def pmf(self, word: int, epsilon: float, before: int = -1) -> Floats:
+        """Pr[M(word) = y] for every word y, (W,), in closed form; ``before`` as of ``base_measure``."""
         w = self.space.size
-        if self.mechanism == "tem":
+        if self.mechanism in EXPONENTIAL:
             gap = self.distances(np.array([word]), np.arange(w))[0]
             mass = _exponential(np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon)
-            if self.space.n_words is None:
-                return mass
-            return _normalized(mass * 0.5 ** (self.own.get("length_penalty", 3) * (self.space.n_words - 1)))
+            return _normalized(mass * self.base_measure(before))
         assert self.space.orders is not None
         out = np.zeros(w)
         for order in self.space.orders:
@@ -170,9 +214,9 @@ class Claim:
         """How often each word comes out in n of the audit's own draws of M(word), (W,)."""
         return np.bincount(self.draw(word, epsilon, n, rng), minlength=self.space.size).astype(np.int64)
 
-    def mass(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Floats:
+    def mass(self, word: int, epsilon: float, n: int, rng: np.random.Generator, before: int = -1) -> Floats:
         """Pr[M(word) = y], (W,): in closed form, else estimated from n draws."""
-        return self.pmf(word, epsilon) if self.closed else self.counts(word, epsilon, n, rng) / n
+        return self.pmf(word, epsilon, before) if self.closed else self.counts(word, epsilon, n, rng) / n
 
     def draw(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
         """N draws of M(word)."""

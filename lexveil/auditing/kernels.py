@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toys import likeliest, list_orders
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.registry import Mechanism, build_mechanism
+from lexveil.mechanisms.tem_context import TemContext
 from lexveil.types import Floats, Ids
 
 DRAWS = 8192  # tokens of a call, of all words and ε mixed
@@ -26,7 +27,21 @@ DEEP = 50  # bits of a uniform number that are all 0 or all 1
 REACH = 20_001  # places of the list whose ends noise must reach
 
 Generator = Callable[[str], np.random.Generator]
-Drawn = Mapping[tuple[int, float], Ids]  # what came out, by word and ε
+
+
+class Kind(NamedTuple):
+    """What is drawn alike: a word at an ε after a token; -1: after none."""
+
+    word: int
+    epsilon: float
+    before: int = -1
+
+    def __str__(self) -> str:
+        after = f" after token {self.before}" if self.before >= 0 else ""
+        return f"word {self.word} at ε = {self.epsilon:.4g}{after}"
+
+
+Drawn = Mapping[Kind, Ids]  # what came out
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,7 @@ class Built:
         """Build ``name`` over a space with the parameters of all mechanisms, as params.yaml has them."""
         own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
         kernel = build_mechanism(
-            name, space.vectors.astype(np.float32), {**parameters, name: own}, space.orders, n_words=space.n_words
+            name, space.vectors.astype(np.float32), {**parameters, name: own}, space.orders, public=space.public
         )
         return cls(kernel, claim_of(name, space, parameters))
 
@@ -95,17 +110,23 @@ def draw_mixed(
     n: int,
     generator: Generator,
     advance: Callable[[int], None],
+    contexts: Sequence[int] = (-1,),
 ) -> Drawn:
-    """N draws for every word at every ε, all mixed in the same calls, so that nothing kept of one serves another."""
-    kinds = [(int(word), epsilon) for epsilon in epsilons for word in words.tolist()]
-    which = np.tile(np.arange(len(kinds)), n)
+    """N draws for every word at every ε, all mixed in the same calls, so that nothing kept of one serves another.
+
+    Where it matters what was written before, equal parts of the n are drawn after each token of ``contexts``.
+    """
+    kinds = [Kind(int(word), epsilon, at) for at in contexts for epsilon in epsilons for word in words.tolist()]
+    which = np.tile(np.arange(len(kinds)), n // len(contexts))
     generator("order").shuffle(which)
-    ids = np.array([word for word, _ in kinds], dtype=np.int64)[which]
-    budgets = np.array([epsilon for _, epsilon in kinds])[which]
+    ids = np.array([kind.word for kind in kinds], dtype=np.int64)[which]
+    budgets = np.array([kind.epsilon for kind in kinds])[which]
+    before = np.array([kind.before for kind in kinds], dtype=np.int64)[which]
     out, rng = np.empty(len(ids), dtype=np.int64), generator("draw")
     for start in range(0, len(ids), DRAWS):
         part = slice(start, start + DRAWS)
-        out[part] = kernel.replace(ids[part], budgets[part], kernel.noise(budgets[part], rng))
+        given = ids[part], budgets[part], kernel.noise(budgets[part], rng)
+        out[part] = kernel.replace(*given, before[part]) if isinstance(kernel, TemContext) else kernel.replace(*given)
         advance(len(ids[part]))
     return {kind: out[which == number] for number, kind in enumerate(kinds)}
 
@@ -115,24 +136,27 @@ def fit(
 ) -> FitResult:
     """Compare draws of words with the distribution that is claimed."""
     samples = []
-    for (word, at), codes in drawn.items():
+    for kind, codes in drawn.items():
         counts, n = np.bincount(codes, minlength=claim.space.size), len(codes)
         reference = 0 if claim.closed else OWN * n
-        mass = claim.pmf(word, at) if claim.closed else claim.counts(word, at, reference, rng).astype(np.float64)
-        # The events come from draws that are not compared.
-        ranking = mass if claim.closed else claim.counts(word, at, n, rng).astype(np.float64)
+        if claim.closed:
+            mass = ranking = claim.pmf(*kind)
+        else:
+            mass = claim.counts(kind.word, kind.epsilon, reference, rng).astype(np.float64)
+            # The events come from draws that are not compared.
+            ranking = claim.counts(kind.word, kind.epsilon, n, rng).astype(np.float64)
 
-        def inflated(factor: float, word: int = word, at: float = at, many: int = min(20_000, OWN * n)) -> Floats:
-            return claim.mass(word, factor * at, many, rng)
+        def inflated(factor: float, kind: Kind = kind, many: int = min(20_000, OWN * n)) -> Floats:
+            return claim.mass(kind.word, factor * kind.epsilon, many, rng, kind.before)
 
-        name, order = f"word {word} at ε = {at:.4g}", likeliest(claim, word, ranking)
-        samples.append(ClaimedDraws(name, counts, mass, order, reference, inflated if with_power else None))
+        order = likeliest(claim, kind.word, ranking)
+        samples.append(ClaimedDraws(str(kind), counts, mass, order, reference, inflated if with_power else None))
     return distribution_audit(samples, epsilon, error)
 
 
-def losses(drawn: Drawn, epsilon: float, claim: Claim, words: Ids, confidence: float) -> SampledResult:
-    """Lower bounds of the privacy loss between all pairs of words, from their draws at one ε."""
-    draws = [drawn[int(word), epsilon] for word in words]
+def losses(drawn: Drawn, at: Kind, claim: Claim, words: Ids, confidence: float) -> SampledResult:
+    """Lower bounds of the privacy loss between all pairs of words, from their draws at the ε and context of one."""
+    draws, epsilon = [drawn[at._replace(word=int(word))] for word in words], at.epsilon
     return sampled_audit(draws, epsilon * claim.distances(words, words), epsilon, confidence)
 
 

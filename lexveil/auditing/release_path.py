@@ -75,6 +75,13 @@ class Release:
         whole = [codes for codes in rows if len(codes) == n_tokens]
         return np.array(whole, dtype=np.int64).reshape(len(whole), n_tokens)
 
+    def contexts(self, name: str, codes: Ids) -> Ids:
+        """(rows, tokens) what was written before each of the ``codes`` in its column; -1: nothing, or no token."""
+        columns = np.array([fate.column for fate in self.staying(name)])
+        before = np.full(codes.shape, -1)
+        before[:, 1:] = np.where(columns[1:] == columns[:-1], codes[:, :-1], -1)
+        return before
+
 
 @dataclass(frozen=True, slots=True)
 class Releasing:

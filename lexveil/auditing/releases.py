@@ -11,6 +11,7 @@ import io
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,12 +22,12 @@ from lexveil.accounting.budgets import Policy
 from lexveil.auditing.distributions import Claim
 from lexveil.auditing.findings import AuditFinding
 from lexveil.auditing.fit import FitResult, independence_audit
-from lexveil.auditing.kernels import claim_of, fit
+from lexveil.auditing.kernels import Kind, claim_of, fit
 from lexveil.auditing.keys import key_audit
 from lexveil.auditing.release_path import PER_SUBJECT, Release, Releasing
 from lexveil.auditing.request import AuditRequest
 from lexveil.auditing.sampled import SampledResult, sampled_audit
-from lexveil.auditing.toy_project import REPEATED, WORDS_PER_TEXT, Document, ToyProject, documents, make
+from lexveil.auditing.toy_project import REPEATED, WORDS_PER_TEXT, Document, TokenFate, ToyProject, documents, make
 from lexveil.config import Params
 from lexveil.formats.chunks import ROWS
 from lexveil.ledger.statement import subject, summary
@@ -68,7 +69,7 @@ def audit_releases(
     # In an experiment, two runs of one seed have the same noise: only one is looked at.
     looked_at = [first] if is_experiment else [release for release in made.values() if not release.consistent]
     for name in (name for name in first.documents if name.startswith("same")):
-        findings += reuse(looked_at, place, name, error, request.epsilon)
+        findings += reuse(looked_at, place, name, claim, error)
     if not is_experiment:
         findings.append(key_audit(place, releasing.worker(first.budget)))
         few = {name: document for name, document in first.documents.items() if not name.startswith("same")}
@@ -211,28 +212,33 @@ def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
 
 
 def distributions(release: Release, claim: Claim, error: float, rng: np.random.Generator) -> FitResult:
-    """Every token of every document against the distribution of its word at its share of the budget."""
-    drawn: dict[tuple[int, float], list[Ids]] = defaultdict(list)
-    uniform: list[Ids] = []
+    """Every token of every document against the distribution of its word at its share of the budget.
+
+    Where what was written before matters, what was drawn after different tokens is told apart.
+    """
+    drawn: dict[Kind, list[Ids]] = defaultdict(list)
+    sampled: dict[int, list[Ids]] = defaultdict(list)
     for name in (name for name in release.documents if not name.startswith("same")):
         codes = release.codes(name)
+        contexts = release.contexts(name, codes) if claim.in_context else np.full(codes.shape, -1)
         for at, fate in enumerate(release.staying(name)):
-            column = codes[:, at]
-            if fate.action == "perturb" and fate.epsilon > 0:
-                drawn[fate.number, fate.epsilon].append(column[column >= 0])
-            elif fate.action == "sample":
-                uniform.append(column[column >= 0])
+            for before in np.unique(contexts[:, at]).tolist():
+                column = codes[contexts[:, at] == before, at]
+                if fate.action == "perturb" and fate.epsilon > 0:
+                    drawn[Kind(fate.number, fate.epsilon, before)].append(column[column >= 0])
+                elif fate.action == "sample":
+                    sampled[before].append(column[column >= 0])
     joined = {kind: np.concatenate(parts) for kind, parts in drawn.items()}
     joined = {kind: codes for kind, codes in joined.items() if len(codes) >= LEAST}
     found = fit(joined, claim, release.budget / WORDS_PER_TEXT, error / 2, rng, with_power=True)
-    if not uniform:
-        return found
-    seen = np.bincount(np.concatenate(uniform), minlength=claim.space.size)
-    n, share = int(seen.sum()), 1 / claim.space.size
-    chance = float(2 * np.minimum(binom.cdf(seen, n, share), binom.sf(seen - 1, n, share)).min()) * len(seen)
+    chance = 1.0
+    for before, parts in sampled.items():
+        seen, share = np.bincount(np.concatenate(parts), minlength=claim.space.size), claim.unknown(before)
+        tails = np.minimum(binom.cdf(seen, seen.sum(), share), binom.sf(seen - 1, seen.sum(), share))
+        chance = min(chance, float(2 * tails.min()) * len(seen) * len(sampled))
     if chance >= error / 2:
         return found
-    why = "sampled tokens are not uniform"
+    why = f"sampled tokens are not {'by the base measure' if claim.in_context else 'uniform'}"
     return FitResult(found.claimed, found.tests, found.draws, error, chance, why, found.factor, True)
 
 
@@ -259,7 +265,7 @@ def losses(release: Release, claim: Claim, confidence: float, epsilon: float) ->
     return sampled_audit([each[:n] for each in codes], allowed, epsilon, confidence)
 
 
-def reuse(releases: Sequence[Release], place: str, name: str, error: float, epsilon: float) -> list[AuditFinding]:
+def reuse(releases: Sequence[Release], place: str, name: str, claim: Claim, error: float) -> list[AuditFinding]:
     """Whether any noise was used twice: no long enough run of outputs of one word may come twice, anywhere.
 
     Args:
@@ -268,11 +274,15 @@ def reuse(releases: Sequence[Release], place: str, name: str, error: float, epsi
     Returns:
         What was found, and the test of pairs side by side where words move enough for it.
     """
-    runs = [codes for release in releases if name in release.documents and (codes := release.codes(name)).size]
-    if not runs:
+    whole = [(each, codes) for each in releases if name in each.documents and len(codes := each.codes(name))]
+    if not whole:
         return [AuditFinding.fact(place, "noise", ["no text of one word came out whole"], "")]
+    runs, epsilon = [codes for _, codes in whole], whole[0][0].budget / WORDS_PER_TEXT
     every = np.concatenate([codes.ravel() for codes in runs])
-    share = float(((np.bincount(every - every.min()) / len(every)) ** 2).sum())
+    share, independent = _equal(every), runs
+    if claim.in_context:
+        share = max(_equal_in_context(release.fates(name)[0], claim) for release, _ in whole)
+        independent = _after_one_token([(codes, release.contexts(name, codes)) for release, codes in whole])
     length = math.ceil((50 + 2 * math.log2(len(every))) / -math.log2(min(share, 1 - 1e-9)))
     if length > REPEATED // 2:
         unclear = f"inconclusive: outputs of one word are equal {share:.0%} of the time"
@@ -285,8 +295,31 @@ def reuse(releases: Sequence[Release], place: str, name: str, error: float, epsi
     ]
     wrong = ["noise is used twice"] if len(set(windows)) < len(windows) else []
     seen = f"{len(windows):,} runs of {length} outputs of one word: none twice"
-    tested = independence_audit(_side_by_side(runs), share, error, epsilon)
+    chance = _equal(np.concatenate([codes.ravel() for codes in independent]))
+    tested = independence_audit(_side_by_side(independent), chance, error, epsilon)
     return [AuditFinding.fact(place, "noise", wrong, seen), AuditFinding.of(place, tested)]
+
+
+def _equal(codes: Ids) -> float:
+    """How often two of these are equal."""
+    return float(((np.bincount(codes - codes.min(initial=0)) / len(codes)) ** 2).sum())
+
+
+def _equal_in_context(fate: TokenFate, claim: Claim) -> float:
+    """How often two draws of one token are equal, at most, after any token that both are written after."""
+    own = partial(claim.pmf, fate.number, fate.epsilon) if fate.action == "perturb" else claim.unknown
+    return max(float((own(before=before) ** 2).sum()) for before in range(-1, claim.space.size))
+
+
+def _after_one_token(runs: Sequence[tuple[Ids, Ids]]) -> list[Ids]:
+    """Of releases of one word, with what was written before each token: what came after the most frequent one.
+
+    These are independent where all tokens are not, as each depends on the one before it.
+    """
+    most = np.bincount(np.concatenate([contexts.ravel() for _, contexts in runs]) + 1).argmax() - 1
+    after = [codes[contexts == most] for codes, contexts in runs]
+    width = max(1, min(REPEATED // 8, *map(len, after)))
+    return [row[: len(row) // width * width].reshape(-1, width) for row in after]
 
 
 def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:

@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
+from lexveil.artifacts.bigrams import write_bigrams
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.model import CHECKED_BY, Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
-from lexveil.auditing.distributions import ON_LISTS, AuditedSpace
-from lexveil.auditing.toys import list_orders, places_of
+from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace
+from lexveil.auditing.toys import list_orders, places_of, public_counts
 from lexveil.config import NO_BASE, Params, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
@@ -49,12 +50,14 @@ class TokenFate:
         number: of the word among those of the mechanism; -1 if it is none of them.
         epsilon: spent on it.
         leader: position of the equal token whose replacement it takes; its own where it has one itself.
+        column: of the document that it stands in.
     """
 
     action: str
     number: int
     epsilon: float
     leader: int
+    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ class ToyProject:
     def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
         """What must become of the tokens of a document, its columns one after the other."""
         number = {token: i for i, token in enumerate(self.tokens)}
-        tokens = [token for column in document for token in self.cut(column)]
+        cut = [(number, token) for number, column in enumerate(document) for token in self.cut(column)]
+        columns, tokens = [column for column, _ in cut], [token for _, token in cut]
         actions, leaders, first = [], [], dict[str, int]()
         for at, token in enumerate(tokens):
             stopword = self.policy.stopwords
@@ -126,8 +130,10 @@ class ToyProject:
         most = max([1.0, *self.shares.values()])
         each = min(self.cap * budget / WORDS_PER_TEXT / most, budget / share) if share else 0.0
         return [
-            TokenFate(action, number.get(token, -1), each * self.shares.get(token, 1.0) if paid else 0.0, leader)
-            for token, action, leader, paid in zip(tokens, actions, leaders, pays, strict=True)
+            TokenFate(
+                action, number.get(token, -1), each * self.shares.get(token, 1.0) if paid else 0.0, leader, column
+            )
+            for token, action, leader, paid, column in zip(tokens, actions, leaders, pays, columns, strict=True)
         ]
 
 
@@ -165,8 +171,11 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     }
     sections = {name: getattr(params, name).model_copy(update=values) for name, values in changes.items()}
     model = Model(Project(folder, params.model_copy(update=sections), is_project=True))
-    n_words = np.array([token.count("_") + 1 for token in tokens])
-    space = AuditedSpace(vectors[: len(tokens)].astype(np.float64), orders, n_words)
+    public = public_counts(np.array([token.count("_") + 1 for token in tokens]))
+    if mechanism == IN_CONTEXT and public.bigrams is not None:
+        (folder / paths.bigrams(segmentation)).mkdir(parents=True)
+        write_bigrams(public.bigrams, folder / paths.bigrams(segmentation))
+    space = AuditedSpace(vectors[: len(tokens)].astype(np.float64), orders, public)
     return ToyProject(model, strategy, policy, tokens, space, 2.0, _shares(shares, words) if extra else {})
 
 

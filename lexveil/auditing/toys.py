@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from lexveil.auditing.distributions import AuditedSpace, Claim
+from lexveil.embeddings.bigrams import Bigrams
+from lexveil.mechanisms.base import PublicCounts
 from lexveil.types import Floats, Ids
 
 STEP = 0.5  # smallest distance of toy words, in units of 1/ε
 GROUPS, MEMBERS = 40, 60  # of the large toy
+FOLLOWING = (0, 1, 2, 5)  # places from a toy's word to those that follow it
 FAR = 60.0  # of a far word, in units of 1/ε: beyond TEM's γ, 30 of them for the large toy
 
 
@@ -20,6 +23,7 @@ class Toy:
     """A space, and the words that are drawn for.
 
     Attributes:
+        contexts: what is written before them, where that matters: nothing, or a token.
         losses: whether bounds of the loss are looked for, for which there must be few words.
     """
 
@@ -27,15 +31,11 @@ class Toy:
     space: AuditedSpace
     words: Ids
     losses: bool
+    contexts: tuple[int, ...] = (-1,)
 
     def stretched(self, factor: float) -> Toy:
         """The same toy with all distances longer."""
-        return Toy(
-            self.name,
-            AuditedSpace(self.space.vectors * factor, self.space.orders, self.space.n_words),
-            self.words,
-            self.losses,
-        )
+        return replace(self, space=replace(self.space, vectors=self.space.vectors * factor, _kept={}))
 
 
 def places_of(shape: str) -> Floats:
@@ -63,6 +63,19 @@ def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
     return np.array(orders[:n_lists], dtype=np.int32)
 
 
+def public_counts(n_words: Ids) -> PublicCounts:
+    """Invented counts: frequent words first, and each is followed by itself and a few of those after it.
+
+    Counts are so low that about half of what follows a token is left to the frequency of words.
+    """
+    w = len(n_words)
+    first, step = np.repeat(np.arange(w), len(FOLLOWING)), np.tile(FOLLOWING, w)
+    followed = first % 4 != 3  # nothing was seen after every fourth
+    counts = 1 + (first + step) % 2
+    bigrams = Bigrams.of(first[followed], (first + step)[followed] % w, counts[followed], w)
+    return PublicCounts(n_words, np.arange(w, 0, -1), bigrams)
+
+
 def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
     """One toy for a claim of ε; its vectors are those that float32 holds."""
     places = places_of(shape) / epsilon
@@ -70,8 +83,8 @@ def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
     w = len(vectors)
     words = np.arange(w) if w < 100 else np.array([0, MEMBERS // 2, w // 2, w - 2, w - 1])
     n_words = 1 + np.arange(w) % 3 // 2  # every third word is a pair
-    space = AuditedSpace(vectors, list_orders(places, n_lists) if n_lists else None, n_words)
-    return Toy(f"toy: {shape} of {w:,} words", space, words.astype(np.int64), w < 100)
+    space = AuditedSpace(vectors, list_orders(places, n_lists) if n_lists else None, public_counts(n_words))
+    return Toy(f"toy: {shape} of {w:,} words", space, words.astype(np.int64), w < 100, (-1, w // 2))
 
 
 def likeliest(claim: Claim, word: int, mass: Floats) -> Ids:

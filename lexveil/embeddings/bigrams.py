@@ -44,6 +44,12 @@ class Bigrams(NamedTuple):
         number[rows] = np.arange(len(rows))
         return self.renumbered(number, len(rows))
 
+    def onto(self, number: Ids) -> Self:
+        """What follows each token, by its number (V,) among some of them; without those of number -1."""
+        second = number[self.ids]
+        kept = second >= 0
+        return self.of(self.first[kept], second[kept], self.counts[kept], len(self.starts) - 1)
+
     def renumbered(self, number: Ids, n: int) -> Self:
         """Among n tokens, by the number (V,) of each of these there; without those of number -1."""
         first, second = number[self.first], number[self.ids]

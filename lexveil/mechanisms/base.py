@@ -8,7 +8,7 @@ Its file imports neither numba nor SciPy at the top: what is compiled stands in 
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -17,10 +17,24 @@ from lexveil.parameters import Section, validated
 from lexveil.types import Floats, Ids, Noise, Vectors
 
 if TYPE_CHECKING:
+    from lexveil.embeddings.bigrams import Bigrams
     from lexveil.embeddings.neighborhoods import Neighborhoods
 
 P = TypeVar("P", bound=Section)
 C = TypeVar("C", bound="type[Mechanism]")
+
+
+class PublicCounts(NamedTuple):
+    """Of the V words of a mechanism: how many words each is, how often it occurs, and which follow it how often.
+
+    Attributes:
+        n_words, counts: (V,).
+        bigrams: None where they were not counted.
+    """
+
+    n_words: Ids
+    counts: Ids
+    bigrams: Bigrams | None = None
 
 
 @runtime_checkable
@@ -62,9 +76,11 @@ class Mechanism:
         metric, unit: the distance of the guarantee, in full and in short.
         guarantee: the proven statement, as a formula.
         exactness: how exactly the distribution is sampled: a condition of the guarantee in every record.
+        sampled: what a token becomes that is sampled, whatever it was.
         on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
         on_neighbors: uses lists of near words, and takes those that were made before as ``near``.
         weighs_length: weighs a replacement by its number of words, and takes those of all words as ``n_words``.
+        in_context: weighs a replacement by the word written before it, too, and takes ``counts`` and ``bigrams``.
         rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as post-processing.
         no_guarantee: why the guarantee does not hold as configured; None where it does.
         delta: probability with which a draw may exceed its loss.
@@ -77,9 +93,11 @@ class Mechanism:
     unit: str
     guarantee: str
     exactness: str = "continuous noise is drawn in float64, exact up to its rounding"
+    sampled: str = "a uniform draw from the vocabulary"
     on_lists: bool = False
     on_neighbors: bool = False
     weighs_length: bool = False
+    in_context: bool = False
     rank_remap: bool = False
     Parameters: ClassVar[type[Section]] = Section
 

@@ -9,10 +9,10 @@ from typing import Any
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import mechanism_names
-from lexveil.mechanisms.base import REGISTERED, ClosedForm, Mechanism
+from lexveil.mechanisms.base import REGISTERED, ClosedForm, Mechanism, PublicCounts
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
-from lexveil.types import Ids, Orders, Vectors
+from lexveil.types import Orders, Vectors
 
 __all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Mechanism", "build_mechanism"]
 
@@ -30,7 +30,7 @@ def build_mechanism(
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     orders: Sequence[Orders] | Orders | None = None,
     near: NearTable | None = None,
-    n_words: Ids | None = None,
+    public: PublicCounts | None = None,
 ) -> Mechanism:
     """Build mechanism ``name`` over a vocabulary.
 
@@ -41,7 +41,7 @@ def build_mechanism(
         orders: (n_lists, W), the word orders of a mechanism on lists: ``orders[l][i]`` is the word at index i.
         near: lists of near words that were made before; a mechanism or a remapping that uses some makes the others
             itself.
-        n_words: (W,) the number of words in each word, which is above 1 in a collocation; None: 1.
+        public: of the words; None: each is one word, and nothing is known of what follows it.
 
     Raises:
         ParameterError: if there is no such mechanism, a parameter is out of range, or the word orders are missing.
@@ -53,8 +53,10 @@ def build_mechanism(
         raise ParameterError(f"mechanism {name} works on lists of the words, and none was given")
     material = orders if mechanism_class.on_lists else vectors
     known: dict[str, object] = {"near": near} if mechanism_class.on_neighbors else {}
-    if mechanism_class.weighs_length:
-        known["n_words"] = n_words
+    if public is not None and mechanism_class.weighs_length:
+        known["n_words"] = public.n_words
+    if public is not None and mechanism_class.in_context:
+        known |= {"counts": public.counts, "bigrams": public.bigrams}
     mechanism: Mechanism = mechanism_class(material, **known, **given.get(name, {}))
     remap = dict(given.get("rank_remap", {}))
     if remap.pop("enabled", False) and isinstance(mechanism, Madlib) and mechanism.rank_remap:

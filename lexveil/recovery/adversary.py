@@ -97,12 +97,17 @@ class Adversary(ABC):
     """Decodes outputs of one mechanism over one vocabulary."""
 
     @abstractmethod
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
-        """The k likeliest words behind each of n outputs; ``epsilon`` (n,) is the budget of each token."""
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:
+        """The k likeliest words behind each of n outputs.
 
-    def guess(self, outputs: Ids, epsilon: Floats) -> Ids:
+        Args:
+            epsilon: (n,) the budget of each token.
+            before: (n,) what is written before each, as a row of the embedding, or -1; few mechanisms look at it.
+        """
+
+    def guess(self, outputs: Ids, epsilon: Floats, before: Ids | None = None) -> Ids:
         """The likeliest word behind each of n outputs, (n,)."""
-        return self.candidates(outputs, epsilon, 1).ids[:, 0]
+        return self.candidates(outputs, epsilon, 1, before).ids[:, 0]
 
 
 def by_output(outputs: Ids) -> Iterator[Block]:
@@ -170,7 +175,7 @@ class LadderAdversary(Adversary):
     vectors: Vectors
     ladder: Ladder
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:  # noqa: ARG002
         """See ``Adversary``.
 
         Raises:

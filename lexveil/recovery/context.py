@@ -49,12 +49,14 @@ class SeenTokens:
         outputs: (n,) number of the word that came out where one was replaced, else -1.
         epsilon: (n,) the budget of each.
         certain: n words that were kept, None where nothing is known or a word was replaced.
+        before: (n,) what is written before each, as a row of the embedding, or -1; None: nobody asks for it.
     """
 
     text_of: Ids
     outputs: Ids
     epsilon: Floats
     certain: Sequence[str | None]
+    before: Ids | None = None
 
     @property
     def is_certain(self) -> Flags:
@@ -88,11 +90,19 @@ class _Symbols(NamedTuple):
     epsilon: Floats
     first: Ids
     last: Ids
+    before: Ids
 
     def part(self, start: int, end: int) -> _Symbols:
         """The positions from ``start`` to before ``end``."""
         part = slice(start, end)
-        return _Symbols(self.text_of[part], self.outputs[part], self.epsilon[part], self.first[part], self.last[part])
+        return _Symbols(
+            self.text_of[part],
+            self.outputs[part],
+            self.epsilon[part],
+            self.first[part],
+            self.last[part],
+            self.before[part],
+        )
 
 
 class ContextualAdversary:
@@ -139,7 +149,8 @@ class ContextualAdversary:
         first, last = (np.full(n, NOT_CERTAIN, dtype=np.int64) for _ in range(2))
         first[is_certain] = self._symbols(words)
         last[is_certain] = np.where(ends_sentence, self.bigrams.begin, first[is_certain])
-        whole = _Symbols(tokens.text_of, tokens.outputs, tokens.epsilon, first, last)
+        before = np.full(n, -1) if tokens.before is None else tokens.before
+        whole = _Symbols(tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before)
         starts = np.flatnonzero(_is_new(tokens.text_of))
         cuts = starts[_is_new(starts // POSITIONS)].tolist()
         empty = np.empty(0, dtype=np.int64)
@@ -148,7 +159,8 @@ class ContextualAdversary:
 
     def _guess(self, tokens: _Symbols) -> tuple[Ids, Ids, Ids]:
         drawn = tokens.outputs >= 0
-        found = self.adversary.candidates(tokens.outputs[drawn], tokens.epsilon[drawn], LOOKED_AT)
+        outputs, epsilon, before = tokens.outputs[drawn], tokens.epsilon[drawn], tokens.before[drawn]
+        found = self.adversary.candidates(outputs, epsilon, LOOKED_AT, before)
         by_context = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
         likely = self._without_output(tokens)
         return found.ids[:, 0], by_context, self._decode(tokens, likely, np.ones(likely.shape))
@@ -249,6 +261,22 @@ class ContextualAdversary:
         starts = np.flatnonzero(inside % LONGEST == 0)
         before = np.where(_is_new(tokens.text_of)[here[starts]], self.bigrams.begin, NOT_CERTAIN)
         return np.append(starts, len(here)), before
+
+
+def written_before(text_of: Ids, rows: Ids, is_dropped: Flags) -> Ids:
+    """What is written before each of n tokens of texts: the row of the last token before it that was not dropped.
+
+    Args:
+        text_of: (n,) the text of each, ascending.
+        rows: (n,) the row of what is written for each, -1 where it has none.
+
+    Returns:
+        (n,); -1 at the beginning of a text and after what has no row.
+    """
+    last = np.maximum.accumulate(np.where(is_dropped, -1, np.arange(len(rows))))
+    previous = np.append(-1, last)[: len(rows)]
+    known = (previous >= 0) & (text_of[previous] == text_of)
+    return np.where(known, rows[previous], -1)
 
 
 def _is_new(values: Ids) -> Flags:

@@ -31,7 +31,7 @@ class ListsAdversary(Adversary):
         self.mechanism = mechanism
         self._log_prior = np.log(prior)
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:  # noqa: ARG002
         """See ``Adversary``.
 
         Raises:

@@ -15,6 +15,7 @@ from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.calibration import Curve, bracket, unchanged
@@ -22,7 +23,7 @@ from lexveil.recovery.estimate import near_of
 from lexveil.recovery.shares import Expected, WordSample, by_band, expected
 from lexveil.recovery.unigram import build_adversary
 from lexveil.text.languages import language_of
-from lexveil.types import Bytes, Flags, Floats, Vectors
+from lexveil.types import Bytes, Flags, Floats, Ids, Vectors
 
 SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
 WORDS = 2_000  # of each band, where an epsilon is sought: a share of 0.1 then has a standard deviation of 0.007
@@ -94,7 +95,25 @@ class PublicWords:
         """
         adversary = self.adversary((epsilon, epsilon))
         words, noise = self.sample(name, n_words or WORDS), stream(SEED, "noise", name)
-        return expected(self.prepared.mechanism, adversary, words, epsilon, noise, self.scales)
+        before = self._before(words.ids, epsilon, name)
+        return expected(self.prepared.mechanism, adversary, words, epsilon, noise, self.scales, before)
+
+    def _before(self, ids: Ids, epsilon: float, name: str) -> Ids | None:
+        """What is written before words, where the mechanism looks at it: as public bigrams have it, and rewritten too.
+
+        What is never perturbed, a stop word or a mark, is written as it is.
+        """
+        mechanism, vocabulary = self.prepared.mechanism, self.prepared.vocabulary
+        if not isinstance(mechanism, TemContext):
+            return None
+        rng = stream(SEED, "before", name)
+        before = mechanism.draw_before(ids, rng)
+        number = vocabulary.number[before]
+        rewritten = np.flatnonzero((before >= 0) & (number >= 0) & (self.prior[number] > 0))
+        budgets = np.full(len(rewritten), epsilon)
+        drawn = mechanism.replace(number[rewritten], budgets, mechanism.noise(budgets, rng))
+        before[rewritten] = vocabulary.rows[drawn]
+        return before
 
     def epsilon_near(self, target: float, band: str) -> float:
         """About where ``target`` comes out unchanged, which is quickly found: a start for the search."""

@@ -33,7 +33,7 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.context import CANDIDATES, WEIGHT, ContextualAdversary, SeenTokens
+from lexveil.recovery.context import CANDIDATES, WEIGHT, ContextualAdversary, SeenTokens, written_before
 from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.runtime.hashes import sha256
@@ -97,7 +97,10 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
     first_words = zip(encoded.first_word.tolist(), kept.tolist(), strict=True)
     certain = [encoded.words[word] if is_kept else None for word, is_kept in first_words]
     text_of = encoded.text_of.astype(np.int64)
-    return Aligned(SeenTokens(text_of, output, log.column("epsilon").to_numpy(), certain), source)
+    written = np.where(kept, encoded.rows, pc.fill_null(log.column("word_id"), -1).to_numpy())
+    is_dropped = pc.equal(action, Action.DROPPED.name.lower()).to_numpy(zero_copy_only=False)
+    before = written_before(text_of, written, is_dropped)
+    return Aligned(SeenTokens(text_of, output, log.column("epsilon").to_numpy(), certain, before), source)
 
 
 def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
@@ -175,7 +178,8 @@ def decode(
 
     def guesses(seen: SeenTokens, is_replaced: Flags) -> dict[str, Ids | None]:
         if contextual is None:
-            return {"by_word": unigram.guess(seen.outputs[is_replaced], seen.epsilon[is_replaced])}
+            before = None if seen.before is None else seen.before[is_replaced]
+            return {"by_word": unigram.guess(seen.outputs[is_replaced], seen.epsilon[is_replaced], before)}
         return asdict(contextual.guess(seen))
 
     return {name: texts.replaced(guesses) for name, texts in aligned.items()}

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from lexveil.mechanisms.base import Mechanism
+from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.types import Bytes, Flags, Floats, Ids
@@ -161,6 +162,7 @@ def expected(
     epsilon: float,
     rng: np.random.Generator,
     scales: Mapping[str, Floats] | None = None,
+    before: Ids | None = None,
 ) -> Expected:
     """What the adversary is expected to get back of the words of a sample, each with the budget ``epsilon``.
 
@@ -168,13 +170,18 @@ def expected(
 
     Args:
         scales: (W,) scores of the words, by purpose.
+        before: (n,) what is written before each word; of a mechanism that looks at it.
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.
     """
     budgets = np.full(len(sample.ids), epsilon)
-    outputs = mechanism.replace(sample.ids, budgets, mechanism.noise(budgets, rng))
-    guesses = adversary.guess(outputs, budgets)
+    noise = mechanism.noise(budgets, rng)
+    if isinstance(mechanism, TemContext):
+        outputs = mechanism.replace(sample.ids, budgets, noise, before)
+    else:
+        outputs = mechanism.replace(sample.ids, budgets, noise)
+    guesses = adversary.guess(outputs, budgets, before)
     return Expected(
         epsilon,
         by_band(guesses == sample.ids, sample.bands),

@@ -29,7 +29,7 @@ class TemAdversary(LadderAdversary):
     def __init__(self, mechanism: Tem, prior: Floats, epsilon_range: tuple[float, float]) -> None:
         self.vectors = mechanism.vectors
         self.ladder = Ladder(epsilon_range, RATIO)
-        self.bias: Floats = np.log(prior) - log_normalizers(mechanism, self.ladder.rungs)
+        self.bias: Floats = np.log(prior) - self.log_normalizers(mechanism)
         squares = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64)
         longest = float(np.sqrt(squares.max(initial=0.0)))
         # As in the exact search: (p + 8) rounding steps of each product and square.
@@ -42,6 +42,10 @@ class TemAdversary(LadderAdversary):
             self.bias,
             self.bias.astype(np.float32),
         )
+
+    def log_normalizers(self, mechanism: Tem) -> Floats:
+        """The ln Z of every word at each rung, (L, V)."""
+        return log_normalizers(mechanism, self.ladder.rungs)
 
     def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
         from lexveil.recovery.kernels.tem import decode

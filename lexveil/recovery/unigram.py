@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.tem import Tem
+from lexveil.mechanisms.tem_context import TemContext
 from lexveil.mechanisms.word_lists import OnLists
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.estimate import EstimatedAdversary
 from lexveil.recovery.lists import ListsAdversary
 from lexveil.recovery.tem import TemAdversary
+from lexveil.recovery.tem_context import TemContextAdversary
 from lexveil.types import Floats, Vectors
 
 
@@ -29,6 +31,8 @@ def build_adversary(
     Raises:
         ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no vectors.
     """
+    if isinstance(mechanism, TemContext):
+        return TemContextAdversary(mechanism, prior, epsilon_range)
     if isinstance(mechanism, Tem):
         return TemAdversary(mechanism, prior, epsilon_range)
     if isinstance(mechanism, OnLists):

@@ -79,11 +79,14 @@ def test_a_violation_is_exit_code_1(
     assert "VIOLATED" in out and "a violation of the claim was found" in out
 
 
-def test_a_known_law_on_the_built_vocabulary(root: Path) -> None:
+@pytest.mark.parametrize(("mechanism", "contexts"), [("tem", 1), ("tem_context", 2)])
+def test_a_known_law_on_the_built_vocabulary(root: Path, mechanism: str, contexts: int) -> None:
     """On every toy, on the vocabulary and in releases; the other mechanisms are audited with the planted faults."""
-    result = audit("tem", 5.0, words=40, strategy="S3")
+    result = audit(mechanism, 5.0, words=40, strategy="S3")
     assert result.verdict == "no violation found"
-    assert [row.method for row in result.audits].count("exact") == 4
+    exact = [row.place for row in result.audits if row.method == "exact"]
+    assert len(exact) == 4 * contexts and sum("after token" in place for place in exact) == 4 * (contexts - 1)
+    assert (contexts > 1) == any(name.startswith("bigrams/") for name in result.space)
 
 
 def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from lexveil.auditing.distributions import euclidean, mahalanobis, on_lists
 from lexveil.auditing.fit import ClaimedDraws, ball_audit, distribution_audit, independence_audit
-from lexveil.auditing.kernels import Built, draw_mixed, fit, noise_fit, reach
+from lexveil.auditing.kernels import Built, Kind, draw_mixed, fit, noise_fit, reach
 from lexveil.auditing.toys import toy
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, ClosedForm
 from lexveil.mechanisms.tem import Tem
@@ -29,8 +29,9 @@ def built(name: str, shape: str, epsilon: float = 1.0, **own: Any) -> tuple[Buil
 
 
 def drawn(made: Built, one: Any, epsilons: tuple[float, ...], n: int) -> Any:
+    contexts = one.contexts if made.claim.in_context else (-1,)
     return draw_mixed(
-        made.kernel, one.words[:4], epsilons, n, lambda what: np.random.default_rng(len(what)), lambda _: None
+        made.kernel, one.words[:4], epsilons, n, lambda what: np.random.default_rng(len(what)), lambda _: None, contexts
     )
 
 
@@ -56,10 +57,13 @@ def test_distances_by_hand() -> None:
 def test_closed_forms_agree_with_those_of_the_mechanisms(name: str) -> None:
     made, one = built(name, "plane")
     assert isinstance(made.kernel, ClosedForm)
+    in_context = made.claim.in_context
     for epsilon in (0.1, 1.0, 5.0):
-        table = np.exp(made.kernel.log_pmf(one.words, np.full(len(one.words), epsilon)))
-        own = np.array([made.claim.pmf(word, epsilon) for word in one.words.tolist()])
-        assert own == pytest.approx(table, rel=1e-9, abs=1e-300)
+        for before in range(-1, one.space.size if in_context else 0):
+            after = (before,) if in_context else ()
+            table = np.exp(made.kernel.log_pmf(one.words, np.full(len(one.words), epsilon), *after))
+            own = np.array([made.claim.pmf(word, epsilon, before) for word in one.words.tolist()])
+            assert own == pytest.approx(table, rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize("shape", ["line", "plane", "cloud"])
@@ -96,7 +100,7 @@ def test_the_power_is_what_it_says(name: str) -> None:
     assert result.factor is not None
     more = 1 + 2 * (result.factor - 1)
     counts = [np.bincount(made.claim.draw(word, more, 2_000, rng), minlength=one.space.size) for word in (0, 1, 2, 3)]
-    claimed = {(word, 1.0): np.repeat(np.arange(one.space.size), row) for word, row in enumerate(counts)}
+    claimed = {Kind(word, 1.0): np.repeat(np.arange(one.space.size), row) for word, row in enumerate(counts)}
     assert fit(claimed, made.claim, 1.0, ERROR, rng, with_power=False).violation
 
 

@@ -133,7 +133,7 @@ def tem_intervals(tem: Tem, word: int, epsilon: float, way: str, patch: pytest.M
             raise Refused
         return points.pop(), at
 
-    patch.setattr(kernels, "_next_point", next_point)
+    patch.setattr(kernels, "next_point", next_point)
     patch.setattr(kernels, "prefetch", lambda *_: None)  # of compiled code only
     low, open_parts, point = [Decimal(0)] * tem.size, [Decimal(0)] * tem.size, 0
     while point < total[0]:

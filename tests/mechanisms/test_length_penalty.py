@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from lexveil.mechanisms.base import PublicCounts
 from lexveil.mechanisms.kernels import tem as kernels
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.registry import build_mechanism
@@ -77,7 +78,9 @@ def test_single_words_are_drawn_as_without_it() -> None:
 
 
 def test_the_registry_hands_the_numbers_of_words_on() -> None:
-    built = build_mechanism("tem", toy().vectors, {"tem": {"length_penalty": 4}}, n_words=N_WORDS)
+    built = build_mechanism(
+        "tem", toy().vectors, {"tem": {"length_penalty": 4}}, public=PublicCounts(N_WORDS, np.ones_like(N_WORDS))
+    )
     assert isinstance(built, Tem)
     assert built.halvings.tolist() == (4 * (N_WORDS - 1)).tolist()
 

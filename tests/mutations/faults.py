@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import secrets
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from lexveil.accounting.budgets import Action, Policy
 from lexveil.mechanisms.mahalanobis import scaled_covariance
+from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT
 from lexveil.privatization.engine import worker as workers
 from lexveil.privatization.engine.worker import BatchWorker
 from lexveil.text.strings import Strings
@@ -22,6 +24,7 @@ M = "lexveil.mechanisms"
 P = "lexveil.privatization"
 MADLIB = {"mechanism": "madlib", "epsilon": 10.0}
 TEM = {"mechanism": "tem", "epsilon": 10.0}
+IN_CONTEXT = {"mechanism": "tem_context", "epsilon": 10.0, "samples": 2000}
 GEOMETRIC = {"mechanism": "diffractor_geometric", "epsilon": 0.5}
 ON_TEM_LISTS = {"mechanism": "diffractor_tem", "epsilon": 0.5}
 S3 = {"strategy": "S3"}
@@ -29,7 +32,7 @@ SHARED = TEM | S3 | {"shares": {"stopwords": 0.5, "numbers": 0.5, "listed": 0.2}
 MEASURED = "tests/accounting/test_measurements.py"
 AMOUNTS = "tests/ledger/test_withholding.py"
 BUDGET = "tests/accounting/test_budget.py"
-KEPT = Policy("keep", "keep", "sample")
+AS_KEPT = Policy("keep", "keep", "sample")
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,38 @@ def _kept_by_word(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) 
     out = original(self, ids, epsilon, noise)
     kept = vars(self).setdefault("kept", {})
     return np.array([kept.setdefault(int(word), int(new)) for word, new in zip(ids, out, strict=True)], dtype=np.int64)
+
+
+def _beside_the_source(step: int) -> Any:
+    """The base measure is that after the source word ``step`` places on, and not after what was written before."""
+
+    def beside(original: Any, self: Any, texts: Any, ids: Any, *drawn: Any) -> Any:
+        n, text = len(texts.kind), np.cumsum(texts.is_first)
+        is_drawn, is_kept, follows = (texts.kind == kind for kind in (DRAWN, KEPT, FOLLOWS))
+        source = np.full(n, -1)
+        source[is_drawn], source[is_kept] = ids[texts.about[is_drawn]], texts.about[is_kept]
+        source[follows] = source[texts.about[follows]]
+        other = np.clip(np.arange(n) + step, 0, n - 1)
+        seen = np.where((text[other] == text) & (other != np.arange(n)), source[other], -1)
+        doubled = [np.repeat(column, 2) for column in texts]  # what each is drawn after, as if it were written, and it
+        doubled[0][1::2], doubled[1][::2], doubled[2][::2] = False, KEPT, seen
+        doubled[2][1::2] = np.where(follows, 2 * texts.about + 1, texts.about)
+        return original(self, type(texts)(*doubled), ids, *drawn)[1::2]
+
+    return wrap(f"{M}.tem_context:TemContext.replace_texts", beside)
+
+
+def _weight_of_the_word(original: Any, self: Any, texts: Any, ids: Any, *drawn: Any) -> Any:
+    """Every other word is drawn as if κ were 0: κ depends on the word."""
+    flat, mass = copy(self), self._sums
+    single = (np.int64(2**24) >> self.halvings.astype(np.int64)).astype(np.int64)
+    sums = np.concatenate([[0], np.cumsum(single)])
+    flat._sums = mass._replace(single=single, singles=sums, after=0 * mass.after, afters=0 * mass.afters)
+    as_written, out = (original(made, texts, ids, *drawn) for made in (self, flat))
+    is_drawn = texts.kind == DRAWN
+    out[is_drawn] = np.where(ids[texts.about[is_drawn]] % 2, out[is_drawn], as_written[is_drawn])
+    out[texts.kind == FOLLOWS] = out[texts.about[texts.kind == FOLLOWS]]
+    return out
 
 
 def _until_changed(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) -> Any:
@@ -292,6 +327,12 @@ LISTS = [
     Fault("replacements kept by word without epsilon", "caches", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.replace", _kept_by_word), GEOMETRIC),
 ]  # fmt: skip
 
+CONTEXT = [
+    Fault("words weigh as after the source word before", "context", _beside_the_source(-1), IN_CONTEXT),
+    Fault("words weigh as after the source word that follows", "context", _beside_the_source(1), IN_CONTEXT),
+    Fault("kappa depends on the word", "base measure", wrap(f"{M}.tem_context:TemContext.replace_texts", _weight_of_the_word), IN_CONTEXT),
+]  # fmt: skip
+
 REUSE = [
     Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.engine.worker:_draw", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
     Fault("each second noise turned round", "reuse", wrap(f"{M}.madlib:Madlib.noise", _in_pairs), MADLIB),
@@ -344,10 +385,10 @@ CHARGES = [
 
 STATEMENTS = [
     Fault("a proof for exclude_input", "statement", wrap(f"{M}.vickrey:Vickrey.__init__", _exclude_unsaid), {"mechanism": "vickrey", "epsilon": 10.0, "own": {"vickrey": {"t": 0.75, "k": 2, "exclude_input": True}}}, ((f"{MEASURED}::test_a_mechanism_that_proves_nothing_claims_nothing", {"excluded": True, "why": "exclude_input"}),)),
-    Fault("kept classes forgotten", "statement", swap("lexveil.accounting.measurements:over_tokens", "if treatment == \"keep\"", "if treatment == \"kept\""), TEM, ((f"{MEASURED}::test_conditions_name_what_is_not_protected", {"strategy": "S3", "more": {"policy": KEPT}, "said": "kept, unprotected: stop words, punctuation"}),)),
+    Fault("kept classes forgotten", "statement", swap("lexveil.accounting.measurements:over_tokens", "if treatment == \"keep\"", "if treatment == \"kept\""), TEM, ((f"{MEASURED}::test_conditions_name_what_is_not_protected", {"strategy": "S3", "more": {"policy": AS_KEPT}, "said": "kept, unprotected: stop words, punctuation"}),)),
     Fault("a claim for an experiment", "statement", wrap("lexveil.accounting.measurements:over_tokens", _claimed_always), TEM | {"mode": "experiment"}, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "seed", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
     Fault("a smaller largest epsilon in the record", "statement", swap(f"{P}.engine.counts:SpendHistogram.summary", "max_token_epsilon=self.most_of_token", "max_token_epsilon=self.most_of_token / 2"), TEM),
     Fault("a private budget called public", "statement", swap("lexveil.accounting.measurements:under_strategy", 'if source == "data":', "if False:"), None, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "private average", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
 ]  # fmt: skip
 
-FAULTS = [*SCALE, *SUPPORT, *LISTS, *REUSE, *BUDGETS, *SHARES, *CLEAR, *CHARGES, *STATEMENTS]
+FAULTS = [*SCALE, *SUPPORT, *LISTS, *CONTEXT, *REUSE, *BUDGETS, *SHARES, *CLEAR, *CHARGES, *STATEMENTS]

@@ -17,7 +17,16 @@ from tests.mutations.planting import Fault, wrap
 
 pytestmark = pytest.mark.slow
 
-IN_RELEASES = ("reuse", "entropy", "budgets", "shares", "in clear", "charges", "statement")  # kinds that show there
+IN_RELEASES = (
+    "context",
+    "reuse",
+    "entropy",
+    "budgets",
+    "shares",
+    "in clear",
+    "charges",
+    "statement",
+)  # kinds that show there
 # What the audit is asked for, once for each way of asking: without a fault it must find nothing.
 WAYS = {json.dumps({**fault.audit, "samples": 0}, sort_keys=True): fault.audit for fault in FAULTS if fault.audit}
 USUAL_WAYS = [way for way, how in WAYS.items() if not how.keys() & {"strategy", "workers", "mode"} or "shares" in how]

@@ -23,7 +23,7 @@ class TableAdversary(Adversary):
         words = np.arange(len(self.prior))
         return self.mechanism.log_pmf(words, np.full(len(words), epsilon)) + np.log(self.prior)[:, None]
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int) -> Candidates:
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:
         joint = np.array([self.joint(e)[:, y] for y, e in zip(outputs, epsilon, strict=True)]).reshape(
             -1, len(self.prior)
         )

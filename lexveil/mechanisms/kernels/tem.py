@@ -72,7 +72,7 @@ def draw_uniformly(space: Space, tokens: Tokens, attempts: int, bits: int) -> Id
     vectors, halvings, sketches, step = space
     ids, epsilon, gamma, keys, refused, doubts = tokens
     scale, total = np.int64(1) << bits, np.int64(len(vectors)) << bits
-    mask = _mask(total)
+    mask = least_mask(total)
     state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
     out = np.full(len(ids), PENDING)
     for token in range(len(ids)):
@@ -81,7 +81,7 @@ def draw_uniformly(space: Space, tokens: Tokens, attempts: int, bits: int) -> Id
         at = WORDS
         before, q_before = np.int64(-1), np.int64(0)
         for attempt in range(attempts):
-            point, at = _next_point(state, stream, at, total, mask)
+            point, at = next_point(state, stream, at, total, mask)
             proposed, q = point >> bits, point & (scale - 1)
             is_thinned, at = _is_thinned(state, stream, at, halvings[proposed])
             # Decide on the proposal before this one, while the memory of this one is on its way.
@@ -132,11 +132,11 @@ def draw_from_lists(
             weight = math.exp(-half * min(bound, radius))
             envelope[shell] = min(scale, np.int64(weight * (1 + MARGIN) * scale) + 1)
             total += size[shell] * envelope[shell]
-        mask = _mask(total)
+        mask = least_mask(total)
         attempt = -1
         while out[token] == PENDING:
             attempt += 1
-            point, at = _next_point(state, stream, at, total, mask)
+            point, at = next_point(state, stream, at, total, mask)
             shell = 0
             while point >= size[shell] * envelope[shell]:
                 point -= size[shell] * envelope[shell]
@@ -161,7 +161,7 @@ def draw_from_lists(
 
 
 @numba.njit(inline="always")
-def _next_point(
+def next_point(
     state: State, stream: Words, at: int, total: np.int64, mask: np.uint64
 ) -> tuple[np.int64, int]:  # pragma: no cover - compiled
     """The next uniform whole number below ``total``, and where in ``stream`` the one after it begins."""
@@ -187,7 +187,7 @@ def _is_thinned(state: State, stream: Words, at: int, halvings: int) -> tuple[bo
 
 
 @numba.njit(cache=True)
-def _mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
+def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
     """The least 2^k - 1 that is not below ``total`` - 1: a masked word below ``total`` is uniform."""
     mask = np.uint64(total - 1)
     for shift in (1, 2, 4, 8, 16, 32):

@@ -17,8 +17,11 @@ from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.measurements import check_spent
 from lexveil.accounting.shares import ShareClasses
 from lexveil.accounting.vocabulary import Vocabulary
+from lexveil.mechanisms.noise.keystream import KEY_WORDS, draw_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import Mechanism
+from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
+from lexveil.mechanisms.tem_context import TemContext, TextTokens
 from lexveil.privatization.engine.batch import (
     TOKEN_LOG,
     Batch,
@@ -239,6 +242,8 @@ def _draw(planned: tuple[Encoded, TokenPlan], spent: Floats, components: Compone
     Args:
         spent: (n,) epsilon of each.
     """
+    if isinstance(components.mechanism, TemContext):
+        return _draw_in_context(planned, spent, components, components.mechanism, generator)
     vocabulary, mechanism = components.vocabulary, components.mechanism
     encoded, plan = planned
     known, action, pays = plan.known, plan.action, plan.pays
@@ -272,6 +277,36 @@ def _draw(planned: tuple[Encoded, TokenPlan], spent: Floats, components: Compone
                 size = 0
     search()
     return numbers if plan.leader is None else numbers[plan.leader]
+
+
+def _draw_in_context(
+    planned: tuple[Encoded, TokenPlan],
+    spent: Floats,
+    components: Components,
+    mechanism: TemContext,
+    generator: Generators,
+) -> Ids:
+    """As ``_draw``, one token after the other: each after what is written for the one before it, which is public."""
+    encoded, plan = planned
+    action, n = plan.action, len(plan.action)
+    leader = np.arange(n) if plan.leader is None else plan.leader
+    replaced = (action == Action.PERTURBED.value) | (action == Action.SAMPLED.value)
+    drawn = replaced & (leader == np.arange(n))
+    kind, about = np.full(n, KEPT), np.where(action == Action.KEPT.value, encoded.rows, -1)
+    kind[action == Action.DROPPED.value] = SKIPPED
+    kind[replaced], about[replaced] = FOLLOWS, leader[replaced]
+    kind[drawn], about[drawn] = DRAWN, np.arange(int(drawn.sum()))
+    is_first = np.append(True, np.diff(encoded.text_of) > 0)[:n]
+    if isinstance(generator, np.random.Generator):
+        noise = draw_words(int(drawn.sum()), KEY_WORDS, generator)
+    else:
+        each = [int(drawn[start:stop].sum()) for start, stop in pairwise(encoded.offsets().tolist())]
+        keys = [draw_words(m, KEY_WORDS, generator(text)) for text, m in enumerate(each) if m]
+        noise = np.concatenate(keys) if keys else np.empty((0, KEY_WORDS), dtype=np.uint64)
+    instead = np.arange(mechanism.size) if components.instead is None else components.instead
+    ids = np.where(action[drawn] == Action.PERTURBED.value, plan.known[drawn], -1)
+    texts = TextTokens(is_first, kind, about)
+    return mechanism.replace_texts(texts, ids, spent[drawn], noise, components.vocabulary.rows[instead])
 
 
 def count_batches(

@@ -1,0 +1,204 @@
+"""The rejection sampler of ``tem_context``, token after token: what is proposed depends on the word written before.
+
+The weight of word u after c is m(u|c)·exp(-half·s), half = ε/2, s = min(d, γ), m a whole number. Of the near words each
+has an envelope W >= 2^30·exp(-half·s) of its own, and all words have one together, at the largest distance of the list.
+A uniform whole number below Σ m·W is a word and a position in [0, W), which 22 further bits refine; the word is
+accepted as in ``kernels.tem``, at 2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the envelopes
+are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from lexveil.embeddings.kernels.sketch import sketch_bounds
+from lexveil.mechanisms.kernels.keystream import WORDS, next_words, open_stream
+from lexveil.mechanisms.kernels.tem import ACCEPT, REFUSE, Members, Space, among, decide, least_mask, next_point
+from lexveil.mechanisms.rejection import FOLLOWS, KEPT, MARGIN, ROUNDING, SKIPPED
+from lexveil.types import Flags, Floats, Ids, Words
+
+ENVELOPE_BITS, FINE_BITS = 30, 22
+
+
+Near = tuple[Members, Floats, Ids]
+
+
+class Mass(NamedTuple):
+    """The base measure, and its sums up to each word: (V,), (V + 1,), (V + 1,), (E,), (E,), (E + 1,)."""
+
+    single: Ids
+    singles: Ids
+    starts: Ids
+    ids: Members
+    after: Ids
+    afters: Ids
+
+
+class Walk(NamedTuple):
+    """n tokens of texts, in order.
+
+    Attributes:
+        is_first: whether a text begins.
+        kind: DRAWN, FOLLOWS, KEPT or SKIPPED (``rejection``).
+        about: of one that is drawn its number among the drawn; that follows the place of the one it follows; that is
+            kept its row among the tokens that bigrams know, or -1.
+        before: written: the row of the token that each stands after, or -1.
+        drawn: written: the word that is drawn for each; one that is there is taken.
+    """
+
+    is_first: Flags
+    kind: Ids
+    about: Ids
+    before: Ids
+    drawn: Ids
+
+
+class Drawn(NamedTuple):
+    """The m tokens that are drawn.
+
+    Attributes:
+        ids: (m,) their words; -1: drawn by the base measure alone.
+        epsilon, gamma, keys, places, refused: ε, γ, key (m, 4), row of the list, and how many proposals are refused.
+    """
+
+    ids: Ids
+    epsilon: Floats
+    gamma: Floats
+    keys: Words
+    places: Ids
+    refused: Ids
+
+
+@numba.njit(cache=True, error_model="numpy")
+def walk_on(
+    space: Space, mass: Mass, walk: Walk, drawn: Drawn, near: Near, start: int, doubt: Ids
+) -> int:  # pragma: no cover - compiled
+    """Draw from the token ``start`` on.
+
+    Args:
+        near: lists of near words, their distances, and (V,) the row of what is written for each.
+        doubt: (3,) written for an undecided token: the proposed word, its position, the number of the proposal.
+
+    Returns:
+        The place of the first token that is undecided; n if all are drawn.
+    """
+    written = near[2]
+    before = walk.before[start] if start < len(walk.kind) else np.int64(-1)
+    for place in range(start, len(walk.kind)):
+        if walk.is_first[place]:
+            before = np.int64(-1)
+        walk.before[place] = before
+        kind, about = walk.kind[place], walk.about[place]
+        if kind == SKIPPED:
+            continue
+        if kind == KEPT:
+            before = about
+            continue
+        if kind == FOLLOWS:
+            walk.drawn[place] = walk.drawn[about]
+        elif walk.drawn[place] < 0:
+            word = _draw(space, mass, drawn, about, before, near, doubt)
+            if word < 0:
+                return place
+            walk.drawn[place] = word
+        before = written[walk.drawn[place]]
+    return len(walk.kind)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _draw(
+    space: Space,
+    mass: Mass,
+    drawn: Drawn,
+    token: np.int64,
+    before: np.int64,
+    near: Near,
+    doubt: Ids,
+) -> np.int64:  # pragma: no cover - compiled
+    """The word that one token becomes; -1 if rounding could decide, with the doubt."""
+    near_ids, near_distances, _ = near
+    state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
+    open_stream(state, drawn.keys, int(token), 0)
+    at, attempt = WORDS, -1
+    first = last = np.int64(0)
+    if before >= 0:
+        first, last = mass.starts[before], mass.starts[before + 1]
+    all_words = mass.singles[-1] + mass.afters[last] - mass.afters[first]
+    word, n_near = drawn.ids[token], near_ids.shape[1]
+    if word < 0:
+        point, at = next_point(state, stream, at, all_words, least_mask(all_words))
+        return _word_at(mass, point, first, last)
+    half, radius, place = drawn.epsilon[token] / 2, drawn.gamma[token], drawn.places[token]
+    ends, envelope = np.empty(n_near, dtype=np.int64), np.empty(n_near, dtype=np.int64)
+    total = np.int64(0)
+    for i in range(n_near):
+        envelope[i] = _envelope(half, near_distances[place, i], radius)
+        member = near_ids[place, i]
+        total += envelope[i] * (mass.single[member] + _after(mass, member, first, last))
+        ends[i] = total
+    near_total = total
+    # Proposed among all words, so the near ones are proposed again there, and refused.
+    far = _envelope(half, near_distances[place, n_near - 1], radius) if len(mass.single) > n_near else np.int64(0)
+    total += all_words * far
+    mask = least_mask(total)
+    while True:
+        attempt += 1
+        point, at = next_point(state, stream, at, total, mask)
+        if at == WORDS:
+            next_words(state, stream)
+            at = 0
+        fine = np.int64(stream[at] & np.uint64((1 << FINE_BITS) - 1))
+        at += 1
+        is_near = point < near_total
+        if is_near:
+            listed = np.searchsorted(ends, point, side="right")
+            proposed, q = np.int64(near_ids[place, listed]), (ends[listed] - 1 - point) % envelope[listed]
+            bounds = near_distances[place, listed], near_distances[place, listed]
+        else:
+            proposed = _word_at(mass, (point - near_total) // far, first, last)
+            q = (point - near_total) % far
+            bounds = sketch_bounds(space.sketches, space.step, int(word), int(proposed))
+        if attempt < drawn.refused[token]:
+            continue
+        q = (q << FINE_BITS) + fine
+        decision = decide(space.vectors, (int(word), int(proposed)), half, radius, q, ENVELOPE_BITS + FINE_BITS, bounds)
+        if decision == REFUSE or (not is_near and among(near_ids, int(place), int(proposed))):
+            continue
+        if decision == ACCEPT:
+            return proposed
+        doubt[0], doubt[1], doubt[2] = proposed, q, attempt
+        return np.int64(-1)
+
+
+@numba.njit(inline="always")
+def _envelope(half: float, distance: float, radius: float) -> np.int64:  # pragma: no cover - compiled
+    """A whole number >= 2^30·exp(-half·min(d, radius)) for a d that is a hair less: another order of additions."""
+    weight = math.exp(-half * min(distance * (1 - ROUNDING), radius))
+    scale = np.int64(1) << ENVELOPE_BITS
+    return min(scale, np.int64(weight * (1 + MARGIN) * scale) + 1)
+
+
+@numba.njit(inline="always")
+def _after(mass: Mass, word: np.int64, first: np.int64, last: np.int64) -> np.int64:  # pragma: no cover - compiled
+    """What a word has beside its own mass, after the one whose row of bigrams is from ``first`` to before ``last``."""
+    end = last
+    while first < last:
+        middle = (first + last) // 2
+        if mass.ids[middle] < word:
+            first = middle + 1
+        else:
+            last = middle
+    return mass.after[first] if first < end and mass.ids[first] == word else np.int64(0)
+
+
+@numba.njit(inline="always")
+def _word_at(mass: Mass, point: np.int64, first: np.int64, last: np.int64) -> np.int64:  # pragma: no cover - compiled
+    """The word at a point of the masses of all words, which those of the row follow."""
+    if point < mass.singles[-1]:
+        return np.int64(np.searchsorted(mass.singles, point, side="right") - 1)
+    inside = point - mass.singles[-1] + mass.afters[first]
+    return np.int64(mass.ids[np.searchsorted(mass.afters[first : last + 1], inside, side="right") - 1 + first])

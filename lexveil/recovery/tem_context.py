@@ -1,0 +1,102 @@
+"""The adversary of tem_context by the word and what was written before it, by the closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lexveil.mechanisms.tem import Tem
+from lexveil.mechanisms.tem_context import TemContext
+from lexveil.recovery.adversary import Candidates
+from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
+from lexveil.types import Floats, Ids, Vectors
+
+RESCORED = 32  # candidates of an output whose normaliser is computed for what was written before
+FOLLOWING = 256  # words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
+PAIRS = 2**22  # of candidates and following words, at a time
+
+
+class TemContextAdversary(TemAdversary):
+    """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, c), c the token written before y.
+
+    Z(w, c) = Σ_u m(u | c)·exp(-ε·min(d(w,u), γ)/2). m(y | c) is the same for every w; Z is not: where words after c are
+    near w, y is less telling. Candidates are the likeliest without c; the ``RESCORED`` first get their Z(w, c).
+    """
+
+    mechanism: TemContext
+
+    def __init__(self, mechanism: TemContext, prior: Floats, epsilon_range: tuple[float, float]) -> None:
+        self.mechanism = mechanism
+        self.limit = float(mechanism.gamma(np.array([2.0]))[0])  # ε·γ/2 is the same for all ε
+        super().__init__(mechanism, prior, epsilon_range)
+        self._log_single = np.log(prior) - self.bias
+
+    def log_normalizers(self, mechanism: Tem) -> Floats:
+        """The ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each rung, (L, V): without a word before.
+
+        The word itself, and the mean over ``SUMMED`` other words, drawn by m, times the m of all others.
+        """
+        assert isinstance(mechanism, TemContext)
+        mass = mechanism.mass.single.astype(np.float64)
+        n, rates = len(mass), (self.ladder.rungs / 2).astype(np.float32)
+        sums, limit = np.empty((len(rates), n)), np.float32(self.limit)
+        drawn = np.random.default_rng(SEED).choice(n, SUMMED, p=mass / mass.sum())
+        for start in range(0, n, ROWS):
+            words = np.arange(start, min(start + ROWS, n))
+            distances = self._distances(words, drawn)
+            is_other = words[:, None] != drawn
+            others = (mass.sum() - mass[words]) / np.maximum(is_other.sum(axis=1), 1)
+            for level, rate in enumerate(rates):
+                weights = np.where(is_other, np.exp(-np.minimum(rate * distances, limit)), 0)
+                sums[level, words] = mass[words] + others * weights.sum(axis=1)
+        return np.log(sums)
+
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:
+        """See ``Adversary``."""
+        found = super().candidates(outputs, epsilon, max(k, RESCORED))
+        if before is None:
+            before = np.full(len(outputs), -1, dtype=np.int64)
+        joint = found.log_joint - self._log_ratio(found.ids, epsilon, before)
+        order = np.argsort(-joint, axis=1, kind="stable")[:, :k]
+        return Candidates(np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1))
+
+    def _log_ratio(self, words: Ids, epsilon: Floats, before: Ids) -> Floats:
+        """ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where none was written before."""
+        ratio, at = np.zeros(words.shape), self.ladder.weights(epsilon)
+        single = np.zeros(words.shape)
+        for step in range(at.weights.shape[1]):
+            single += at.weights[:, step, None] * self._log_single[(at.first + step)[:, None], words]
+        order = np.argsort(before, kind="stable")
+        tokens = order[np.searchsorted(before[order], 0) :]
+        for context, group in _groups(before, tokens):
+            ids, mass = self._following(context)
+            for start in range(0, len(group), max(PAIRS // max(len(ids) * words.shape[1], 1), 1)):
+                some = group[start : start + max(PAIRS // max(len(ids) * words.shape[1], 1), 1)]
+                distances = self._distances(words[some].ravel(), ids).reshape(*words[some].shape, len(ids))
+                weights = np.exp(-np.minimum(epsilon[some, None, None] / 2 * distances, self.limit))
+                ratio[some] = np.log1p((weights @ mass) * np.exp(-single[some]))
+        return ratio
+
+    def _following(self, context: int) -> tuple[Ids, Floats]:
+        """Words after a token, and the mass that each has beside its own; of many, some that stand for all."""
+        mass = self.mechanism.mass
+        row = slice(mass.starts[context], mass.starts[context + 1])
+        ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float64)
+        if len(ids) <= FOLLOWING:
+            return ids, after
+        drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=after / after.sum())
+        return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING)
+
+    def _distances(self, words: Ids, others: Ids) -> Vectors:
+        """Euclidean distances (n, m) by float32 products."""
+        first, second = self.vectors[words], self.vectors[others]
+        squares = np.einsum("np,np->n", first, first)[:, None] + np.einsum("mp,mp->m", second, second)
+        distances: Vectors = np.sqrt(np.maximum(squares - 2 * (first @ second.T), 0))
+        return distances
+
+
+def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:
+    """The tokens of each context, in order of the contexts; ``tokens`` are sorted by them."""
+    if not len(tokens):
+        return []
+    starts = np.flatnonzero(np.append(True, np.diff(before[tokens]) > 0))
+    return [(int(before[group[0]]), group) for group in np.split(tokens, starts[1:])]

@@ -1,0 +1,191 @@
+"""tem_context: the distribution that is claimed, exactly; what it may look at; the same draws whatever the batch."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexveil.embeddings.bigrams import Bigrams
+from lexveil.errors import ParameterError
+from lexveil.mechanisms import tem_context
+from lexveil.mechanisms.kernels import tem as tem_kernels
+from lexveil.mechanisms.kernels import tem_context as kernels
+from lexveil.mechanisms.noise import keystream
+from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
+from lexveil.mechanisms.tem import FIRST_NONCE
+from lexveil.mechanisms.tem_context import TemContext, TextTokens
+from tests.mechanisms.test_every_bit_string import DIGITS, tem_law, within
+from tests.mechanisms.toys import vectors
+
+N = 40
+
+
+def toy(n: int = N, **parameters: float) -> TemContext:
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(n, size=(2, 4 * n))
+    bigrams = Bigrams.of(first, second, rng.integers(1, 50, 4 * n), n)
+    return TemContext(vectors(n), counts=rng.integers(1, 900, n), bigrams=bigrams, **parameters)
+
+
+def test_the_base_measure_is_that_of_the_bigrams() -> None:
+    """Witten and Bell's mixture of bigrams and words to the power κ, up to a factor of each word before."""
+    for kappa in (0.0, 0.5, 1.0, 2.0):
+        mechanism = toy(kappa=kappa)
+        counts, bigrams = np.random.default_rng(3), mechanism.bigrams
+        counts.integers(N, size=(2, 4 * N)), counts.integers(1, 50, 4 * N)
+        single = counts.integers(1, 900, N) + 1.0
+        for before in (0, 7):
+            row = slice(bigrams.starts[before], bigrams.starts[before + 1])
+            n, different = bigrams.counts[row].sum(), len(bigrams.ids[row])
+            mixture = single / single.sum() * different / (n + different)
+            mixture[bigrams.ids[row]] += bigrams.counts[row] / n * n / (n + different)
+            wanted, found = mixture**kappa, mechanism.mass.of(before)
+            assert found / found.sum() == pytest.approx(wanted / wanted.sum(), rel=1e-3, abs=1e-8)
+        assert mechanism.mass.of(-1).min() >= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 3.0, 9.0])
+def test_draws_are_distributed_as_claimed_after_each_word(epsilon: float) -> None:
+    """After a kept word, after none, and of an unknown word; the rows of a table of z are all small."""
+    mechanism, n, rng = toy(), 40_000, np.random.default_rng(8)
+    budgets, keys = np.full(n, epsilon), rng.integers(0, 2**63, (3, n, 4)).astype(np.uint64)
+    unknown, after = mechanism.mass.of(5) / mechanism.mass.of(5).sum(), np.full(n, 5)
+    rows = (
+        (mechanism.replace(np.full(n, 2), budgets, keys[0]), mechanism.log_pmf(np.array([2]), budgets[:1])),
+        (mechanism.replace(np.full(n, 2), budgets, keys[1], after), mechanism.log_pmf(np.array([2]), budgets[:1], 5)),
+        (mechanism.replace(np.full(n, -1), np.zeros(n), keys[2], after), np.log(unknown)[None]),
+    )  # fmt: skip
+    for drawn, law in rows:
+        p = np.exp(law[0])
+        z = (np.bincount(drawn, minlength=N) - n * p) / np.sqrt(n * p * (1 - p))
+        assert np.abs(z[n * p > 5]).max() < 5
+
+
+def walk(mechanism: TemContext, kind: list[int], about: list[int], ids: list[int], keys: Any) -> list[int]:
+    first = np.zeros(len(kind), dtype=np.bool_)
+    first[[0, 4]] = True
+    texts = TextTokens(first, np.array(kind), np.array(about))
+    return mechanism.replace_texts(texts, np.array(ids), np.full(len(ids), 2.0), keys).tolist()
+
+
+def test_what_a_draw_depends_on() -> None:
+    """Its own word and key, and what is written just before in the same text: nothing else, before or after."""
+    mechanism = toy()
+    keys = np.random.default_rng(1).integers(0, 2**63, (5, 4)).astype(np.uint64)
+    kind, about = [DRAWN, SKIPPED, DRAWN, FOLLOWS, DRAWN, KEPT, DRAWN, DRAWN], [0, -1, 1, 0, 2, 9, 3, 4]
+    drawn = walk(mechanism, kind, about, [3, 4, 5, 6, 7], keys)
+    one = np.full(1, 2.0)
+
+    def alone(number: int, word: int, before: int) -> int:
+        return int(mechanism.replace(np.array([word]), one, keys[number : number + 1], np.array([before]))[0])
+
+    assert drawn[1] == drawn[5] == -1 and drawn[3] == drawn[0]
+    assert [drawn[0], drawn[2], drawn[4], drawn[6], drawn[7]] == [
+        alone(0, 3, -1), alone(1, 4, drawn[0]), alone(2, 5, -1), alone(3, 6, 9), alone(4, 7, drawn[6])
+    ]  # fmt: skip
+    later = walk(mechanism, kind, about, [3, 4, 5, 6, 30], keys)  # another source word changes what it becomes alone
+    assert later[:7] == drawn[:7]
+
+
+def intervals(mechanism: TemContext, word: int, before: int, epsilon: float, patch: Any) -> dict[int, Any]:
+    """Of the positions of each proposed word, how many are accepted, and how many may be; every proposal is tried."""
+    budgets, points, asked = np.array([epsilon]), list[int](), [1, 0]
+
+    class Refused(Exception):
+        """The first proposal was refused: another one is asked for."""
+
+    def next_point(_state: Any, _stream: Any, at: int, total: Any, _mask: Any) -> tuple[Any, int]:
+        asked[0] = int(total)
+        if not points:
+            raise Refused
+        return np.int64(points.pop()), at
+
+    def next_words(_state: Any, stream: Any) -> None:
+        stream[:] = asked[1]
+
+    for name, fake in (("next_point", next_point), ("next_words", next_words)):
+        patch.setattr(kernels, name, fake)
+    for name in ("_envelope", "_after", "_word_at"):
+        patch.setattr(kernels, name, getattr(getattr(kernels, name), "py_func", getattr(kernels, name)))
+    lists = mechanism.near.lists(np.array([word]))
+    none = np.zeros(1, dtype=np.int64)
+    keys = np.zeros((1, 4), dtype=np.uint64)
+    drawn = kernels.Drawn(np.array([word]), budgets, mechanism.gamma(budgets), keys, none, none)
+    space = tem_kernels.Space(mechanism.vectors, mechanism.halvings, mechanism.sketch.rows, mechanism.sketch.step)
+    token = tem_kernels.Tokens(drawn.ids, budgets, drawn.gamma, drawn.keys, drawn.refused, np.zeros((1, 3), np.int64))
+    near, doubt = (lists.ids, lists.distances, np.arange(mechanism.size)), np.zeros(3, dtype=np.int64)
+    low, open_parts, point = [Decimal(0)] * mechanism.size, [Decimal(0)] * mechanism.size, 0
+    while point < asked[0]:
+        for fine in range(2**kernels.FINE_BITS):
+            points[:], asked[1], out = [point], fine, -2
+            with contextlib.suppress(Refused):
+                out = int(kernels._draw.py_func(space, mechanism._sums, drawn, 0, before, near, doubt))
+            if out >= 0:
+                low[out] += 1
+            elif out == -1:
+                proposed, position, _ = doubt.tolist()
+                for byte in range(16):
+                    ends = []
+                    for filling in (b"\0", b"\xff"):
+                        tail = bytes([16 * byte + (15 if filling == b"\xff" else 0)]) + filling * 99
+                        patch.setattr(keystream, "expand", lambda _key, n_bytes, _nonce=0, tail=tail: tail[:n_bytes])
+                        ends.append(mechanism._is_accepted(token, proposed, position, FIRST_NONCE))
+                    low[proposed] += Decimal(all(ends)) / 16
+                    open_parts[proposed] += Decimal(ends[0] != ends[1]) / 16
+        point += 1
+    return {x: (low[x], low[x] + open_parts[x]) for x in range(mechanism.size)}
+
+
+def _short_envelope(patch: pytest.MonkeyPatch) -> None:
+    short = SimpleNamespace(**{name: getattr(math, name) for name in ("sqrt", "log", "inf")})
+    short.exp = lambda x: math.exp(x) * 0.9
+    patch.setattr(kernels, "math", short)
+
+
+def _context_of_none(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(kernels, "_after", lambda *_: np.int64(0))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "before", "fault"),
+    [
+        *((epsilon, before, None) for epsilon in (0.5, 4.0) for before in (-1, 1)),
+        (4.0, 1, _short_envelope),
+        (4.0, 1, _context_of_none),
+        (4.0, 1, lambda patch: patch.setattr(TemContext, "_is_accepted", lambda *_: True)),
+    ],
+)
+def test_every_point_gives_the_exact_distribution(
+    epsilon: float, before: int, fault: Callable[[Any], None] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of small masses and few bits: the share of each word is its weight, in an interval of what is still undecided.
+
+    A shortened envelope, masses of context that miss among near words, and exact decisions that always accept are seen.
+    """
+    monkeypatch.setattr(tem_context, "base_measure", lambda *_: tem_context.BaseMeasure(
+        np.array([3, 1, 4, 1, 2]), np.array([0, 0, 2, 2, 2, 2]), np.array([0, 3]), np.array([5, 2])
+    ))  # fmt: skip
+    monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 3)  # so that words are proposed among all, too
+    mechanism = toy(5)
+    monkeypatch.setattr(kernels, "ENVELOPE_BITS", 4)
+    monkeypatch.setattr(kernels, "FINE_BITS", 3)
+    mechanism.bits = 7
+    mass = mechanism.mass.of(before)
+    with localcontext() as context:
+        context.prec = DIGITS
+        law = {x: int(mass[x]) * weight for x, weight in tem_law(mechanism, 2, epsilon).items()}
+        if fault is not None:
+            fault(monkeypatch)
+        assert within(law, intervals(mechanism, 2, before, epsilon, monkeypatch)) == (fault is None)
+
+
+def test_a_kappa_out_of_range_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"tem_context\.kappa"):
+        toy(kappa=2.5)
