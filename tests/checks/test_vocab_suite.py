@@ -48,11 +48,7 @@ def check(docs, out, machine):
 def test_coverage_by_hand(check, out):
     made = check()
     four = {"n_texts": 3, "n_words": 6, "n_covered": 4, "n_oov": 2, "coverage": 4 / 6}
-    assert made["pairs"] == {
-        "gst": four,
-        "word": four,
-        "mst": four | {"n_covered": 5, "n_oov": 1, "coverage": 5 / 6},
-    }
+    assert made["pairs"] == {"gst": four, "word": four, "mst": four | {"n_covered": 5, "n_oov": 1, "coverage": 5 / 6}}
     assert {name: one["n_covered"] for name, one in made["singles"].items()} == {"gst": 2, "mst": 3, "word": 2}
     record = json.loads(out.read_text(encoding="utf-8"))
     assert record["summary"] == {"coverage": made}

@@ -53,11 +53,7 @@ def test_the_committed_file_is_valid() -> None:
         ("embeddings.epochs", 0, "must lie between 1 and 1000"),
         ("embeddings.scale", "length", r"embeddings\.scale is 'length'; it must be one of none, unit, frequency"),
         ("embeddings.scale_list", "names.csv", r"embeddings\.scale_list is 'names\.csv'.*FILE@HASH"),
-        (
-            "embeddings.purposes",
-            {"sentiment": 0},
-            r"purposes\.sentiment is 0; it must lie between 0",
-        ),
+        ("embeddings.purposes", {"sentiment": 0}, r"purposes\.sentiment is 0; it must lie between 0"),
         ("evaluation.sensitive", "names.txt", r"evaluation\.sensitive is 'names\.txt'.*FILE@HASH"),
         ("collocations", [1], "collocations must be a mapping"),
         ("collocations.measures", ["pmi", "nmpi"], r"collocations\.measures\[1\] is 'nmpi'.*nearest: npmi"),
@@ -76,11 +72,7 @@ def test_the_committed_file_is_valid() -> None:
         ("grid.epsilons", [1], "write 1.0 and not 1"),
         ("grid.epsilons", [float("nan")], "finite and greater than 0"),
         ("grid.epsilons", [], "grid.epsilons must be a list with at least one entry"),
-        (
-            "grid.epsilons",
-            [1.0, "r1.0"],
-            r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10\.0",
-        ),
+        ("grid.epsilons", [1.0, "r1.0"], r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10\.0"),
         ("grid.epsilons", ["r0.2", "r.2"], r"grid\.epsilons is .*; it repeats r0\.2"),
         ("count.min_count", 3, "raise the first or lower the second"),
     ],
@@ -122,10 +114,7 @@ def test_configuration_loads_no_numerical_library_and_mechanisms_compile_nothing
 
 @pytest.mark.parametrize(
     ("key", "chosen", "folder"),
-    [
-        ("classifier", "transformer", "transformer_model"),
-        ("language_model", "gpt2", "gpt2_model"),
-    ],
+    [("classifier", "transformer", "transformer_model"), ("language_model", "gpt2", "gpt2_model")],
 )
 def test_a_model_of_the_evaluation_needs_its_folder(key: str, chosen: str, folder: str) -> None:
     raw = changed(f"evaluation.{key}", chosen)

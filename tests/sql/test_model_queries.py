@@ -7,10 +7,7 @@ from lexveil.runtime import duckdb_session
 
 def test_documents_are_counted_once_and_words_inside_collocations_too() -> None:
     lines = pa.table(
-        {
-            "doc": pa.array([0, 0, 1, 2], pa.int32()),
-            "line": ["new_york is big", "york is york", "new_york", "is"],
-        }
+        {"doc": pa.array([0, 0, 1, 2], pa.int32()), "line": ["new_york is big", "york is york", "new_york", "is"]}
     )
     with duckdb_session.session() as con:
         con.register("sentences", lines)
