@@ -50,13 +50,10 @@ def test_the_record_has_the_same_bytes_each_time(docs):
     assert records[0] == records[1]
     record = json.loads(records[0])
     assert (record["success"], record["suite"], record["summary"]) == (True, "a/b", {"n": 3})
-    assert [(one["column"], one["limits"], one["checked"], one["unexpected"]) for one in record["expectations"]] == [
-        (None, {"min": 1}, 3, 0),
-        ("name", {}, 3, 0),
-        ("n_bad", {"min": 0, "max": 0}, 3, 0),
-        ("share", {"min": 0, "max": 1}, 3, 0),
-        ("n_missing", {"min": 0, "max": 0}, 3, 0),
-    ]
+    none = {"min": 0, "max": 0}
+    limits = {None: {"min": 1}, "name": {}, "n_bad": none, "share": {"min": 0, "max": 1}, "n_missing": none}
+    assert {one["column"]: one["limits"] for one in record["expectations"]} == limits
+    assert {(one["checked"], one["unexpected"]) for one in record["expectations"]} == {(3, 0)}
 
 
 def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
@@ -80,29 +77,18 @@ def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
     assert results["success"] is False and results["results"][1]["unexpected"] == 2
 
 
-PLACE = "All results: {docs}/a/b/index.html"
-
-
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
         ({"share": [0.0, 3.0, 2.0]}, "2 of 3 things lie outside in y (share up to 3, limit 1). Lower."),
-        ({"share": [0.0, 0.1, -0.5]}, "1 of 3 things lie outside in z (share down to -0.5, limit 0). Lower."),
-        (
-            {"n_bad": [0, None, 0], "share": [None, None, 0.0]},
-            "2 of 3 things have no value in n_bad, share (n_missing up to 2, limit 0). Look it up.",
-        ),
+        ({"n_bad": [0, None, 0], "share": [None, None, 0.0]},
+         "2 of 3 things have no value in n_bad, share (n_missing up to 2, limit 0). Look it up."),
     ],
-)
+)  # fmt: skip
 def test_messages_give_number_place_limit_and_way_out(docs, columns, message):
     with pytest.raises(CheckFailed) as caught:
         validate("a/b", suite(), frame(**columns), docs)
-    assert str(caught.value) == f"a/b: {message} {PLACE}".format(docs=docs.root)
-
-
-def test_a_frame_without_a_judged_column_is_a_mistake(docs):
-    with pytest.raises(KeyError, match="share"):
-        validate("a", suite(), frame().drop(columns="share"), docs)
+    assert str(caught.value) == f"a/b: {message} All results: {docs.root}/a/b/index.html"
 
 
 def test_what_cannot_be_evaluated_does_not_pass(docs):

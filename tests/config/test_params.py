@@ -4,6 +4,8 @@ import json
 import pickle
 import subprocess
 import sys
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,7 @@ GOOD = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 def changed(path: str, value: Any) -> dict[str, Any]:
     raw = yaml.safe_load(yaml.safe_dump(GOOD))
     *groups, key = path.split(".")
-    inner = raw
-    for group in groups:
-        inner = inner[group]
+    inner = reduce(getitem, groups, raw)
     if value is None:
         del inner[key]
     else:
@@ -38,10 +38,6 @@ def test_a_threshold_may_be_left_out_or_empty() -> None:
     assert parse_params(changed("collocations.min_llr", 10)).collocations.min_llr == 10.0
 
 
-def test_the_committed_file_is_valid() -> None:
-    assert parse_params(GOOD).grid.strategies == ["S1", "S2", "S3", "S4"]
-
-
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -49,26 +45,22 @@ def test_the_committed_file_is_valid() -> None:
         ("collocations.min_pmy", 2.0, r"unknown key collocations\.min_pmy; did you mean collocations\.min_pmi\?"),
         ("sede", 1, r"unknown key sede; did you mean seed\?"),
         ("seed", None, "seed is missing"),
-        ("embeddings.epochs", "5", r"embeddings\.epochs is '5'; it must be a whole number"),
         ("embeddings.epochs", 0, "must lie between 1 and 1000"),
         ("embeddings.scale", "length", r"embeddings\.scale is 'length'; it must be one of none, unit, frequency"),
         ("embeddings.scale_list", "names.csv", r"embeddings\.scale_list is 'names\.csv'.*FILE@HASH"),
         ("embeddings.purposes", {"sentiment": 0}, r"purposes\.sentiment is 0; it must lie between 0"),
+        ("word_orders.models", ["own", "glove"], r"word_orders\.models\[1\] is 'glove'.*NAME@HASH"),
+        ("word_orders.models", ["glove@12"], "NAME@HASH"),
+        ("embeddings.word_model", "gst", r"embeddings\.word_model is 'gst'; it must be own, or NAME@HASH"),
         ("evaluation.sensitive", "names.txt", r"evaluation\.sensitive is 'names\.txt'.*FILE@HASH"),
         ("collocations", [1], "collocations must be a mapping"),
-        ("collocations.measures", ["pmi", "nmpi"], r"collocations\.measures\[1\] is 'nmpi'.*nearest: npmi"),
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
-        ("ledger.cap", 0.0, r"ledger\.cap is 0\.0; it must lie between 1e-09 and 1e\+09"),
         ("operation.webhook", "chat.example.org", r"operation\.webhook must be null or an address"),
         ("policy.stopwords", "papr", "nearest: paper"),
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
-        ("grid.strategies", [], "at least one entry"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies is .*; it repeats S1"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
-        ("mechanisms.mahalanobis.lamda", 0.2, r"did you mean mechanisms\.mahalanobis\.lambda\?"),
-        ("mechanisms.vickrey.t", ["a"], r"mechanisms\.vickrey\.t\[0\] is 'a'"),
-        ("mechanisms.truncated_gumbel.calibration", "papr", "nearest: paper"),
         ("grid.epsilons", [1], "write 1.0 and not 1"),
         ("grid.epsilons", [float("nan")], "finite and greater than 0"),
         ("grid.epsilons", [], "grid.epsilons must be a list with at least one entry"),

@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 from fsspec.spec import AbstractFileSystem
 
-Rows = list[dict[str, Any]]
-
 
 class Far(AbstractFileSystem):
     """Files by path. ``reads``: (path, position, bytes) of each read; ``breaks``: by path, (position, error) to raise.

@@ -46,7 +46,8 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for level in map(str, LEVELS):
             for stage in ("privatize", "evaluate"):
                 run_stage(stage, "tem", "S3", level)
-        run_stage("check_outputs")
+        for stage in ("check_outputs", "check_evaluation"):
+            run_stage(stage)
     return root
 
 
@@ -87,11 +88,10 @@ def test_every_perturbed_token_gets_the_epsilon_however_long_its_text(made: Path
 
 
 def test_the_checks_judge_runs_at_levels(made: Path) -> None:
-    assert read(paths.CHECKS / "outputs.json")["summary"]["runs"].keys() == {
-        "none/none/0.0",
-        "tem/S3/r0.3",
-        "tem/S3/r0.7",
-    }
+    runs = {"none/none/0.0", "tem/S3/r0.3", "tem/S3/r0.7"}
+    assert read(paths.CHECKS / "outputs.json")["summary"]["runs"].keys() == runs
+    scores = read(paths.CHECKS / "evaluation.json")["summary"]
+    assert scores["n_runs"] == 3 and 0 < scores["n_scored"] < scores["n_cells"]
     assert read(paths.plan_check(*RUN))["suite"] == "plans/tem/S3/r0.3"
 
 
@@ -133,9 +133,7 @@ def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
     """The most frequent word is a function word, so that of all words nobody can be kept from naming some."""
     params = load_params()
     params = params.model_copy(update={"grid": params.grid.model_copy(update={"recovery_band": "all"})})
-    with pytest.raises(
-        RequestError, match=r"grid\.epsilons, r0\.001, tem S3: recovery 0\.001 of all words: a reader who"
-    ):
+    with pytest.raises(RequestError, match=r"r0\.001, tem S3: recovery 0\.001 of all words: a reader who"):
         plan_budgets.calibrate("tem", "S3", Level(0.001), params)
     with pytest.raises(MissingArtifact, match=r"stage plan_budgets"):
         epsilon_of("tem", "S3", Level(0.4))
