@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from lexveil.checks.evaluation_suite import evaluation_suite
-from lexveil.config import EvaluationParams, GridParams
-from lexveil.errors import CheckFailed, MissingArtifact
-from lexveil.paths import evaluation
-from lexveil.runtime.tables import write_json
+from lexveil.config import EvaluationParams
+from lexveil.errors import CheckFailed
 from tasks import check_evaluation
 from tests.checks.conftest import rules_of
 
@@ -135,19 +133,6 @@ def test_what_is_asked_for_and_missing_stops(check, fault) -> None:
 def test_each_rule_was_seen_to_fail() -> None:
     seen = {first for _, (first, _, _) in DEFECTS} | {"rows", "below_majority"}  # cells are made one by one
     assert rules_of(evaluation_suite()) - {"run,dataset,setting"} == seen
-
-
-def test_every_run_of_the_grid_is_read_and_no_other(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    grid = GridParams(mechanisms=["madlib"], strategies=["S1", "S3"], epsilons=[1.0, 10.0])
-    names = [("none", "none", 0.0)] + [("madlib", s, e) for s in ("S1", "S3") for e in (1.0, 10.0)]
-    for name in [*names, ("tem", "S1", 1.0)]:
-        write_json({}, evaluation(*name))
-    assert list(check_evaluation.read_scores(grid)) == ["/".join(map(str, name)) for name in names]
-    for name, stage in ((names[-1], r"evaluate@madlib-S3-10\.0"), (names[0], "evaluate_baseline")):
-        evaluation(*name).unlink()
-        with pytest.raises(MissingArtifact, match=f"stage {stage}"):
-            check_evaluation.read_scores(grid)
 
 
 def test_a_failure_names_the_cell_and_removes_an_older_record(check, out) -> None:

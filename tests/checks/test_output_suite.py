@@ -9,11 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lexveil import paths
 from lexveil.checks.output_suite import output_suite
-from lexveil.config import load_params
-from lexveil.errors import MissingArtifact
-from lexveil.runtime.tables import write_json
 from tasks import check_outputs
 from tests.checks.conftest import SECRET, rules_of
 
@@ -177,23 +173,3 @@ def test_defects_of_the_baseline_stop(check, fault):
 
 def test_each_rule_was_seen_to_fail():
     assert rules_of(output_suite("x", True)) == {first for *_, (first, _, _) in DEFECTS} | {"rows", "n_changed"}
-
-
-def test_the_runs_are_those_of_the_grid(tmp_path, monkeypatch):
-    """Chosen by params.yaml: what an earlier grid left behind is not judged, what is missing is named."""
-    grid = load_params().grid
-    monkeypatch.chdir(tmp_path)
-    names = ["/".join(map(str, run)) for run in grid.runs()]
-    for name in ("word", "gst", "mst"):
-        write_json({"n_tokens": 7}, paths.embedding(name) / "meta.json")
-    for name in [*names, "none/none/0.0", "madlib/S1/123.0"]:
-        (tmp_path / "artifacts/private" / name).mkdir(parents=True)
-    for run in grid.runs():
-        plan_file = paths.plan(*run)
-        write_json({}, plan_file)
-    runs = check_outputs.runs_of(grid)
-    assert [one.name for one in runs] == ["none/none/0.0", *names]
-    assert [one.n_vocabulary for one in runs] == [0] + [7] * len(names)
-    plan_file.unlink()
-    with pytest.raises(MissingArtifact, match="plan_budgets"):
-        check_outputs.runs_of(grid)

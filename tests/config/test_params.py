@@ -2,8 +2,6 @@
 
 import json
 import pickle
-import subprocess
-import sys
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -85,23 +83,6 @@ def test_vickrey_takes_a_number_or_a_list() -> None:
 def test_the_committed_file_has_the_defaults() -> None:
     """What may be left out is what the file says."""
     assert parse_params({"seed": GOOD["seed"]}) == parse_params(GOOD)
-
-
-def test_parameters_travel_to_other_processes() -> None:
-    params = parse_params(changed("mechanisms.mahalanobis.lambda", 0.5))
-    there = pickle.loads(pickle.dumps(params))
-    assert there == params and there.mechanisms.mahalanobis.lambda_ == 0.5
-
-
-def test_configuration_loads_no_numerical_library_and_mechanisms_compile_nothing() -> None:
-    """Help and checks of parameters need no second: NumPy is loaded with the mechanisms, numba with their kernels."""
-    program = (
-        "import sys, lexveil.config as c\n"
-        "heavy = lambda: sorted({'numpy', 'numba', 'scipy', 'gensim', 'pandas'} & set(sys.modules))\n"
-        "print(heavy()); c.parse_params({'seed': 1}); print(heavy())"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert ran.stdout.split("\n")[:2] == ["[]", "['numpy']"]
 
 
 @pytest.mark.parametrize(

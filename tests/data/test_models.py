@@ -192,6 +192,10 @@ def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, 
     with pytest.raises(UnsoundModel, match=says):
         unpack(archive, target)
     assert not any(target.iterdir())
+    for cut in (10, 1000, -1):
+        archive.write_bytes(archive.read_bytes()[:cut])
+        with pytest.raises(UnsoundModel, match="damaged archive"):
+            unpack(archive, target)
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
@@ -211,16 +215,6 @@ def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
     with pytest.raises(UnsoundModel, match="damaged archive"):
         unpack(archive, target)
     assert sum(path.stat().st_size for path in target.rglob("*")) < 2**22
-
-
-@pytest.mark.parametrize("cut", [10, 1000, -1])
-def test_a_truncated_archive(folder: Path, cut: int) -> None:
-    archive, target = folder.parent / "a.zip", folder.parent / "target"
-    write_archive(folder, PackagedModel(folder).card, archive)
-    archive.write_bytes(archive.read_bytes()[:cut])
-    target.mkdir()
-    with pytest.raises(UnsoundModel, match="damaged archive"):
-        unpack(archive, target)
 
 
 def test_out_and_in_again(outside: Path, packaged: PackagedModel, capsys: pytest.CaptureFixture[str]) -> None:

@@ -158,18 +158,6 @@ def test_a_share_by_hand() -> None:
     assert share_for(1_000_000, 364_868_892) == 0.003027  # 0.00302675…, rounded up
 
 
-def test_the_probe_reads_no_more_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [sha256(n.to_bytes(4)).hexdigest() * 4 for n in range(20_000)]
-    (path,) = put("c4/en", texts)
-    monkeypatch.setattr(corpus_sampling, "PROBE", 200_000)
-    monkeypatch.setattr(remote, "CHUNK", 4096)
-    found = find_remote("far://c4/en")
-    per_byte = corpus_sampling.documents_per_byte(found, found.shards[0], "text")
-    # Arrow expands 64 KiB at a time.
-    assert 200_000 <= Far.read_of("") < 200_000 + 2 * 65_536 < len(Far.files[path])
-    assert per_byte == pytest.approx(20_000 / len(Far.files[path]), rel=0.4)
-
-
 @pytest.mark.parametrize("moment", ["in the middle", "before the state is written"])
 def test_an_interrupted_call_goes_on_with_the_next_shard(
     root: Path, moment: str, monkeypatch: pytest.MonkeyPatch

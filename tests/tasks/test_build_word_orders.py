@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from lexveil import paths
 from lexveil.artifacts.embeddings import load_embedding, load_words, write_embedding
@@ -15,13 +14,7 @@ from lexveil.embeddings.word_orders import greedy_orders
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from tests.conftest import run_stage
-
-
-def set_params(**groups: dict[str, object]) -> None:
-    raw = yaml.safe_load(paths.PARAMS.read_text(encoding="utf-8"))
-    for group, values in groups.items():
-        raw[group] |= values
-    paths.PARAMS.write_text(yaml.safe_dump(raw), encoding="utf-8")
+from tests.tasks.changing import change_params
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -53,7 +46,7 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
     vectors = np.random.default_rng(1).standard_normal((len(tokens), 5)).astype(np.float32)
     write_embedding(WordSpace(tokens, vectors, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
     name = f"mine@{content_hash(paths.model('mine'))}"
-    set_params(word_orders={"models": ["own", "gst", name]})
+    change_params(word_orders={"models": ["own", "gst", name]})
     run_stage("build_word_orders")
     one, two, alone = (load_word_orders("word", name) for name in ("L0", "L1", "L2"))
     shared = [word for word in known if word in set(tokens) and word in set(load_words("gst"))]
@@ -79,7 +72,7 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
 def test_a_brought_model_takes_the_place_of_the_one_of_words(project: Path) -> None:
     tokens = ["one", "two", "three"]
     write_embedding(WordSpace(tokens, np.eye(3, 4, dtype=np.float32), np.zeros(3, dtype=np.int64)), paths.model("mine"))
-    set_params(embeddings={"word_model": f"mine@{content_hash(paths.model('mine'))}"})
+    change_params(embeddings={"word_model": f"mine@{content_hash(paths.model('mine'))}"})
     before = files(paths.embedding("gst"))
     for segmentation in ("word", "gst"):
         run_stage("train_embeddings", segmentation)

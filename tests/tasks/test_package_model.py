@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from lexveil import paths
 from lexveil.artifacts.base_model import base_space
@@ -18,15 +17,9 @@ from lexveil.errors import RequestError
 from lexveil.modelling.screening import count_documents
 from lexveil.text.screens import unlike_a_word
 from tests.conftest import run_stage
+from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
-
-
-def wanted(**model: object) -> None:
-    raw = yaml.safe_load(paths.PARAMS.read_text(encoding="utf-8"))
-    raw["model"] |= model
-    paths.PARAMS.unlink()
-    paths.PARAMS.write_text(yaml.safe_dump(raw), encoding="utf-8")
 
 
 @pytest.fixture
@@ -42,7 +35,11 @@ def assert_rounded(packaged: WordSpace, trained: WordSpace) -> None:
 
 
 def test_a_project_makes_a_sound_model_of_what_passed(project: Path, few_texts: None) -> None:
-    wanted(name="news", license="CC0-1.0", min_documents=12, max_tokens=300, screens=["patterns", "slurs", "names"])
+    change_params(
+        model=dict(
+            name="news", license="CC0-1.0", min_documents=12, max_tokens=300, screens=["patterns", "slurs", "names"]
+        )
+    )
     run_stage("package_model")
     card = verify_folder(paths.PACKAGED)
     model = PackagedModel(paths.PACKAGED)
@@ -63,7 +60,7 @@ def test_a_project_makes_a_sound_model_of_what_passed(project: Path, few_texts: 
 
 
 def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(project: Path, few_texts: None) -> None:
-    wanted(name="news", min_documents=12, max_tokens=300, scale="frequency")
+    change_params(model={"name": "news", "min_documents": 12, "max_tokens": 300, "scale": "frequency"})
     run_stage("package_model")
     card, model = verify_folder(paths.PACKAGED), PackagedModel(paths.PACKAGED)
     assert card.parameters["model"]["scale"] == "frequency"
@@ -77,7 +74,7 @@ def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(proje
 
 
 def test_nothing_that_passes_is_an_error_with_a_way_out(project: Path, few_texts: None) -> None:
-    wanted(min_documents=100_000)
+    change_params(model={"min_documents": 100_000})
     with pytest.raises(RequestError, match=r"0 tokens stand in 100000 documents .* lower model\.min_documents"):
         run_stage("package_model")
     assert not paths.PACKAGED.exists()
