@@ -1,7 +1,5 @@
 """Public lists of factors: what is read, and what is refused, without quoting an entry."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

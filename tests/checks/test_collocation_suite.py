@@ -1,7 +1,5 @@
 """The collocation suite through its SQL: N = 1000 tokens, counts by hand, one defect at a time."""
 
-from __future__ import annotations
-
 import json
 from math import inf, log2, nan
 

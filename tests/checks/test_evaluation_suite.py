@@ -1,7 +1,5 @@
 """The suite of the scores: a grid of two runs made by hand, and one defect at a time."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from functools import reduce

@@ -1,7 +1,5 @@
 """The output suite through its SQL: a run and a baseline made by hand, and one defect at a time."""
 
-from __future__ import annotations
-
 import json
 from math import inf, nan
 

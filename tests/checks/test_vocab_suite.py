@@ -1,7 +1,5 @@
 """Coverage by hand: which words are counted, in which text, and when there are too few that are known."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

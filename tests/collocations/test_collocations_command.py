@@ -133,7 +133,6 @@ def call(*arguments: str, stdin: bytes = b"") -> int:
         (["--top", "0"], "--top"),
         (["--top", "1", "--length", "4"], "--length"),
         (["--top", "1", "--limit", "2"], "--limit does not go with --top"),
-        (["a", "--length", "2"], "--length does not go with TEXT"),
         ([" \n"], "no words"),
         (["caf\udce9"], "not UTF-8"),
         (["--word", "red wine"], "2 words"),

@@ -85,16 +85,14 @@ def test_the_committed_file_has_the_defaults() -> None:
     assert parse_params({"seed": GOOD["seed"]}) == parse_params(GOOD)
 
 
-@pytest.mark.parametrize(
-    ("key", "chosen", "folder"),
-    [("classifier", "transformer", "transformer_model"), ("language_model", "gpt2", "gpt2_model")],
-)
-def test_a_model_of_the_evaluation_needs_its_folder(key: str, chosen: str, folder: str) -> None:
-    raw = changed(f"evaluation.{key}", chosen)
-    with pytest.raises(ParameterError, match=folder):
-        parse_params(raw | {"evaluation": raw["evaluation"] | {folder: ""}})
-    parsed = parse_params(raw | {"evaluation": raw["evaluation"] | {folder: "models/one"}})
-    assert getattr(parsed.evaluation, folder) == "models/one"
+def test_a_model_of_the_evaluation_needs_its_folder() -> None:
+    for key, chosen, folder in (
+        ("classifier", "transformer", "transformer_model"),
+        ("language_model", "gpt2", "gpt2_model"),
+    ):
+        raw = changed(f"evaluation.{key}", chosen)
+        with pytest.raises(ParameterError, match=folder):
+            parse_params(raw | {"evaluation": raw["evaluation"] | {folder: ""}})
 
 
 @pytest.mark.parametrize(

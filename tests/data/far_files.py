@@ -1,7 +1,5 @@
 """A file system that lies elsewhere, for tests: it counts what is read of it and fails where it is told to."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

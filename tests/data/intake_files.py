@@ -1,7 +1,5 @@
 """Writers of test files in every form that `lexveil data use` reads."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The embedded default: the same bytes everywhere, and fit for what it is there for."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`lexveil data use`: what comes in, what is refused, and that what was there stays there."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from functools import partial
@@ -26,17 +24,15 @@ ROWS: Rows = [{"text": text} for text in TEXTS]
 def shards(root: Path) -> list[dict[str, Any]]:
     """Every object of the project's corpus."""
     files = sorted((root / "data/corpus").iterdir())
-    assert [file.name for file in files] == [
-        f"corpus-train.{n:05d}-of-{len(files):05d}.json.gz" for n in range(len(files))
-    ]
+    names = [f"corpus-train.{n:05d}-of-{len(files):05d}.json.gz" for n in range(len(files))]
+    assert [file.name for file in files] == names
     return [json.loads(line) for file in files for line in gzip.open(file, "rb")]
 
 
 def document_set(root: Path, name: str) -> list[dict[str, Any]]:
     table = pq.read_table(root / f"data/documents/{name}.parquet")
     assert table.schema.equals(documents.SCHEMA)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    return table.to_pylist()
 
 
 @pytest.mark.parametrize("ending", "json json.gz jsonl ndjson csv csv.gz tsv parquet txt".split())
@@ -45,9 +41,8 @@ def test_every_form_gives_the_same_documents_and_corpus(root: Path, tmp_path: Pa
     data_store.use(file, [file], "text", root)
     assert shards(root) == [{"text": text, "timestamp": None, "url": None} for text in TEXTS]
     empty = {"split": "all", "text_b": None, "label": None, "attribute": None}
-    assert document_set(root, "set") == [
-        {"doc_id": f"set-{number:06d}", "text": text, **empty} for number, text in enumerate(TEXTS, 1)
-    ]
+    rows = [{"doc_id": f"set-{number:06d}", "text": text} | empty for number, text in enumerate(TEXTS, 1)]
+    assert document_set(root, "set") == rows
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
@@ -61,7 +56,6 @@ def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending
         {"doc_id": "7", "split": "dev", "text": "a", "text_b": "b", "label": "1", "attribute": "f"},
         {"doc_id": "3", "split": "all", "text": "c", "text_b": None, "label": None, "attribute": "m"},
     ]
-    assert summary.documents["x"].dropped_columns == ["stars"]
     assert "documents/x: columns dropped: `stars`" in summary.notes
 
 
@@ -82,8 +76,7 @@ def test_another_text_column(root: Path, tmp_path: Path) -> None:
 def test_blank_rows_of_a_corpus_are_skipped_and_counted(root: Path, tmp_path: Path) -> None:
     rows: Rows = [{"text": "a"}, {"text": None}, {"text": ""}, {"text": " \t"}, {"other": 1}, {"text": "b"}]
     summary = data_store.use(write(tmp_path / "c.jsonl", rows), [], "text", root)
-    assert [row["text"] for row in shards(root)] == ["a", "b"]
-    assert summary.corpus.skipped_blank == 4
+    assert [row["text"] for row in shards(root)] == ["a", "b"] and summary.corpus.skipped_blank == 4
     assert "corpus: 4 rows without text were skipped" in summary.notes
 
 
@@ -179,10 +172,9 @@ def test_a_duplicate_id_across_files_names_both(root: Path, tmp_path: Path) -> N
 def test_data_that_dvc_has_not_saved_is_not_replaced(root: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", ROWS)
     kept = write(root / "data/corpus/mine.json.gz", ROWS)
-    with pytest.raises(RequestError, match="dvc add data"):
-        data_store.use(file, [], "text", root)
-    with pytest.raises(RequestError, match="dvc add data"):
-        data_store.use_default(root)
+    for replace in (partial(data_store.use, file, [], "text"), data_store.use_default):
+        with pytest.raises(RequestError, match="dvc add data"):
+            replace(root)
     assert kept.exists()
 
 

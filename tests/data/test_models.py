@@ -1,7 +1,5 @@
 """Models that come in: sound ones as they are, plain vectors with composed collocations, hostile ones refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import stat
@@ -192,8 +190,15 @@ def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, 
     with pytest.raises(UnsoundModel, match=says):
         unpack(archive, target)
     assert not any(target.iterdir())
+
+
+def test_a_truncated_archive(folder: Path) -> None:
+    archive, target = folder.parent / "a.zip", folder.parent / "target"
+    write_archive(folder, PackagedModel(folder).card, archive)
+    whole = archive.read_bytes()
+    target.mkdir()
     for cut in (10, 1000, -1):
-        archive.write_bytes(archive.read_bytes()[:cut])
+        archive.write_bytes(whole[:cut])
         with pytest.raises(UnsoundModel, match="damaged archive"):
             unpack(archive, target)
 

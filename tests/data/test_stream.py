@@ -1,7 +1,5 @@
 """A corpus that is read through from elsewhere: what is kept, what is read, and what breaks on the way."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil
@@ -222,8 +220,7 @@ def test_a_broken_connection_goes_on_at_the_same_byte(
     assert Far.read_of(path) == len(Far.files[path])  # nothing twice
     assert waits == [1, 1, 2, 1, 1]  # a wait grows while nothing comes, and begins anew when something did
     said = capsys.readouterr().err
-    assert "HTTPStatusError, HTTP 503; try 2 of 6" in said
-    assert SECRET not in said
+    assert "HTTPStatusError, HTTP 503; try 2 of 6" in said and SECRET not in said
 
 
 def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(root: Path, waits: list[float]) -> None:
@@ -231,8 +228,7 @@ def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(root: 
     Far.breaks[paths[1]] = [(0, ConnectionResetError(SECRET)) for _ in range(6)]
     with pytest.raises(LexveilError, match=r"c4-train.00001-of-00004.json.gz: not to be had in 6 tries") as error:
         use(root)
-    assert error.value.exit_code == 1
-    assert SECRET not in str(error.value)
+    assert error.value.exit_code == 1 and SECRET not in str(error.value)
     assert waits == [1, 2, 4, 8, 16]
     Far.reads = []
     use(root)
@@ -286,10 +282,9 @@ def test_a_shard_without_anything_kept_has_no_file(root: Path) -> None:
     put("c4/en", *[[text] for text in SHARDS[0][:30]])
     use(root, wanted=SampleRequest(share=0.5))
     kept = corpus(root)
-    assert 0 < len(kept) < 30
-    assert all(kept.values())
-    assert sum(one["documents"] for one in origin(root)["shards"]) == len(kept)
-    assert len(origin(root)["shards"]) == 30
+    assert 0 < len(kept) < 30 and all(kept.values())
+    read = [one["documents"] for one in origin(root)["shards"]]
+    assert (sum(read), len(read)) == (len(kept), 30)
     with pytest.raises(RequestError, match="of 30 documents none is kept; take a larger share"):
         use(root, wanted=SampleRequest(share=1e-9))
 
@@ -389,8 +384,7 @@ def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
     put("c4/en", *SHARDS)
     (tmp_path / "t.txt").write_text("ticket\n")
     summary = data_store.use({"web": "far://c4/en", "tickets": tmp_path / "t.txt"}, [], "text", root, ALL)
-    assert set(summary.corpus) == {"web", "tickets"}
-    assert (root / "data/corpus/web/origin.json").exists()
+    assert set(summary.corpus) == {"web", "tickets"} and (root / "data/corpus/web/origin.json").exists()
     # The other side's documents can change without the corpus, and it stays with where it came from.
     kept = tree(root / "data/corpus")
     data_store.use(None, [tmp_path / "t.txt"], "text", root)

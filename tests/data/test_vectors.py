@@ -1,7 +1,5 @@
 """Word vectors made by others: every published form, every fault by its place, words as the tokenizer makes them."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from collections.abc import Callable

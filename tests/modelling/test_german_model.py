@@ -1,7 +1,5 @@
 """The how-to page of languages: its commands on small data, with the graph's stages in this process."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Scales are made of words with scores, and learnt from texts with labels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

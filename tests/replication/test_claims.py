@@ -1,7 +1,5 @@
 """The shape checks, on numbers made to have the shape and numbers made not to, and on those that the papers print."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

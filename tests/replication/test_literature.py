@@ -1,7 +1,5 @@
 """The figures of the papers: complete, as printed, and beside the right rows of ours; and the page with both."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small set of all artifacts whose numbers are chosen here and in artifacts.yaml, and the page made of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Charts, tables and numbers: where points stand, what is said of them, and what the legend switches off."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

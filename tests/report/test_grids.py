@@ -1,7 +1,5 @@
 """The page of other grids: several mechanisms, levels of recovery, one run; and of what was not measured."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

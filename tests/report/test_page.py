@@ -1,7 +1,5 @@
 """The page as a whole, and the files beside it, of a small set of artifacts."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

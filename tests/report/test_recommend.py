@@ -1,7 +1,5 @@
 """`lexveil recommend`: which runs it names, what it says of their uncertainty, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -105,15 +103,12 @@ def test_runs_that_cannot_be_told_apart_are_named(n_test: int, right: int | None
     write(MIDDLE, 0.75, 0.45, n_test=n_test, right=None if right is None else right + 5)
     others = {"madlib S1 ε 1": "madlib S1 ε 10", "madlib S1 ε 10": "madlib S1 ε 1"}
     assert reviews(min_utility=0.5)["alike"] == {run: [other] * alike for run, other in others.items()}
-    text = "\n".join(as_text(recommend(min_utility=0.5)))
-    assert ("madlib S1 ε 1 cannot be told apart from madlib S1 ε 10" in text) == alike
 
 
 @pytest.mark.usefixtures("grid")
 def test_the_command_prints_what_fits(command: Command) -> None:
     code, out = command("--min-utility", "0.6")
-    lines = out.splitlines()
-    assert code == 0 and "  recommended: madlib S1 ε 10" in lines and "not weighed: news (no attack)" in lines
+    assert code == 0 and "  recommended: madlib S1 ε 10\n" in out and "not weighed: news (no attack)\n" in out
     found = json.loads(command("--min-utility", "0.6", "--json")[1])["datasets"]["reviews"]
     assert found == reviews(min_utility=0.6) and found["nearest"] is None
     assert found["fitting"] == found["sure"] == ["madlib S1 ε 10", "tem S3 ε 50"]  # by attack; tem S1 is beaten

@@ -1,7 +1,5 @@
 """Texts in the report: which are shown, that none is without being asked for, and that their marks are true."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Scores next to clean texts and the majority baseline, and runs compared where equally much is recovered."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

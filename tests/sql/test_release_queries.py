@@ -1,7 +1,5 @@
 """What becomes of a source's documents, and which versions are to be seen: by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import duckdb

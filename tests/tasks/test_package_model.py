@@ -35,11 +35,8 @@ def assert_rounded(packaged: WordSpace, trained: WordSpace) -> None:
 
 
 def test_a_project_makes_a_sound_model_of_what_passed(project: Path, few_texts: None) -> None:
-    change_params(
-        model=dict(
-            name="news", license="CC0-1.0", min_documents=12, max_tokens=300, screens=["patterns", "slurs", "names"]
-        )
-    )
+    named = {"name": "news", "license": "CC0-1.0", "screens": ["patterns", "slurs", "names"]}
+    change_params(model=named | {"min_documents": 12, "max_tokens": 300})
     run_stage("package_model")
     card = verify_folder(paths.PACKAGED)
     model = PackagedModel(paths.PACKAGED)
