@@ -1,10 +1,10 @@
-"""Checkpoints: found again, never half-written."""
+"""Checkpoints: found again, never half-written; and sentences to show a training by."""
 
 from pathlib import Path
 
 import numpy as np
 
-from lexveil.artifacts.training_checkpoints import Checkpoints
+from lexveil.artifacts.training_checkpoints import Checkpoints, some_sentences
 from lexveil.embeddings.training import TrainingState
 
 
@@ -40,3 +40,10 @@ def test_a_damaged_checkpoint_counts_as_none(tmp_path: Path) -> None:
     assert checkpoints.load().epoch == 2
     (later / "generator_key.npy").unlink()
     assert checkpoints.load().epoch == 1
+
+
+def test_sentences_come_from_all_over_the_file(tmp_path: Path) -> None:
+    corpus, lines = tmp_path / "corpus.txt", [[f"é{i}", "b"] for i in range(1000)]
+    corpus.write_text("".join(" ".join(line) + "\n" for line in lines), encoding="utf-8")
+    assert [lines.index(line) // 100 for line in some_sentences(corpus, 50)][::5] == list(range(10))
+    assert some_sentences(corpus, 5000) == lines  # all of a small file, each once
