@@ -41,17 +41,6 @@ def test_lists_grow_and_are_made_once(some: np.ndarray, tmp_path: Path, monkeypa
     np.testing.assert_array_equal(again.ids, whole.ids)
 
 
-def test_an_interrupted_making_goes_on(some: np.ndarray, tmp_path: Path) -> None:
-    def interrupt(_: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        add_lists(tmp_path / "x", some, key_of(some), 200, on_step=interrupt)
-    steps = list[int]()
-    add_lists(tmp_path / "x", some, key_of(some), 200, on_step=steps.append)
-    assert steps == [50, 50, 50]
-
-
 @pytest.mark.parametrize(
     "damage",
     [

@@ -1,6 +1,5 @@
-from __future__ import annotations
-
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,11 @@ from lexveil.checks.data_docs import DataDocs
 from lexveil.checks.rules import judged, with_missing
 from lexveil.checks.validation import Verdict
 from lexveil.config import MachineParams
+from lexveil.errors import CheckFailed
 
 SECRET = "zanzibar"  # stands in every text of these tests and must not come out anywhere
 
 Fault = tuple[str, int, float]  # what is judged, in how many rows it is wrong, the value furthest from the limit
-
-
-class Broken(Exception):
-    """A suite does not hold; its first fault."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault)
-        self.fault = fault
 
 
 @pytest.fixture
@@ -84,19 +76,20 @@ def first_fault(suite: Any, frame: pd.DataFrame) -> Fault | None:
 def fault(monkeypatch: pytest.MonkeyPatch, out: Path) -> Callable[[Callable[[], Any]], Fault | None]:
     """The first fault that a stage stops at, leaving no record; None if it holds."""
 
+    found: list[Fault | None] = []
+
     def judge(name: str, suite: Any, frame: pd.DataFrame, docs: DataDocs) -> Verdict:
-        if found := first_fault(suite, frame):
-            raise Broken(found)
+        found.append(first_fault(suite, frame))
+        if found[-1]:
+            raise CheckFailed(str(found[-1]))
         return Verdict(name, [])
 
     def _fault(check: Callable[[], Any]) -> Fault | None:
         monkeypatch.setattr(validation, "validate", judge)
-        try:
+        with suppress(CheckFailed):
             check()
-        except Broken as broken:
-            assert not out.exists()
-            return broken.fault
-        return None
+        assert found[-1] is None or not out.exists()
+        return found[-1]
 
     return _fault
 

@@ -1,7 +1,5 @@
 """The corpus suite through its SQL: sound tables pass, and each single defect stops the stage with its own message."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The plan suite through its SQL: sound plans pass, and each single defect stops the stage with its own message."""
 
-from __future__ import annotations
-
 import json
 from math import inf, nan
 

@@ -1,7 +1,5 @@
 """The suite of releases through its SQL: a sound release passes, and each single defect stops it with its own words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import duckdb

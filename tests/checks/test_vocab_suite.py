@@ -1,7 +1,5 @@
 """Coverage by hand: which words are counted, in which text, and when there are too few that are known."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -48,11 +46,7 @@ def check(docs, out, machine):
 def test_coverage_by_hand(check, out):
     made = check()
     four = {"n_texts": 3, "n_words": 6, "n_covered": 4, "n_oov": 2, "coverage": 4 / 6}
-    assert made["pairs"] == {
-        "gst": four,
-        "word": four,
-        "mst": four | {"n_covered": 5, "n_oov": 1, "coverage": 5 / 6},
-    }
+    assert made["pairs"] == {"gst": four, "word": four, "mst": four | {"n_covered": 5, "n_oov": 1, "coverage": 5 / 6}}
     assert {name: one["n_covered"] for name, one in made["singles"].items()} == {"gst": 2, "mst": 3, "word": 2}
     record = json.loads(out.read_text(encoding="utf-8"))
     assert record["summary"] == {"coverage": made}
@@ -63,11 +57,9 @@ def test_words_inside_a_collocation_count_one_by_one():
     pairs = Collocations.build([["new"], ["york"]], np.array([4.0]), [[], [], []], np.zeros(0))
     lexicon = Lexicon.build("gst", ["new_york", "is", "big"], pairs)
     counts = coverage.count_words(["New York is big", "new is york", ""], lexicon)
-    assert {name: n.tolist() for name, n in counts.items()} == {
-        "n_words": [4, 3, 0],
-        "n_covered": [4, 1, 0],  # "new" and "york" apart have no vector here
-        "n_oov": [0, 2, 0],
-    }
+    # "new" and "york" apart have no vector here
+    expected = {"n_words": [4, 3, 0], "n_covered": [4, 1, 0], "n_oov": [0, 2, 0]}
+    assert {name: n.tolist() for name, n in counts.items()} == expected
 
 
 def test_what_stops_and_what_does_not(check, fault):

@@ -60,46 +60,30 @@ def found(**request: object) -> list[str]:
 def test_a_text_is_cut_as_by_hand(small: Path) -> None:
     result = look_up(TEXT)
     # In order of appearance; "signal red" crosses a line break.
+    words = ["old harbor", "harbor storm", "storm signal", "red wine", "red wine glass", "glass factory"]
     assert [tuple(row.values()) for row in result["collocations"]] == [
-        ("old harbor", 2, False, 7, 5.0, 0.5),
-        ("harbor storm", 2, False, 6, 6.0, 0.75),
-        ("storm signal", 2, False, 5, 5.0, 0.25),
-        ("red wine", 2, False, 1200, 4.0, 0.125),
-        ("red wine glass", 3, False, 3, 3.0, 0.0625),
-        ("glass factory", 2, False, 4, 8.0, 0.5),
+        (one, len(one.split()), False, *TABLE[one]) for one in words
     ]
     assert result["measures"] == ["count", "pmi_bits", "npmi"]
-    assert list(result["collocations"][0]) == ["words", "length", "from_base", *result["measures"]]
-    one, two = result["sentences"]
-    assert {name: (of["tokens"], of["total_pmi_bits"]) for name, of in one.items()} == {
-        "word": (["old", "harbor", "storm", "signal"], 0),
-        "gst": (["old harbor", "storm signal"], 10.0),
-        "mst": (["old", "harbor storm", "signal"], 6.0),
-        "mst_exact": (["old harbor", "storm signal"], 10.0),
-    }
-    assert {name: (of["tokens"], of["total_pmi_bits"]) for name, of in two.items()} == {
-        "word": (["red", "wine", "glass", "factory"], 0),
-        "gst": (["red wine glass", "factory"], 3.0),
-        "mst": (["red wine", "glass factory"], 12.0),
-        "mst_exact": (["red wine", "glass factory"], 12.0),
-    }
+    cuts = [{name: (of["tokens"], of["total_pmi_bits"]) for name, of in one.items()} for one in result["sentences"]]
+    pairs = {"gst": (["old harbor", "storm signal"], 10.0), "mst": (["old", "harbor storm", "signal"], 6.0)}
+    assert cuts[0] == pairs | {"word": (["old", "harbor", "storm", "signal"], 0), "mst_exact": pairs["gst"]}
+    pairs = {"gst": (["red wine glass", "factory"], 3.0), "mst": (["red wine", "glass factory"], 12.0)}
+    assert cuts[1] == pairs | {"word": (["red", "wine", "glass", "factory"], 0), "mst_exact": pairs["mst"]}
 
 
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        ({"top": 3}, ["signal red", "glass factory", "harbor storm"]),
         # 5.0 bits twice: the more frequent first.
         ({"top": 5}, ["signal red", "glass factory", "harbor storm", "old harbor", "storm signal"]),
         ({"top": 2, "by": "count"}, ["red wine", "signal red"]),
         ({"top": 1, "by": "npmi"}, ["harbor storm"]),
         ({"top": 9, "length": 3}, ["red wine glass"]),
         ({"top": 2, "length": 2, "min_count": 7}, ["signal red", "old harbor"]),
-        ({"top": 9, "min_count": 1201}, []),
         ({"word": "red"}, ["signal red", "red wine", "red wine glass"]),
         ({"word": "GLASS"}, ["glass factory", "red wine glass"]),
         ({"word": "wine", "limit": 1}, ["red wine"]),
-        ({"word": "wine", "length": 3}, ["red wine glass"]),
         ({"word": "red", "by": "count", "min_count": 4}, ["red wine", "signal red"]),
         ({"word": "absent"}, []),
     ],
@@ -116,19 +100,14 @@ def test_words_limits_and_what_is_printed(small: Path) -> None:
     assert look_up(word="Don’t")["word"] == "don't"
     assert found(word="Don’t") == ["know don't", *best[: LIMIT - 1]]
     assert len(found(word="don't", limit=LIMIT + 2)) == LIMIT + 2
-    assert as_text(look_up(top=2)) == [
-        "count  pmi_bits   npmi  collocation",
-        "1,200     90.00  0.062  know don't",
-        f"    2     {LIMIT + 7:.2f}  0.500  {best[0]}",
-    ]
+    assert found(top=LIMIT + 9)[-2:] == ["don't w0", "red http://a\x1b[2j"]  # alike in both: by their words
     assert as_text(look_up(word="red"))[1].endswith("red http://a\\x1b[2j")
 
 
 def test_hardly_anything(small: Path) -> None:
     write({"red wine": (5, 4.0)}, ("count", "pmi_bits"))  # measures that were not written are not shown
-    assert look_up(top=1)["collocations"] == [
-        {"words": "red wine", "length": 2, "from_base": False, "count": 5, "pmi_bits": 4.0}
-    ]
+    (row,) = look_up(top=1)["collocations"]
+    assert row == {"words": "red wine", "length": 2, "from_base": False, "count": 5, "pmi_bits": 4.0}
     write({})
     assert as_text(look_up(top=5)) == ["no collocations"]
     assert look_up("red wine")["sentences"][0]["gst"]["tokens"] == ["red", "wine"]
@@ -152,15 +131,11 @@ def call(*arguments: str, stdin: bytes = b"") -> int:
         ([], "choices"),
         (["a", "--word", "b"], "TEXT"),
         (["--top", "0"], "--top"),
-        (["--top", "1", "--min-count", "0"], "--min-count"),
         (["--top", "1", "--length", "4"], "--length"),
         (["--top", "1", "--limit", "2"], "--limit does not go with --top"),
-        (["a", "--length", "2"], "--length does not go with TEXT"),
         ([" \n"], "no words"),
         (["caf\udce9"], "not UTF-8"),
-        (["--word", "caf\udce9"], "not UTF-8"),
         (["--word", "red wine"], "2 words"),
-        (["--word", ""], "0 words"),
         (["--top", "1", "--by", "llr"], "there are count, pmi_bits, npmi "),
         (["-"], "not UTF-8 at byte 3"),
     ],
@@ -175,14 +150,7 @@ def test_what_makes_no_sense_is_refused(
 
 def test_the_command_prints_json_and_reads_standard_input(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--word", "Factory", "--limit", "5", "--min-count", "2", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {
-        "word": "factory",
-        "by": "pmi_bits",
-        "measures": ["count", "pmi_bits", "npmi"],
-        "collocations": [
-            {"words": "glass factory", "length": 2, "from_base": False, "count": 4, "pmi_bits": 8.0, "npmi": 0.5}
-        ],
-    }
+    assert json.loads(capsys.readouterr().out) == look_up(word="factory")
     assert call("-", stdin="Café glass factory".encode()) == 0
     assert "  mst            8.00 bits  [café] [glass factory]" in capsys.readouterr().out.splitlines()
 
@@ -192,13 +160,7 @@ def test_collocations_of_the_base_are_found_and_named(small: Path) -> None:
     columns = {"first_word": ["wine"], "second_word": ["factory"], "count": [90], "pmi_bits": [12.0]}
     pq.write_table(pa.table(columns), paths.COLLOCATIONS / "base_bigrams.parquet")
     found = look_up("red wine factory")
-    assert [(one["words"], one["from_base"]) for one in found["collocations"]] == [
-        ("red wine", False),
-        ("wine factory", True),
-    ]
+    of_base = {one["words"]: one["from_base"] for one in found["collocations"]}
+    assert of_base == {"red wine": False, "wine factory": True}
     assert found["sentences"][0]["mst"]["tokens"] == ["red", "wine factory"]
-    assert [line.split() for line in as_text(look_up(word="wine", length=2))] == [
-        ["count", "pmi_bits", "npmi", "from", "collocation"],
-        ["90", "12.00", "–", "base", "wine", "factory"],
-        ["1,200", "4.00", "0.125", "corpus", "red", "wine"],
-    ]
+    assert as_text(look_up(word="wine", length=2))[1].split() == ["90", "12.00", "–", "base", "wine", "factory"]

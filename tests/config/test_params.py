@@ -2,8 +2,8 @@
 
 import json
 import pickle
-import subprocess
-import sys
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,7 @@ GOOD = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 def changed(path: str, value: Any) -> dict[str, Any]:
     raw = yaml.safe_load(yaml.safe_dump(GOOD))
     *groups, key = path.split(".")
-    inner = raw
-    for group in groups:
-        inner = inner[group]
+    inner = reduce(getitem, groups, raw)
     if value is None:
         del inner[key]
     else:
@@ -38,10 +36,6 @@ def test_a_threshold_may_be_left_out_or_empty() -> None:
     assert parse_params(changed("collocations.min_llr", 10)).collocations.min_llr == 10.0
 
 
-def test_the_committed_file_is_valid() -> None:
-    assert parse_params(GOOD).grid.strategies == ["S1", "S2", "S3", "S4"]
-
-
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -49,38 +43,26 @@ def test_the_committed_file_is_valid() -> None:
         ("collocations.min_pmy", 2.0, r"unknown key collocations\.min_pmy; did you mean collocations\.min_pmi\?"),
         ("sede", 1, r"unknown key sede; did you mean seed\?"),
         ("seed", None, "seed is missing"),
-        ("embeddings.epochs", "5", r"embeddings\.epochs is '5'; it must be a whole number"),
         ("embeddings.epochs", 0, "must lie between 1 and 1000"),
         ("embeddings.scale", "length", r"embeddings\.scale is 'length'; it must be one of none, unit, frequency"),
         ("embeddings.scale_list", "names.csv", r"embeddings\.scale_list is 'names\.csv'.*FILE@HASH"),
-        (
-            "embeddings.purposes",
-            {"sentiment": 0},
-            r"purposes\.sentiment is 0; it must lie between 0",
-        ),
+        ("embeddings.purposes", {"sentiment": 0}, r"purposes\.sentiment is 0; it must lie between 0"),
+        ("word_orders.models", ["own", "glove"], r"word_orders\.models\[1\] is 'glove'.*NAME@HASH"),
+        ("word_orders.models", ["glove@12"], "NAME@HASH"),
+        ("embeddings.word_model", "gst", r"embeddings\.word_model is 'gst'; it must be own, or NAME@HASH"),
         ("evaluation.sensitive", "names.txt", r"evaluation\.sensitive is 'names\.txt'.*FILE@HASH"),
         ("collocations", [1], "collocations must be a mapping"),
-        ("collocations.measures", ["pmi", "nmpi"], r"collocations\.measures\[1\] is 'nmpi'.*nearest: npmi"),
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
-        ("ledger.cap", 0.0, r"ledger\.cap is 0\.0; it must lie between 1e-09 and 1e\+09"),
         ("operation.webhook", "chat.example.org", r"operation\.webhook must be null or an address"),
         ("policy.stopwords", "papr", "nearest: paper"),
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
-        ("grid.strategies", [], "at least one entry"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies is .*; it repeats S1"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
-        ("mechanisms.mahalanobis.lamda", 0.2, r"did you mean mechanisms\.mahalanobis\.lambda\?"),
-        ("mechanisms.vickrey.t", ["a"], r"mechanisms\.vickrey\.t\[0\] is 'a'"),
-        ("mechanisms.truncated_gumbel.calibration", "papr", "nearest: paper"),
         ("grid.epsilons", [1], "write 1.0 and not 1"),
         ("grid.epsilons", [float("nan")], "finite and greater than 0"),
         ("grid.epsilons", [], "grid.epsilons must be a list with at least one entry"),
-        (
-            "grid.epsilons",
-            [1.0, "r1.0"],
-            r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10\.0",
-        ),
+        ("grid.epsilons", [1.0, "r1.0"], r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10\.0"),
         ("grid.epsilons", ["r0.2", "r.2"], r"grid\.epsilons is .*; it repeats r0\.2"),
         ("count.min_count", 3, "raise the first or lower the second"),
     ],
@@ -103,36 +85,14 @@ def test_the_committed_file_has_the_defaults() -> None:
     assert parse_params({"seed": GOOD["seed"]}) == parse_params(GOOD)
 
 
-def test_parameters_travel_to_other_processes() -> None:
-    params = parse_params(changed("mechanisms.mahalanobis.lambda", 0.5))
-    there = pickle.loads(pickle.dumps(params))
-    assert there == params and there.mechanisms.mahalanobis.lambda_ == 0.5
-
-
-def test_configuration_loads_no_numerical_library_and_mechanisms_compile_nothing() -> None:
-    """Help and checks of parameters need no second: NumPy is loaded with the mechanisms, numba with their kernels."""
-    program = (
-        "import sys, lexveil.config as c\n"
-        "heavy = lambda: sorted({'numpy', 'numba', 'scipy', 'gensim', 'pandas'} & set(sys.modules))\n"
-        "print(heavy()); c.parse_params({'seed': 1}); print(heavy())"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert ran.stdout.split("\n")[:2] == ["[]", "['numpy']"]
-
-
-@pytest.mark.parametrize(
-    ("key", "chosen", "folder"),
-    [
+def test_a_model_of_the_evaluation_needs_its_folder() -> None:
+    for key, chosen, folder in (
         ("classifier", "transformer", "transformer_model"),
         ("language_model", "gpt2", "gpt2_model"),
-    ],
-)
-def test_a_model_of_the_evaluation_needs_its_folder(key: str, chosen: str, folder: str) -> None:
-    raw = changed(f"evaluation.{key}", chosen)
-    with pytest.raises(ParameterError, match=folder):
-        parse_params(raw | {"evaluation": raw["evaluation"] | {folder: ""}})
-    parsed = parse_params(raw | {"evaluation": raw["evaluation"] | {folder: "models/one"}})
-    assert getattr(parsed.evaluation, folder) == "models/one"
+    ):
+        raw = changed(f"evaluation.{key}", chosen)
+        with pytest.raises(ParameterError, match=folder):
+            parse_params(raw | {"evaluation": raw["evaluation"] | {folder: ""}})
 
 
 @pytest.mark.parametrize(

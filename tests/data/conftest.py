@@ -1,7 +1,5 @@
 """A project to bring data into; DVC is played by a function, except where a test says otherwise."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

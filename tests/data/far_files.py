@@ -1,15 +1,11 @@
 """A file system that lies elsewhere, for tests: it counts what is read of it and fails where it is told to."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
 from typing import Any, ClassVar
 
 from fsspec.spec import AbstractFileSystem
-
-Rows = list[dict[str, Any]]
 
 
 class Far(AbstractFileSystem):

@@ -1,7 +1,5 @@
 """Writers of test files in every form that `lexveil data use` reads."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -21,16 +19,16 @@ def json_lines(rows: Rows) -> bytes:
 
 def delimited(rows: Rows, dialect: str = "excel") -> bytes:
     out = io.StringIO(newline="")
-    options: dict[str, Any] = {"quoting": csv.QUOTE_NONE, "quotechar": None} if dialect == "excel-tab" else {}
-    writer = csv.DictWriter(out, list(rows[0]), dialect=dialect, **options)
+    plain: dict[str, Any] = {"quoting": csv.QUOTE_NONE, "quotechar": None} if dialect == "excel-tab" else {}
+    writer = csv.DictWriter(out, list(rows[0]), dialect=dialect, **plain)
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue().encode()
 
 
-def parquet(rows: Rows, schema: pa.Schema | None = None) -> bytes:
+def parquet(rows: Rows) -> bytes:
     out = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), out)
+    pq.write_table(pa.Table.from_pylist(rows), out)
     return out.getvalue()
 
 

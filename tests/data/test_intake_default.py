@@ -1,8 +1,5 @@
 """The embedded default: the same bytes everywhere, and fit for what it is there for."""
 
-from __future__ import annotations
-
-import gzip
 import hashlib
 import subprocess
 import sys
@@ -51,11 +48,3 @@ def test_altered_test_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(default.TEST_DATA, "lee.cor", "0" * 64)
     with pytest.raises(RequestError, match=r"lee\.cor"):
         default.articles()
-
-
-@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 200_000])
-def test_a_stored_gzip_is_a_gzip(size: int) -> None:
-    content = bytes(n * n % 251 for n in range(size))
-    blob = default.stored_gzip(content)
-    assert gzip.decompress(blob) == content
-    assert blob[3:8] == bytes(5)  # no flags, no time

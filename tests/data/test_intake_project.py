@@ -1,7 +1,5 @@
 """The commands of `lexveil data` with the real DVC, and the documents as later stages read them."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 from pathlib import Path

@@ -1,15 +1,13 @@
 """Models that come in: sound ones as they are, plain vectors with composed collocations, hostile ones refused."""
 
-from __future__ import annotations
-
 import json
-import pickle
 import shutil
 import stat
 import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,8 +52,9 @@ def sign(folder: Path, **fields: object) -> None:
 
 def words(change: Callable[[list[str]], list[str]]) -> Change:
     def damage(folder: Path) -> None:
-        lines = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
-        (folder / "words.txt").write_text("".join(line + "\n" for line in change(lines)), encoding="utf-8")
+        file = folder / "words.txt"
+        lines = file.read_text(encoding="utf-8").split("\n")[:-1]
+        file.write_text("".join(line + "\n" for line in change(lines)), encoding="utf-8")
 
     return damage
 
@@ -88,10 +87,6 @@ def pickled(folder: Path) -> None:
     np.save(folder / "pmi.npy", values, allow_pickle=True)
 
 
-def plainly_pickled(folder: Path) -> None:
-    (folder / "counts.npy").write_bytes(pickle.dumps(np.arange(3)))
-
-
 def structure(**changes: object) -> Change:
     def damage(folder: Path) -> None:
         given = json.loads((folder / "structure.json").read_text())
@@ -106,10 +101,6 @@ def linked(folder: Path) -> None:
     (folder / "NOTICE.md").symlink_to("/etc/hostname")
 
 
-def test_a_sound_model_passes(packaged: PackagedModel) -> None:
-    assert verify_folder(packaged.folder) == packaged.card
-
-
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -119,7 +110,6 @@ def test_a_sound_model_passes(packaged: PackagedModel) -> None:
         (linked, "NOTICE.md: a link or a device"),
         (words(lambda all_: [*all_[:-1], all_[0]]), "a token that was there before"),
         (words(lambda all_: [all_[0].upper() + "X", *all_[1:]]), "words.txt, line 1: not a token"),
-        (words(lambda all_: ["two words", *all_[1:]]), "words.txt, line 1: not a token"),
         (words(lambda all_: ["", *all_[1:]]), "words.txt, line 1: not a token"),
         (words(lambda all_: ["a_b_c_d", *all_[1:]]), "4 words; a collocation has 3 at most"),
         (words(lambda all_: ["a_b", *all_[1:]]), "tokens of 1, 2 and 3 words"),
@@ -131,19 +121,15 @@ def test_a_sound_model_passes(packaged: PackagedModel) -> None:
         (array("pmi.npy", at(5, np.nan)), "number 6 is not finite"),
         (array("pmi.npy", lambda values: values + 1), "a single word has a PMI"),
         (array("scales.npy", at(3, np.inf)), "finite and greater than 0"),
-        (array("scales.npy", at(3, 0)), "finite and greater than 0"),
         (array("scales.npy", at(3, 1e30)), "is the largest"),
         (lambda folder: shutil.copy(folder / "scales.npy", folder / "trained_scales.npy"), "no file of a model"),
         (array("vectors.npy", lambda values: values[:, 1:]), "vectors.npy: int8 of shape"),
         (array("vectors.npy", lambda values: np.asfortranarray(values).astype(np.float16)), "vectors.npy: .*bytes"),
         (array("orders/all.npy", at(0, 1)), "order 1 is not a permutation|order 1"),
-        (array("orders/word.npy", lambda values: values[:1]), "orders/word.npy"),
         (structure(segmentation="gst"), "not the measurement of a segmentation"),
-        (structure(strategies={}), "not all of the strategies"),
         (structure(texts="many"), "not measurements"),
         (lambda folder: (folder / "structure.json").write_text("[" * 10**5), "not measurements"),
         (pickled, "pmi.npy: not an array of plain numbers"),
-        (plainly_pickled, "counts.npy: not an array of plain numbers"),
         (lambda folder: (folder / "NOTICE.md").write_bytes(bytes(2**23)), "NOTICE.md: 8,388,608 bytes"),
     ],
 )  # fmt: skip
@@ -164,15 +150,12 @@ def test_every_fault_is_refused(folder: Path, damage: Change, says: str) -> None
     ("fields", "says"),
     [
         ({"license": " "}, "license: empty"),
-        ({"license": 3}, "license"),
         ({"name": "../etc"}, "name: string should match"),
         ({"name": "own"}, "own means something else"),
         ({"format": 2}, "format 2; this version of Lexveil reads format 1"),
         ({"surprise": 1}, "surprise: extra inputs"),
         ({"n_tokens": 10**12}, "n_tokens: input should be less than"),
-        ({"dimensions": 10**9}, "dimensions: input should be less than"),
         ({"n_words": 1}, "do not add up"),
-        ({"average_words": -1}, "average_words"),
         ({"files": {"/etc/passwd": "0" * 64}}, "no sha256|no file of a model"),
     ],
 )
@@ -192,7 +175,6 @@ def entry(name: str, mode: int = stat.S_IFREG | 0o644) -> zipfile.ZipInfo:
     ("extra", "content", "says"),
     [
         (entry("../outside"), b"x", r"\.\./outside: no file of a model"),
-        (entry("/tmp/outside"), b"x", "/tmp/outside: no file of a model"),
         (entry("orders/link", stat.S_IFLNK | 0o777), b"/etc/passwd", "orders/link: a link or a folder"),
         (entry("NOTICE.md"), b"again", "NOTICE.md: there twice"),
         (entry("more.py"), b"print()", "more.py: no file of a model"),
@@ -208,6 +190,17 @@ def test_hostile_archives(folder: Path, extra: zipfile.ZipInfo, content: bytes, 
     with pytest.raises(UnsoundModel, match=says):
         unpack(archive, target)
     assert not any(target.iterdir())
+
+
+def test_a_truncated_archive(folder: Path) -> None:
+    archive, target = folder.parent / "a.zip", folder.parent / "target"
+    write_archive(folder, PackagedModel(folder).card, archive)
+    whole = archive.read_bytes()
+    target.mkdir()
+    for cut in (10, 1000, -1):
+        archive.write_bytes(whole[:cut])
+        with pytest.raises(UnsoundModel, match="damaged archive"):
+            unpack(archive, target)
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
@@ -229,16 +222,6 @@ def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
     assert sum(path.stat().st_size for path in target.rglob("*")) < 2**22
 
 
-@pytest.mark.parametrize("cut", [10, 1000, -1])
-def test_a_truncated_archive(folder: Path, cut: int) -> None:
-    archive, target = folder.parent / "a.zip", folder.parent / "target"
-    write_archive(folder, PackagedModel(folder).card, archive)
-    archive.write_bytes(archive.read_bytes()[:cut])
-    target.mkdir()
-    with pytest.raises(UnsoundModel, match="damaged archive"):
-        unpack(archive, target)
-
-
 def test_out_and_in_again(outside: Path, packaged: PackagedModel, capsys: pytest.CaptureFixture[str]) -> None:
     """export, remove, add: the same model; twice the same bytes; add takes the unpacked folder, too."""
     assert call("model", "export", "toy") == 0
@@ -246,8 +229,7 @@ def test_out_and_in_again(outside: Path, packaged: PackagedModel, capsys: pytest
     assert call("model", "export", "toy") == 2
     assert call("model", "export", "toy", "-o", "again.zip") == 0
     assert archive.read_bytes() == (outside / "again.zip").read_bytes()
-    assert call("model", "verify", archive) == 0
-    assert call("model", "remove", "toy") == 0
+    assert call("model", "verify", archive) == call("model", "remove", "toy") == 0
     with pytest.raises(RequestError):
         find("toy")
     capsys.readouterr()
@@ -261,10 +243,8 @@ def test_out_and_in_again(outside: Path, packaged: PackagedModel, capsys: pytest
     assert call("model", "add", outside / "unpacked", "--force") == 0
     assert find("toy").hash == packaged.hash
     assert call("model", "verify", "toy") == call("model", "list") == call("model", "show", "toy") == 0
-    assert [path.name for path in find("toy").folder.parents[1].iterdir() if "incoming" in path.name] in (
-        [],
-        ["incoming-model.lock"],
-    )
+    left = {path.name for path in find("toy").folder.parents[1].iterdir() if "incoming" in path.name}
+    assert left <= {"incoming-model.lock"}
 
 
 def test_an_unsound_model_is_not_added(outside: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,10 +275,8 @@ def test_plain_vectors_become_a_whole_model(
     """Words as in the file, collocations of the toy with composed vectors, its PMI and counts; sound, and sayable."""
     monkeypatch.setattr(imported_models, "articles", lambda: articles()[:40])
     tokens, vectors = vectors_of(packaged, 600)
-    text = "".join(
-        f"{word} {' '.join(map(str, vector))}\n" for word, vector in zip(tokens, vectors.tolist(), strict=True)
-    )
-    (outside / "glove.txt").write_text(text, encoding="utf-8")
+    lines = (" ".join(map(str, (word, *vector))) for word, vector in zip(tokens, vectors.tolist(), strict=True))
+    (outside / "glove.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     assert call("model", "add", "glove.txt", *ADD) == 0
     made = find("glove")
     verify_folder(made.folder)
@@ -310,11 +288,9 @@ def test_plain_vectors_become_a_whole_model(
     # 8 bits: an error of at most half a step, which is a 127th of the largest coordinate of the row.
     for token, vector in zip(expected, composed(expected, rows, vectors), strict=True):
         assert np.abs(space.vectors[number[token]] - vector).max() <= 0.5001 * np.abs(vector).max() / 127
-    toy = {token: row for row, token in enumerate(packaged.tokens)}
-    counts = packaged.space("mst").counts
-    for token in expected:
-        assert made.pmi[number[token]] == packaged.pmi[toy[token]]
-        assert space.counts[number[token]] == counts[toy[token]]
+    ours, theirs = ([all_.index(token) for token in expected] for all_ in (made.tokens, packaged.tokens))
+    assert np.array_equal(made.pmi[ours], packaged.pmi[theirs])
+    assert np.array_equal(space.counts[ours], packaged.space("mst").counts[theirs])
     assert made.structure("gst") is not None and "Lee corpus" in str(made.structure("gst"))
     assert made.card.license == "CC0-1.0" and made.card.average_words == packaged.card.average_words
     assert call("model", "add", "glove.txt", *ADD) == 2
@@ -325,9 +301,8 @@ def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outsid
     tokens, vectors = vectors_of(packaged, 30)
     table = pa.table({"word": tokens, "vector": vectors.tolist(), "count": list(range(30, 0, -1))})
     pq.write_table(table, outside / "v.parquet")
-    assert (
-        call("model", "add", "v.parquet", *ADD[:2], "--language", "de", "--name", "wort", "--collocations", "none") == 0
-    )
+    asked = ("--language", "de", "--name", "wort", "--collocations", "none")
+    assert call("model", "add", "v.parquet", *ADD[:2], *asked) == 0
     made = find("wort")
     assert made.structure("word") is None and any("not measured" in fault for fault in made.card.known_faults)
     assert made.tokens == tokens and made.space("word").counts.tolist() == list(range(30, 0, -1))
@@ -338,7 +313,6 @@ def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outsid
     ("arguments", "says"),
     [
         ((), "--name, --license, --language: needed"),
-        ((*ADD[:6], "--name", "Own"), "no name for a model"),
         ((*ADD[:6], "--name", "own"), "no name for a model"),
         ((*ADD, "--version", "one"), "not a version"),
         ((*ADD, "--collocations", "absent"), "absent"),
@@ -353,11 +327,11 @@ def test_what_must_be_said(arguments: tuple[str, ...], says: str, capsys: pytest
 
 
 def test_parquet_with_faults(tmp_path: Path) -> None:
-    def write(columns: dict[str, object]) -> Path:
+    def read(**columns: Any) -> Any:
         pq.write_table(pa.table(columns), tmp_path / "v.parquet")
-        return tmp_path / "v.parquet"
+        return read_model(tmp_path / "v.parquet")
 
-    good = read_model(write({"word": ["a", "B", "c d"], "vector": [[1.0, 2.0]] * 3, "count": [3, 2, 1]}))
+    good = read(word=["a", "B", "c d"], vector=[[1.0, 2.0]] * 3, count=[3, 2, 1])
     assert (list(good.space.tokens), good.space.counts.tolist(), good.form) == (["a", "b"], [3, 2], "parquet")
     for columns, says in (
         ({"word": ["a"]}, "without the columns"),
@@ -368,7 +342,7 @@ def test_parquet_with_faults(tmp_path: Path) -> None:
         ({"word": ["a"], "vector": [[1.0, 2.0]], "count": ["x"]}, "whole numbers"),
     ):
         with pytest.raises(RequestError, match=says):
-            read_model(write(columns))  # type: ignore[arg-type]
+            read(**columns)
 
 
 def test_counts_by_rank() -> None:

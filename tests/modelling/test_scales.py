@@ -1,7 +1,5 @@
 """Scales are made of words with scores, and learnt from texts with labels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -33,8 +31,6 @@ def test_a_scale_of_words(outside: Path, words: list[str], capsys: pytest.Captur
     assert main([*BUILD, "seeds.tsv", "-o", "spread.tsv", "--model", "toy"]) == 0
     given, spread = read(outside / "own.tsv"), read(outside / "spread.tsv")
     assert not spread.is_public and given.scores.items() <= spread.scores.items()
-    assert main(["purpose", "show", "own.tsv", "--model", "toy"]) == 0
-    assert "of its corpus" in capsys.readouterr().out
 
 
 def test_a_scale_learnt_from_labels(outside: Path, words: list[str]) -> None:

@@ -1,7 +1,5 @@
 """The shape checks, on numbers made to have the shape and numbers made not to, and on those that the papers print."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -66,11 +64,8 @@ def measured(statistic: str, at: Mapping[float, float | None], quartile: float =
         (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.49, 50: 0.9}, error=0.007), FAILS, 0, 1),
         (claims.cosine_rises, line(COSINE, {x: 0.5 - 0.008 * x for x in (1, 2, 3, 4)}), FAILS, 3, 1),  # steps add up
         (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.5}), SILENT, 0, 0),  # a flat line says nothing
-        (claims.strategies_in_order, line(COSINE, {5: 0.4}) | line(COSINE, {5: 0.5}, strategy="S2"), HOLDS, 0, 0),
         (claims.strategies_in_order, line(COSINE, {5: 0.6}) | line(COSINE, {5: 0.5}, strategy="S2"), FAILS, 0, 1),
-        (claims.tem_keeps_more, tem_against_madlib({1: 0.7}), HOLDS, 0, 0),
         (claims.tem_keeps_more, tem_against_madlib({1: 0.4}), FAILS, 0, 1),
-        (claims.lists_are_similar, lists({1: 0.3, 3: 0.51, 5: 0.1}), HOLDS, 0, 0),
         (claims.lists_are_similar, lists({1: 0.3, 5: 0.9}), FAILS, 0, 1),
         # The static attacker need be weaker in most runs only; half is not most.
         (claims.static_is_weaker, attacks(0.1, 0.2, -0.3), HOLDS, 0, 1),

@@ -1,21 +1,18 @@
 """The figures of the papers: complete, as printed, and beside the right rows of ours; and the page with both."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path
 
 import pytest
 
-from examples.replication.__main__ import OURS, compared, main, make_project, markdown
+from examples.replication.__main__ import OURS, compared, main, markdown
 from examples.replication.literature import PUBLISHED_CSV, parse
 from lexveil.config import CLEAN
 from lexveil.errors import ParameterError
 from lexveil.evaluation.metrics.utility import UTILITY_MICRO
 from lexveil.report.formatting import MeanSd
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "benchmarks"
 TEXT = PUBLISHED_CSV.read_text(encoding="utf-8")
 PUBLISHED = parse(TEXT)
 
@@ -57,11 +54,3 @@ def test_a_folder_without_sets_is_refused(tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(SystemExit) as end:
         main([str(tmp_path / "new"), "--sets", str(tmp_path)])
     assert end.value.code == 2 and "holds no set of the papers" in capsys.readouterr().err
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data is not on this machine")
-def test_the_command_makes_the_project(tmp_path: Path) -> None:
-    make_project(tmp_path / "project", [SHARED / "rte.parquet"], "en")
-    main([str(tmp_path / "project")])
-    assert "CLMLDP Table 3" in (tmp_path / "project" / "replication.md").read_text(encoding="utf-8")

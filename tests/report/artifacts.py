@@ -1,7 +1,5 @@
 """A small set of all artifacts whose numbers are chosen here and in artifacts.yaml, and the page made of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -69,14 +67,10 @@ def put_run(key: Key, unchanged: float | None, cosine: float | None) -> None:
     by_class = counts(
         word={"perturbed": 15 - stop_words}, stopword={"kept": stop_words}, punctuation={"kept": 2}, oov={"sampled": 3}
     )
-    guarantee: dict[str, object] = {
-        "formula": "none",
-        "statement": "Not private: somebody has the seed.",
-        "because": [""],
-    }
+    statement = "The text is unchanged." if mechanism == "none" else "Not private: somebody has the seed."
+    guarantee: dict[str, object] = {"formula": "none", "statement": statement, "because": [""]}
     if mechanism == "none":
         by_class = counts(word={"kept": 12}, stopword={"kept": 6}, punctuation={"kept": 2})
-        guarantee["statement"] = "The text is unchanged."
     else:
         put_recovery(key)
         guarantee["in_release"] = {
@@ -132,24 +126,13 @@ def statistic(epsilon: float, n_w: float, s_w: float, exact: bool = False) -> di
     parts = {"mean": 0.0, "q25": -0.5, "median": 0.0, "q75": 0.5}
     means = {"n_w": n_w, "s_w": s_w, "n_w_exact": n_w + 0.25, "s_w_expected": s_w + 0.25}
     rows = {name: {part: mean + shift for part, shift in parts.items()} for name, mean in means.items()}
-    return {
-        "epsilon": epsilon,
-        "n_words": 2,
-        "refused": None,
-        **rows,
-        **({} if exact else dict.fromkeys(list(means)[2:])),
-    }
+    unknown = {} if exact else dict.fromkeys(list(means)[2:])
+    return {"epsilon": epsilon, "n_words": 2, "refused": None} | rows | unknown
 
 
 def put_deniability(mechanism: str, segmentation: str, *rows: Mapping[str, Any], words: Sequence[int] = (1, 3)) -> None:
-    record = {
-        "mechanism": mechanism,
-        "segmentation": segmentation,
-        "n_shared": 5,
-        "word_rows": words,
-        "statistics": rows,
-    }
-    put(f"deniability/{mechanism}/{segmentation}.json", record)
+    of = {"mechanism": mechanism, "segmentation": segmentation}
+    put(f"deniability/{mechanism}/{segmentation}.json", of | {"n_shared": 5, "word_rows": words, "statistics": rows})
 
 
 def put_others(refused: str | None = None) -> None:
@@ -202,21 +185,23 @@ def put_arrays(embedding: Path, neighborhood: Path, tokens: Sequence[str]) -> No
     np.save(neighborhood / "distances.npy", (rows[:, None] + nearest / 8).astype(np.float32))
 
 
+def plain(html: str) -> str:
+    """The text of HTML."""
+    return unescape(re.sub(r"<[^>]+>", "", html))
+
+
 class Page:
     """Ids, headings, links, the text of every table cell by the id of its table, and all of the text in one line."""
 
     def __init__(self, html: str) -> None:
         self.html = html
-        self.text = " ".join(unescape(re.sub(r"<[^>]+>", "", html)).split())
+        self.text = " ".join(plain(html).split())
         self.ids = re.findall(r'\bid="([^"]+)"', html)
         self.headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html)
         self.links = re.findall(r'(?:src|href|srcset|data|action)="([^"]*)"', html)
         self.tables = {
             name: [
-                [
-                    unescape(re.sub(r"<[^>]+>", "", cell))
-                    for cell in re.findall(r"<t[dh][ >].*?</t[dh]>", row, re.DOTALL)
-                ]
+                [plain(cell) for cell in re.findall(r"<t[dh][ >].*?</t[dh]>", row, re.DOTALL)]
                 for row in re.findall(r"<tr.*?</tr>", table, re.DOTALL)
             ]
             for name, table in re.findall(r'<table[^>]*id="table-([\w-]+)"(.*?)</table>', html, re.DOTALL)

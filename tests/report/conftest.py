@@ -1,7 +1,5 @@
 """The report of one small set of artifacts, made once; and a copy of the set, to be changed."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Records of artifacts/evaluation and artifacts/recovery with numbers that a test chooses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lexveil.levels import Level

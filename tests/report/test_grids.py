@@ -1,7 +1,5 @@
 """The page of other grids: several mechanisms, levels of recovery, one run; and of what was not measured."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path
@@ -13,18 +11,8 @@ import yaml
 from examples.replication.__main__ import main as replication
 from lexveil.errors import CheckFailed
 from tasks import report
-from tests.report.artifacts import (
-    EPSILONS,
-    STRATEGIES,
-    change,
-    counts,
-    put_deniability,
-    put_levels,
-    put_others,
-    put_recovery,
-    reported,
-    statistic,
-)  # fmt: skip
+from tests.report import artifacts
+from tests.report.artifacts import EPSILONS, STRATEGIES, put_deniability, put_levels, put_others, statistic
 
 pytestmark = pytest.mark.usefixtures("changed")
 GRIDS = yaml.safe_load(Path(__file__).with_name("grids.yaml").read_text(encoding="utf-8"))
@@ -40,12 +28,12 @@ def nothing_scored() -> None:
 def no_language_model() -> None:
     for strategy in STRATEGIES:
         for epsilon in EPSILONS:
-            put_recovery(("madlib", strategy, epsilon), with_model=False, listed=3)
+            artifacts.put_recovery(("madlib", strategy, epsilon), with_model=False, listed=3)
 
 
 def exposure_that_differs() -> None:
-    by_class = counts(word={"perturbed": 10}, oov={"kept": 3})
-    change("private/madlib/S1/10.0/metrics.json", by_class=by_class)
+    by_class = artifacts.counts(word={"perturbed": 10}, oov={"kept": 3})
+    artifacts.change("private/madlib/S1/10.0/metrics.json", by_class=by_class)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +49,7 @@ def exposure_that_differs() -> None:
 )
 def test_the_page_of_another_grid(make: Any, name: str) -> None:
     make()
-    page, expected = reported(), GRIDS[name]
+    page, expected = artifacts.reported(), GRIDS[name]
     for table, start, cells in expected.get("cells", []):
         assert page.row(table, *start)[-len(cells) :] == cells
     assert all(phrase in page.text for phrase in expected.get("phrases", []))

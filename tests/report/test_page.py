@@ -1,7 +1,5 @@
 """The page as a whole, and the files beside it, of a small set of artifacts."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -51,9 +49,8 @@ def test_figures_are_labelled_and_have_their_numbers_as_csv(page: Page) -> None:
     for figure in figures:
         ((uri, name),) = re.findall(r'href="data:text/csv;charset=utf-8,([^"]*)" download="([^"]*)\.csv"', figure)
         root = ElementTree.fromstring(re.findall(r"<svg[^>]*role.*?</svg>", figure, flags=re.DOTALL)[0])
-        assert [part.get("id") for part in root if part.tag in ("title", "desc")] == root.attrib[
-            "aria-labelledby"
-        ].split()
+        labels = [part.get("id") for part in root if part.tag in ("title", "desc")]
+        assert labels == root.attrib["aria-labelledby"].split()
         found[name] = unquote(uri).splitlines()
         assert len(found[name]) == 1 + len(root.findall(".//g/g")) or name in ("ranks", "answer-1", "tradeoff-1-madlib")
     assert {name: found[name][: len(lines)] for name, lines in EXPECTED["charts"].items()} == EXPECTED["charts"]

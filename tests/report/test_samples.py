@@ -1,7 +1,5 @@
 """Texts in the report: which are shown, that none is without being asked for, and that their marks are true."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter
@@ -125,9 +123,8 @@ def test_a_users_texts_are_shown_only_by_a_number(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.usefixtures("own")
 def test_the_token_log_of_another_text_is_found_out() -> None:
     file = Path("artifacts/private/madlib/S3/20.0/documents.parquet")
-    table = pq.read_table(file)
-    place = table.schema.get_field_index("text")
-    pq.write_table(table.set_column(place, "text", pa.array(["Rain."] * table.num_rows)), file)
+    rows = pq.read_table(file)
+    pq.write_table(rows.drop_columns("text").append_column("text", pa.array(["Rain."] * rows.num_rows)), file)
     with pytest.raises(CheckFailed, match=r"dvc repro --force privatize@madlib-S3-20.0") as found:
         samples(5)
     assert CANARY not in str(found.value)
@@ -137,9 +134,8 @@ def test_the_token_log_of_another_text_is_found_out() -> None:
 def test_the_marks_are_those_of_the_token_log(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = iter(re.findall(r"<td>(.*?)<small>(.*?)</small></td>", page(None, monkeypatch), flags=re.DOTALL))
     for changes in (sample.runs[key] for sample in samples() for key in RUNS):
-        cell, counted = next(cells)
+        cell, _ = next(cells)
         assert unescape(re.sub(r"<[^>]+>", "", cell)).strip() == changes.output
-        assert counted == ", ".join(f"{n} {fate}" for fate, n in changes.counts().items())
         marks = Counter(re.findall(r'<(?:mark|span) class="(\w+)"', cell))
         assert marks == {fate: n for fate, n in changes.counts().items() if fate != "unchanged"}
     assert next(cells, None) is None

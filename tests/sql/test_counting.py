@@ -123,47 +123,19 @@ def test_any_small_corpus_against_a_counter(
     assert totals["bigram_tokens"] == totals["n_tokens"] - len(lines)
 
 
-def rows_of(query: str, ids: list[list[int]], **params: int) -> list[tuple[int, ...]]:
-    """What sql/QUERY.sql gives for one shard."""
-    with duckdb_session.session() as con:
-        table = pa.table({"sentence_id": pa.array(range(len(ids)), pa.int32()), "ids": pa.array(ids, IDS)})
-        con.register("shard", table)
-        return duckdb_session.run(con, query, **params).fetchall()
-
-
-IDS = pa.list_(pa.int32())
-
-
-def test_counts_of_one_shard_by_hand() -> None:
-    """Numbers 1 to 3 count, 0 and 4 do not; a sentence of one word has no pair, of two words no triple."""
-    ids = [[1, 2, 3, 1, 2, 3], [0, 1, 2], [1, 4, 2], [3], [2, 3], []]
-    pairs = rows_of("collocations/bigram_counts", ids, first_id=1, end_id=4)
-    assert pairs == [((1 << 21) + 2, 3), ((2 << 21) + 3, 3), ((3 << 21) + 1, 1)]
-    triples = rows_of("collocations/trigram_counts", ids, first_id=1, end_id=4)
-    one, two, three = 1 << 42, 2 << 42, 3 << 42
-    assert triples == [
-        (one + (2 << 21) + 3, 2), (two + (3 << 21) + 1, 1), (three + (1 << 21) + 2, 1),
-    ]  # fmt: skip
-    assert rows_of("collocations/shard_totals", ids) == [(1, 6, 15, 10, 6)]
-    assert rows_of("collocations/shard_totals", []) == [(0, 0, 0, 0, 0)]
-
-
 def test_the_largest_numbers_stand_in_a_key() -> None:
     last = counting.MAX_WORDS - 1
-    assert rows_of("collocations/trigram_counts", [[last] * 3, [last + 1] * 3], first_id=0, end_id=last + 1) == [
-        (2**63 - 1, 1)
-    ]
     with duckdb_session.session() as con:
+        con.register("shard", pa.table({"sentence_id": [0, 1], "ids": [[last] * 3, [last + 1] * 3]}))
+        counts = duckdb_session.run(con, "collocations/trigram_counts", first_id=0, end_id=last + 1)
+        assert counts.fetchall() == [(2**63 - 1, 1)]
         con.register("counted", pa.table({"key": [2**63 - 1, 2**63 - 1, 5], "count": [1, 2, 1]}))
         every = {"first_key": 0, "last_key": 2**63 - 1}
-        assert duckdb_session.run(con, "collocations/merge_trigrams", min_count=2, **every).fetchall() == [
-            (last, last, last, 3)
-        ]
+        merged = duckdb_session.run(con, "collocations/merge_trigrams", min_count=2, **every)
+        assert merged.fetchall() == [(last, last, last, 3)]
         con.register("counted", pa.table({"key": [2**42 - 1, (7 << 21) + 9, (7 << 21) + 9], "count": [1, 2, 1]}))
-        assert duckdb_session.run(con, "collocations/merge_bigrams", min_count=1, **every).fetchall() == [
-            (7, 9, 3),
-            (last, last, 1),
-        ]
+        merged = duckdb_session.run(con, "collocations/merge_bigrams", min_count=1, **every)
+        assert merged.fetchall() == [(7, 9, 3), (last, last, 1)]
         some = {"first_key": (7 << 21) + 9, "last_key": 2**42 - 2}
         assert duckdb_session.run(con, "collocations/merge_bigrams", min_count=1, **some).fetchall() == [(7, 9, 3)]
 
@@ -171,17 +143,16 @@ def test_the_largest_numbers_stand_in_a_key() -> None:
 LINES = [line.split() for line in ("x y z x y , the x y", "y", "z x y z x", "x y", ", x y z .", "z z z", "y z x")]
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 100])
-def test_where_shards_are_cut_changes_no_byte(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_shards_are_cut_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     for folder in (whole, cut):
         folder.mkdir()
     expected = counted(LINES, whole)
-    monkeypatch.setattr("lexveil.collocations.counting.SHARD_TOKENS", 1)  # every row group is a shard of its own
-    assert counted(LINES, cut, rows=rows) == (expected[0], expected[1])
-    monkeypatch.setattr("lexveil.collocations.counting.RANGE_BYTES", 2**60)  # and every key a range of its own
-    monkeypatch.setattr("lexveil.collocations.counting.SHARD_ROWS", 1)
-    assert counted(LINES, cut, rows=rows) == (expected[0], expected[1])
+    monkeypatch.setattr(counting, "SHARD_TOKENS", 1)  # every row group is a shard of its own
+    assert counted(LINES, cut, rows=2) == expected
+    monkeypatch.setattr(counting, "RANGE_BYTES", 2**60)  # and every key a range of its own
+    monkeypatch.setattr(counting, "SHARD_ROWS", 1)
+    assert counted(LINES, cut, rows=2) == expected
     for name in ("bigrams", "trigrams"):
         written = [(folder / "ngrams" / f"{name}.parquet").read_bytes() for folder in (whole, cut)]
         assert written[0] == written[1]
@@ -189,30 +160,25 @@ def test_where_shards_are_cut_changes_no_byte(rows: int, tmp_path: Path, monkeyp
 
 
 def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lexveil.collocations.counting.SHARD_TOKENS", 1)
+    monkeypatch.setattr(counting, "SHARD_TOKENS", 1)
     done: list[str] = []
+    interrupted_at = {3}
     counts = counting.count_shard
 
     def failing(shard: counting.Shard, **given: Any) -> dict[str, int]:
-        if len(done) == 3:
+        if len(done) in interrupted_at:
+            interrupted_at.clear()
             raise KeyboardInterrupt
         done.append(shard.base.name)
         return counts(shard, **given)
 
     files = write_tokens(LINES, tmp_path, rows=1)
-    one = machine(tmp_path)
-    monkeypatch.setattr("lexveil.collocations.counting.count_shard", failing)
+    monkeypatch.setattr(counting, "count_shard", failing)
     with pytest.raises(KeyboardInterrupt):
-        count(*files, tmp_path / "ngrams", 1, one)
+        count(*files, tmp_path / "ngrams", 1, machine(tmp_path))
     assert not (tmp_path / "ngrams").exists()
-    again: list[str] = []
-    monkeypatch.setattr(
-        "lexveil.collocations.counting.count_shard",
-        lambda shard, **given: (again.append(shard.base.name), counts(shard, **given))[1],
-    )
-    totals = count(*files, tmp_path / "ngrams", 1, one)
-    assert done + again == [f"{n:06}" for n in range(len(LINES))]  # each shard once, over both runs
-    assert totals["n_tokens"] == sum(map(len, LINES))
+    totals = count(*files, tmp_path / "ngrams", 1, machine(tmp_path))
+    assert done == [f"{n:06}" for n in range(len(LINES))]  # each shard once, over both runs
     assert counted(LINES, tmp_path)[1] == totals
 
 
@@ -255,7 +221,7 @@ def test_corpora_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     _, words = write_tokens([*LINES, ["x"]], tmp_path / "other")
     with pytest.raises(RequestError, match="counts another number of tokens"):
         count(tokens, words, tmp_path / "ngrams", 1, machine(tmp_path))
-    monkeypatch.setattr("lexveil.collocations.counting.MAX_WORDS", 3)
+    monkeypatch.setattr(counting, "MAX_WORDS", 3)
     lines = ["a a b b c c d e f".split()]
     assert counted(lines, tmp_path, min_count=2)[1]["n_words"] == 6
     with pytest.raises(RequestError, match=r"6 different words occur at least 1 times; .* Raise count\.min_count"):

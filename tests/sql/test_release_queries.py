@@ -1,7 +1,5 @@
 """What becomes of a source's documents, and which versions are to be seen: by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import duckdb
@@ -16,10 +14,6 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         con.execute("create table incoming (position bigint, document varchar, content varchar, is_withdrawn boolean)")
         con.execute("create table known (document varchar, content varchar, version integer)")
         con.execute("create table gone (document varchar)")
-        con.execute(
-            "create table ids (release varchar, row bigint, document varchar, content varchar, version integer, "
-            "published varchar)"
-        )
         yield con
 
 
@@ -53,19 +47,3 @@ def test_a_collision_names_the_first_two_rows(con: duckdb.DuckDBPyConnection) ->
     )
     con.execute("insert into gone values ('g')")
     assert duckdb_session.run(con, "release/collision").fetchall() == [(5, 7)]
-
-
-def test_the_index_marks_what_is_superseded_and_numbers_what_is_left(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(
-        "insert into ids values ('r1', 1, 'a', '', 1, 'x'), ('r1', 2, 'b', '', 1, 'y'), ('r1', 4, 'c', '', 1, 'z')"
-    )
-    con.execute("insert into ids values ('r2', 1, 'c', '', 2, 'u'), ('r2', 2, 'a', '', 2, 'v')")
-    con.execute("insert into gone values ('a')")
-    rows = duckdb_session.run(con, "release/index").fetchall()
-    assert [(release, row, state, place) for release, row, _, _, _, state, place in rows] == [
-        ("r1", 1, "withdrawn", None),
-        ("r1", 2, "current", 0),
-        ("r1", 4, "superseded", 1),
-        ("r2", 1, "current", 0),
-        ("r2", 2, "withdrawn", None),
-    ]

@@ -1,10 +1,10 @@
 """A project of documents only: a base takes the place of a corpus, from the first stage to the report's figures."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from lexveil import paths
 from lexveil.artifacts.embeddings import load_embedding
@@ -18,6 +18,7 @@ from lexveil.report.data import ReportData
 from lexveil.report.sections import corpus as corpus_section
 from lexveil.runtime.tables import read_json, write_json
 from tests.conftest import ROOT, SEGMENTATIONS, run_stage
+from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +28,8 @@ def documents_only(outside: Path, packaged: PackagedModel, monkeypatch: pytest.M
     """A project without a corpus, as current folder, whose base is the user's model toy."""
     write_no_corpus(outside / "data/corpus")
     write_default_documents(outside / "data/documents")
-    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    params["embeddings"] |= {"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500, "scale": "none"}
-    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    shutil.copy(ROOT / "params.yaml", "params.yaml")
+    change_params(embeddings={"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500, "scale": "none"})
     return outside
 
 

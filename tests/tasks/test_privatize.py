@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil import paths
+from lexveil.artifacts.document_sets import load_documents
 from lexveil.errors import LexveilError, RequestError
 from lexveil.privatization.adapters.stage import privatize_documents as privatize
-from lexveil.runtime.tables import read_json
 from tests.conftest import run_stage
 
 CELLS = [("madlib", "S1", 1.0), ("madlib", "S2", 20.0), ("madlib", "S3", 20.0), ("madlib", "S4", 1.0)]
@@ -46,46 +46,25 @@ def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: st
     assert (counted == ledger[known]["n_words"]).all()
 
 
-def test_output_tokens_stand_in_the_text(built: Path, tmp_path: Path) -> None:
-    """The ledger's words are the ones written, in order, for documents without kept tokens in between."""
-    privatize("madlib", "S3", 1.0, tmp_path / "run")
-    tokens = (paths.embedding("gst") / "words.txt").read_text(encoding="utf-8").splitlines()
-    texts = dict(
-        zip(*pq.read_table(tmp_path / "run" / "documents.parquet").select(["doc_id", "text"]).columns, strict=True)
-    )
-    ledger = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
-    checked = 0
-    for doc_id, rows in ledger.groupby("doc_id"):
-        text = next(value.as_py() for key, value in texts.items() if key.as_py() == doc_id)
-        at = 0
-        for row in rows[rows["word_id"] >= 0]["word_id"]:
-            at = text.index(tokens[row].replace("_", " "), at) + 1
-            checked += 1
-        if checked > 500:
-            break
-    assert checked > 500
-
-
-def paths_documents():
-    from lexveil.artifacts.document_sets import load_documents
-
-    return load_documents()
-
-
-def test_an_experiment_claims_nothing(built: Path, tmp_path: Path) -> None:
-    privatize("madlib", "S3", 1.0, tmp_path / "run")
-    record = read_json(tmp_path / "run" / "record.json", "privatize")
-    assert record["guarantee"]["formula"] == "none"
-    assert "seed" in record["guarantee"]["statement"]
-    assert "seed" not in record
-
-
 def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:
     metrics = privatize("none", "none", 0.0, tmp_path / "run")
     table = pq.read_table(tmp_path / "run" / "documents.parquet")
-    assert table.column("text").to_pylist() == paths_documents().column("text").to_pylist()
+    assert table.column("text").to_pylist() == load_documents().column("text").to_pylist()
     assert metrics.unprotected_share == 1.0
     assert set(table.column("epsilon_spent").to_pylist()) == {0.0}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("privatize",), ("privatize", "madlib", "S3"), ("privatize", "madlb", "S3", "1.0"),
+        ("privatize", "madlib", "S9", "1.0"), ("privatize", "madlib", "S3", "x"), ("privatize", "none", "S1", "1.0"),
+        ("evaluate",), ("evaluate", "madlib", "S1", "much"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments(built: Path, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(RequestError, match=rf"usage: python -m tasks\.{arguments[0]} MECHANISM"):
+        run_stage(*arguments)
 
 
 def test_a_document_without_a_plan_is_refused(project: Path) -> None:
@@ -94,19 +73,3 @@ def test_a_document_without_a_plan_is_refused(project: Path) -> None:
     with pytest.raises(LexveilError, match="has no budget plan"):
         privatize("madlib", "S3", 1.0, project / "out")
     assert not (project / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("madlib", "S3"),
-        ("madlb", "S3", "1.0"),
-        ("madlib", "S9", "1.0"),
-        ("madlib", "S3", "x"),
-        ("none", "S1", "1.0"),
-    ],
-)
-def test_wrong_arguments(built: Path, arguments: tuple[str, ...]) -> None:
-    with pytest.raises(RequestError, match="usage"):
-        run_stage("privatize", *arguments)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
@@ -21,6 +20,7 @@ from lexveil.errors import RequestError
 from lexveil.recovery.public_words import PublicWords
 from lexveil.runtime.hashes import sha256
 from tests.conftest import ROOT, run_stage
+from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
 
@@ -42,12 +42,6 @@ train_embeddings.main()
 """
 
 
-def change(**embeddings: object) -> None:
-    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-    params["embeddings"] |= embeddings
-    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-
-
 def written() -> dict[str, bytes]:
     files = [*paths.embedding("gst").iterdir(), paths.METRICS / "embeddings/gst.json"]
     return {str(file): file.read_bytes() for file in files}
@@ -60,7 +54,7 @@ def metrics() -> dict:
 @pytest.mark.parametrize("epoch", [1, 3])
 def test_a_killed_training_goes_on(project: Path, capsys: pytest.CaptureFixture[str], epoch: int) -> None:
     """SIGKILL after epoch 1 of 3, and after the last one, before anything is written."""
-    change(epochs=3)
+    change_params(embeddings={"epochs": 3})
     run_stage("train_embeddings", "gst")
     undisturbed = written()
     command = [sys.executable, "-c", DIE_AFTER, "gst", str(epoch)]
@@ -84,7 +78,7 @@ def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[st
     word = next(token for token in load_embedding("gst").tokens if token.isalpha())
     Path("list.csv").write_text(f"word,factor\n{word},0\nunheard-of,0\n", encoding="utf-8")
     named = f"list.csv@{sha256(Path('list.csv'))[:12]}"
-    change(scale="unit", scale_list=named)
+    change_params(embeddings={"scale": "unit", "scale_list": named})
     capsys.readouterr()
     run_stage("train_embeddings", "gst")
     assert f"1 of 2 words of {named} are in the vocabulary" in capsys.readouterr().out
@@ -106,7 +100,7 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
     words = [token for token in tokens if token.isalpha()]
     write({word: (1.0, -1.0)[number % 2] for number, word in enumerate(words[:40])}, "a toy", True, Path("side.tsv"))
     named = f"side.tsv@{sha256(Path('side.tsv'))[:12]}"
-    change(purposes={named: 2.0})
+    change_params(embeddings={"purposes": {named: 2.0}})
     capsys.readouterr()
     run_stage("train_embeddings", "word")
     assert f"40 of {len(tokens):,} tokens are on the scale of purpose side=2" in capsys.readouterr().out
@@ -129,6 +123,6 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
 )  # fmt: skip
 def test_purposes_that_are_refused(project: Path, name: str, said: str) -> None:
     Path("side.tsv").write_text("fire\t1\n", encoding="utf-8")
-    change(purposes={name: 1.0})
+    change_params(embeddings={"purposes": {name: 1.0}})
     with pytest.raises(RequestError, match=said):
         run_stage("train_embeddings", "word")

@@ -1,13 +1,13 @@
 """The stage that trains the language model: how much it reads, that what it wrote is what it trained, and its words."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from lexveil import paths
 from lexveil.artifacts.language_models import load_language_model
@@ -16,9 +16,9 @@ from lexveil.errors import ParameterError
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from tasks import train_language_model as stage
-from tests.conftest import run_stage
+from tests.conftest import ROOT, run_stage
+from tests.tasks.changing import change_params
 
-ROOT = Path(__file__).parents[2]
 WORDS = [".", "the", "rare", "cat", "sat"]
 SENTENCES = [[1, 3, 4, 0], [1, 3, 0], [3], [1, 2, 3, 4, 0]]  # 4, 3, 1 and 5 tokens
 
@@ -32,7 +32,7 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return paths.TOKENS
 
 
-@pytest.mark.parametrize(("limit", "taken"), [(13, 4), (12, 3), (8, 3), (7, 2), (4, 1), (1, 1), (10**9, 4)])
+@pytest.mark.parametrize(("limit", "taken"), [(13, 4), (12, 3), (7, 2), (1, 1)])
 def test_as_many_sentences_as_the_limit_allows_and_at_least_one(tokens: Path, limit: int, taken: int) -> None:
     ids, offsets = stage.read_sentences(tokens, limit)
     assert ids.tolist() == [one for sentence in SENTENCES[:taken] for one in sentence]
@@ -51,10 +51,6 @@ def test_words_that_were_not_learnt_from_are_unknown(tokens: Path) -> None:
     model = load_language_model()
     assert model.model.n_words == 4
     assert model.score(["the cat", "the rare cat"]).n_unknown.tolist() == [0, 1]
-    # The same numbers as a model that never heard of the word.
-    own = train(np.array([1, 2, 3, 0, 1, 2, 0, 2]), np.array([0, 4, 7, 8]), 4)
-    direct = NgramModel(own, [".", "the", "cat", "sat"])
-    assert model.score(["the cat", "sat the."]).log_sum == pytest.approx(direct.score(["the cat", "sat the."]).log_sum)
 
 
 def test_a_corpus_without_sentences_is_refused(tokens: Path) -> None:
@@ -66,9 +62,8 @@ def test_a_corpus_without_sentences_is_refused(tokens: Path) -> None:
 
 def test_nothing_is_trained_for_a_model_made_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    params["evaluation"] |= {"language_model": "gpt2", "gpt2_model": "somewhere"}
-    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    shutil.copy(ROOT / "params.yaml", "params.yaml")
+    change_params(evaluation={"language_model": "gpt2", "gpt2_model": "somewhere"})
     run_stage("train_language_model")
     assert [file.name for file in paths.LANGUAGE_MODEL.iterdir()] == ["meta.json"]
     about = json.loads((paths.LANGUAGE_MODEL / "meta.json").read_text(encoding="utf-8"))
