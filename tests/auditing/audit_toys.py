@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, lambertw
+from scipy.special import gammaln
 
 from lexveil.auditing.distributions import Distances, euclidean, mahalanobis, on_lists
 from lexveil.auditing.exact import ExactResult, exact_audit
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.types import Floats, Vectors
+from lexveil.types import Floats
 
 Channel = Callable[[Floats, float], Floats]
 
@@ -57,20 +57,6 @@ def tem_ball_missing(distances: Floats, epsilon: float, beta: float = 0.001) -> 
     return normalised(-epsilon / 2 * score)
 
 
-def tem_bottom(distances: Floats, epsilon: float, beta: float, mistaken: bool) -> Floats:
-    """In the paper's two steps: ⊥ has score -γ + 2 ln|W∖L|/ε and means a uniform draw of W∖L.
-
-    The mistake of public code: ln(V/|L|) in the place of ln|W∖L|.
-    """
-    n = len(distances)
-    gamma = tem_gamma(n, epsilon, beta)
-    inside = distances <= gamma
-    near, far = inside.sum(axis=1), (~inside).sum(axis=1)
-    extra = np.log(n / near) if mistaken else np.log(np.maximum(far, 1))
-    each = -epsilon / 2 * gamma + extra - np.log(np.maximum(far, 1))  # of no word where nothing is far
-    return normalised(np.where(inside, -epsilon / 2 * distances, each[:, None]))
-
-
 # --- 1-D lists ------------------------------------------------------------------------------------
 
 
@@ -88,45 +74,11 @@ def geometric(distances: Floats, epsilon: float) -> Floats:
 # --- truncated Gumbel (Xu et al. 2021a) -----------------------------------------------------------
 
 
-def gumbel_scale(n: int, epsilon: float, smallest: float, largest: float) -> float:
-    """b of the paper; a·Δmin must exceed 1."""
-    a = (epsilon - 2 * (1 + np.log(n)) / smallest) / 3
-    assert a * smallest > 1, "the calibration does not exist"
-    return float(2 * largest / min(lambertw(2 * a * largest).real, np.log(a * smallest)))
-
-
 def poisson_sizes(n: int) -> Floats:
     """ln Pr[k] of k ~ Poisson(ln n) truncated to 1..n."""
     k = np.arange(1, n + 1)
     log_p = k * np.log(np.log(n)) - gammaln(k + 1)
     return np.asarray(log_p - np.logaddexp.reduce(log_p))
-
-
-def truncated_gumbel(distances: Floats, epsilon: float, grid: int = 601) -> Floats:
-    """The law by quadrature over the noise: exact enough (1e-4 relative) to compare losses that differ by far more."""
-    n = len(distances)
-    between = distances[~np.eye(n, dtype=bool)]
-    low, high = float(between.min()), float(between.max())
-    b = gumbel_scale(n, epsilon, low, high)
-
-    def cdf(x: Floats) -> Floats:
-        return np.asarray(np.exp(-np.exp(-np.clip(x, -high, high) / b)))
-
-    edges = np.linspace(-high, high, grid + 1)
-    noise, weight = (edges[1:] + edges[:-1]) / 2, np.diff(cdf(edges)) / np.diff(cdf(edges[[0, -1]]))
-    total = np.diff(cdf(edges[[0, -1]]))[0]
-    sizes = np.exp(poisson_sizes(n))
-    law = np.zeros((n, n))
-    for w in range(n):
-        order = np.argsort(distances[w], kind="stable")
-        d = distances[w][order]
-        for y in range(n):
-            value = d[y] + noise
-            beats = 1 - (cdf(value[None] - d[:, None]) - cdf(np.array([-high]))) / total  # d_j + noise > value
-            beats[y] = 1.0
-            among = np.cumprod(beats, axis=0)[y:]  # k = y + 1, ..., n
-            law[w, order[y]] = (sizes[y:, None] * among * weight).sum()
-    return np.log(law / law.sum(axis=1, keepdims=True))
 
 
 def star(n: int) -> Floats:
@@ -169,18 +121,6 @@ def distances_of(mechanism: Any) -> Distances:
     if hasattr(mechanism, "lambda_"):
         return mahalanobis(mechanism.vectors, mechanism.lambda_)
     return euclidean(mechanism.vectors if hasattr(mechanism, "vectors") else mechanism.inner.vectors)
-
-
-def toy_vectors(shape: str, epsilon: float) -> Vectors:
-    """Eight words on a line or twelve in a plane, the nearest two half a unit of 1/ε apart."""
-    if shape == "line":
-        places = np.cumsum([0.0, 1.0, 1.0, 2.0, 1.4, 1.0, 1.6, 1.0])[:, None]
-    else:
-        angle = np.arange(12) * 2.399963  # the golden angle spreads them
-        places = np.sqrt(np.arange(12) + 0.5)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
-    smallest = gaps[~np.eye(len(places), dtype=bool)].min()
-    return np.asarray(places * (0.5 / epsilon / smallest), dtype=np.float32)
 
 
 # --- audits of them -------------------------------------------------------------------------------

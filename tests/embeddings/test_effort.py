@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lexveil.embeddings.effort import default_epochs, default_min_count, training_effort
+from lexveil.embeddings.effort import default_epochs, default_min_count
 
 
 @pytest.mark.parametrize(
@@ -14,11 +14,3 @@ from lexveil.embeddings.effort import default_epochs, default_min_count, trainin
 def test_defaults_follow_the_corpus(n_tokens: int, min_count: int, epochs: int) -> None:
     """At most 40 passes, at least 5, and 32 million tokens read in between."""
     assert (default_min_count(n_tokens), default_epochs(n_tokens)) == (min_count, epochs)
-
-
-def test_effort_goes_with_what_is_read() -> None:
-    small = training_effort(1_000_000, 50_000, 10, 100)
-    assert training_effort(2_000_000, 50_000, 10, 100).minutes == pytest.approx(2 * small.minutes)
-    assert training_effort(1_000_000, 50_000, 10, 300, workers=3).minutes == pytest.approx(small.minutes)
-    assert training_effort(1_000_000, 100_000, 10, 100).gigabytes == pytest.approx(2 * small.gigabytes)
-    assert str(training_effort(100, 10, 5, 100)).startswith("less than a minute")

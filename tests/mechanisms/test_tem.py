@@ -59,13 +59,6 @@ def test_rounding_is_bounded_by_what_is_stated() -> None:
     assert 2 * (1000 + 4) * 2.0**-53 * gamma_times_epsilon < 1e-10
 
 
-def test_the_law_by_hand() -> None:
-    """Words at 0, 1, 10 on a line, ε = 2, β = 0.5: γ = ln 2 < 1, so both others weigh exp(-ln 2) = 1/2."""
-    tem = Tem(np.array([[0.0], [1.0], [10.0]], dtype=np.float32), beta=0.5)
-    assert tem.gamma(np.array([2.0])) == pytest.approx(np.log(2))
-    assert np.exp(tem.log_pmf(np.array([0]), np.array([2.0]))[0]).tolist() == pytest.approx([0.5, 0.25, 0.25])
-
-
 def test_a_ball_that_misses_a_word_would_be_caught() -> None:
     """The loss is measured well enough to see the fault the proof fears: a neighbour scored as if it were beyond γ."""
 

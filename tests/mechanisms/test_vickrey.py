@@ -57,12 +57,10 @@ def test_excluding_the_input_never_returns_it() -> None:
     ("parameters", "message"),
     [
         ({"t": 1.5}, r"vickrey\.t is 1\.5"),
-        ({"t": -0.1}, r"vickrey\.t"),
         ({"exclude_input": True}, "needs 3 words"),
         ({"t": float("nan")}, r"vickrey\.t"),
         ({"k": 1}, r"vickrey\.k is 1"),
         ({"k": 8}, r"vickrey\.k is 8"),
-        ({"k": 3}, "a list of 3 numbers"),
         ({"k": 3, "t": [1.0, 2.0]}, "a list of 3 numbers"),
         ({"k": 3, "t": [1.0, 2.0, -1.0]}, "not negative"),
     ],
