@@ -16,6 +16,7 @@ from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
 from lexveil.privatization.engine.engine import guarantee_of
 from lexveil.privatization.settings import document_budget
+from lexveil.text.encode import encode
 from tests.accounting.toy_measurements import (
     PLACES,
     WORDS,
@@ -44,8 +45,6 @@ def exact_loss(engine: Any, texts: tuple[str, str], structures: tuple[Structure,
 
 
 def ids_of(engine: Any, text: str) -> list[int]:
-    from lexveil.text.encode import encode
-
     return encode([text], engine.lexicon).rows.tolist()
 
 
@@ -80,12 +79,10 @@ def test_the_map_bounds_the_exact_loss_of_neighbours(
     assert bound.nats <= measurement.bound(distances).nats + 1e-9  # what is known without the ε_i
 
 
+OF_DATA: dict[str, Any] = {"average_words": "data", "base_epsilon": 1.0, "budget": None}
 VIOLATED: dict[str, tuple[dict[str, Any], str]] = {
     "seed": ({"seed": 7}, "the seed of the noise is known"),
-    "private average": (
-        {"average_words": "data", "base_epsilon": 1.0, "budget": None},
-        "follows from the private texts",
-    ),
+    "private average": (OF_DATA, "follows from the private texts"),
 }
 
 
@@ -167,16 +164,13 @@ def test_conditions_name_what_is_not_protected(strategy: str, more: dict[str, An
     assert any(said in line for line in measured("madlib", strategy, **more).guarantee().because)
     plain = measured("madlib", "S3", policy=Policy("perturb", "perturb", "sample")).guarantee().because
     assert not any(said in line for line in plain)
+    alike = measured("madlib", strategy, consistent=True).guarantee().because
+    assert not any("differ in one word" in line for line in alike)
 
 
 def test_an_experiment_says_what_a_release_would_state() -> None:
-    settings = settings_of(
-        "madlib", seed=3, base_epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none"
-    )
-    measurement = measured(
-        "madlib", seed=3, base_epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none"
-    )
-    stated = guarantee_of(measurement, settings, toy("madlib"), None)
+    how = OF_DATA | {"seed": 3, "max_token_epsilon": "none"}
+    stated = guarantee_of(measured("madlib", **how), settings_of("madlib", **how), toy("madlib"), None)
     assert not stated.holds and stated.in_release is not None and stated.in_release.holds
     assert stated.in_release == measured("madlib", base_epsilon=1.0, budget=None).guarantee()
 
