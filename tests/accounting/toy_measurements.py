@@ -67,10 +67,7 @@ def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
     vocabulary = Vocabulary.of(tokens, PLACES[: len(tokens)], settings.policy)
     prepared = Prepared(toy(mechanism, len(tokens)), vocabulary, {}, {})
     model = SimpleNamespace(
-        lexicon=lambda _: lexicon,
-        mechanism=lambda *_: prepared,
-        structure=lambda *_: None,
-        average_words=lambda: 3.0,
+        lexicon=lambda _: lexicon, mechanism=lambda *_: prepared, structure=lambda *_: None, average_words=lambda: 3.0
     )
     return Engine(settings, model)  # type: ignore[arg-type]
 

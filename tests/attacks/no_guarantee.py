@@ -10,7 +10,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-from attacker import lexveil, public_files, run, write_rows
+
+from lexveil.artifacts.embeddings import load_embedding
+from tests.attacks.attacker import lexveil, public_files, write_rows
 
 N = 300  # times that the word is repeated
 EPSILON = 40.0
@@ -19,8 +21,6 @@ PAIRS = 5
 
 def pairs(project: Path) -> list[tuple[str, str]]:
     """Words and the nearest word of each."""
-    from lexveil.artifacts.embeddings import load_embedding
-
     space = load_embedding("word", project)
     vectors = np.asarray(space.vectors, dtype=np.float64)
     found = []
@@ -58,7 +58,3 @@ def attack(project: Path) -> bool:
         file.write_text(before, encoding="utf-8")
     print(f"{told} of {PAIRS} pairs told apart, {unmarked} in outputs that look like any other")
     return told > 0 and unmarked > 0
-
-
-if __name__ == "__main__":
-    run(attack)

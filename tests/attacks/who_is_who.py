@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from attacker import privatize, run, write_rows
+
+from tests.attacks.attacker import privatize, write_rows
 
 BUDGET = 50.0
 TEXT = (
@@ -49,7 +50,3 @@ def attack(project: Path) -> bool:
             print(f"{way}: {n_out} of {len(listed)} come out, {n_due} may")
             gained += n_out > n_due
     return gained > 0
-
-
-if __name__ == "__main__":
-    run(attack)

@@ -59,10 +59,9 @@ def test_gensim_counts_the_same_loss_while_float32_can_hold_it(tmp_path: Path) -
     why it is not used."""
     from gensim.models import Word2Vec
 
-    signs, negative, lines = list("abcdefghij"), 100, (100, 20_000)
-    tallies = []
+    signs, negative, lines, tallies = list("abcdefghij"), 100, (100, 20_000), []
+    file = tmp_path / "corpus.txt"
     for n in lines:
-        file = tmp_path / f"{n}.txt"
         file.write_text((" ".join(signs) + "\n") * n)
         model = Word2Vec(vector_size=2, window=5, min_count=1, negative=negative, sg=1, workers=1, seed=1, sample=0)
         model.build_vocab(corpus_file=str(file))

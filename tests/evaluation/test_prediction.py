@@ -136,7 +136,6 @@ def test_the_most_frequent_classes_of_the_train_split_are_kept() -> None:
     [
         (["train", "validation"], [None, None], "no document has a value in column label"),
         (["all", "all"], ["x", "y"], "no document with a value in column label is in split train"),
-        (["train", "train", "test"], [None, None, "y"], "no document with a value in column label is in split train"),
         (["train", "train", "test"], ["x", "x", "y"], "all documents of split train have the same value"),
         (["train", "train", "other"], ["x", "y", "y"], "is in split validation, dev, test"),
         (["train", "train", "test"], ["x", "y", "z"], "no document with a known value in column label is in split"),
