@@ -41,20 +41,17 @@ def attack(project: Path) -> bool:
     assert file.read_text(encoding="utf-8") != before, "params.yaml has no exclude_input: false"
     told = unmarked = 0
     how = ["--mechanism", "vickrey", "--strategy", "S1", "--document-budget", N * EPSILON]
-    try:
-        for number, (word, other) in enumerate(pairs(project)):
-            folder = project / f"no-guarantee-{number}"
-            folder.mkdir()
-            source = write_rows(project / "repeated.jsonl", [{"text": " ".join([word] * N)}])
-            code, _, err = lexveil("privatize", source, "-o", folder / "out.jsonl", *how)
-            outputs = [name for name in public_files(folder) if name.suffix == ".jsonl"]
-            if code != 0 or not outputs:
-                print(f"refused: {err.strip()[:120]}")
-                continue
-            unmarked += outputs[0].name == "out.jsonl"
-            words = json.loads(outputs[0].read_text())["text"].split()
-            told += word not in words and other in words
-    finally:
-        file.write_text(before, encoding="utf-8")
+    for number, (word, other) in enumerate(pairs(project)):
+        folder = project / f"no-guarantee-{number}"
+        folder.mkdir()
+        source = write_rows(project / "repeated.jsonl", [{"text": " ".join([word] * N)}])
+        code, _, err = lexveil("privatize", source, "-o", folder / "out.jsonl", *how)
+        outputs = [name for name in public_files(folder) if name.suffix == ".jsonl"]
+        if code != 0 or not outputs:
+            print(f"refused: {err.strip()[:120]}")
+            continue
+        unmarked += outputs[0].name == "out.jsonl"
+        words = json.loads(outputs[0].read_text())["text"].split()
+        told += word not in words and other in words
     print(f"{told} of {PAIRS} pairs told apart, {unmarked} in outputs that look like any other")
     return told > 0 and unmarked > 0

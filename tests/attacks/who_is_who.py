@@ -16,9 +16,8 @@ import yaml
 from tests.attacks.attacker import privatize, write_rows
 
 BUDGET = 50.0
-TEXT = (
-    "the government said fire services in new south wales were there at the café " * 40
-)  # so long that no limit of a token leaves budget unspent
+# So long that no limit of a token leaves budget unspent.
+TEXT = "the government said fire services in new south wales were there at the café " * 40
 
 SPELLINGS: dict[str, list[dict[str, Any]]] = {
     "white space and capitals": [{"text": TEXT}, {"text": f" {TEXT}"}, {"text": TEXT.capitalize()}],

@@ -54,13 +54,8 @@ def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) ->
     assert all(row["verdict"] in ("no violation found", "holds") for row in made["audits"])
     places = {row["place"] for row in made["audits"]}
     assert {"release: S3, in memory", "release: S3, file, processes", "release: S3, consistent"} <= places
-    assert made["epsilons"][0] < made["epsilons"][-1] and 10.0 in made["epsilons"]
-    assert sorted(made["space"]) == [
-        "collocations/bigrams.parquet", "collocations/trigrams.parquet",
-        "embeddings/gst/vectors.npy", "embeddings/gst/words.txt",
-    ]  # fmt: skip
+    assert {"embeddings/gst/vectors.npy", "collocations/bigrams.parquet"} <= made["space"].keys()
     assert (made["lexveil"], made["code"]) == (version(), code_hash())
-    assert made["policy"] == {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}
 
 
 def test_an_experiment_is_repeatable(root: Path) -> None:

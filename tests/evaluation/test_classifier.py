@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from lexveil.errors import RequestError
 from lexveil.evaluation.base import joined
@@ -60,20 +58,6 @@ def test_learning_again_gives_the_same(name: str) -> None:
     classes = [str(i % 3) for i in range(60)]
     first, second = (CLASSIFIERS[name].make(3).fit(texts[:40], classes[:40]).predict(texts[40:]) for _ in range(2))
     assert first == second and len(set(first)) == 3
-
-
-def test_linear_is_fitted_by_one_thread_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads: list[int] = []
-    fit = LogisticRegression.fit
-
-    def recorded(*arguments):
-        threads.extend(pool["num_threads"] for pool in threadpool_info())
-        return fit(*arguments)
-
-    monkeypatch.setattr(LogisticRegression, "fit", recorded)
-    with threadpool_limits(limits=2):
-        Linear(0).fit(TEXTS, CLASSES)
-    assert threads and set(threads) == {1}
 
 
 def test_fasttext_takes_no_class_from_a_text_and_any_class_name() -> None:

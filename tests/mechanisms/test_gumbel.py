@@ -7,7 +7,6 @@ from scipy.special import lambertw
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
-from tests.mechanisms.toys import vectors
 
 LINE = np.array([[0.0], [1.0], [2.5], [6.0]], dtype=np.float32)
 
@@ -26,14 +25,3 @@ def test_the_smallest_epsilon_is_named_and_sharp() -> None:
     a = (2 * limit - 2 * (1 + np.log(4))) / 3
     w = 12 / b  # b = 2Δmax / min(W₀(2aΔmax), ln(aΔmin))
     assert w == pytest.approx(min(lambertw(12 * a).real, np.log(a)))
-
-
-def test_bad_parameters() -> None:
-    some = vectors()
-    some[5] = some[2]
-    with pytest.raises(ParameterError, match="same vector"):
-        TruncatedGumbel(some)
-    with pytest.raises(ParameterError, match="calibration"):
-        TruncatedGumbel(LINE, calibration="other")
-    with pytest.raises(ParameterError, match="two words"):
-        TruncatedGumbel(LINE[:1])

@@ -56,10 +56,32 @@ def test_the_protocol(name: str) -> None:
     assert (draws[0] != draws[1]).any()
 
 
-def test_what_cannot_be_built() -> None:
-    for name, why in (("madlb", "madlib"), ("diffractor_tem", "works on lists")):
-        with pytest.raises(ParameterError, match=why):
-            build_mechanism(name, vectors())
+NAN, TWICE = float("nan"), vectors()[[0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "some", "message"),
+    [
+        ("madlb", {}, vectors(), "madlib"),
+        ("diffractor_tem", {}, vectors(), "works on lists"),
+        *(("tem", {"tem": {"beta": beta}}, vectors(), r"tem\.beta") for beta in (0.0, 1.0, NAN)),
+        *(("mahalanobis", {"mahalanobis": {"lambda": share}}, vectors(), r"\.lambda") for share in (-0.1, 1.0, NAN)),
+        *(("madlib", {"rank_remap": {"enabled": True, "c": c}}, vectors(), "rank_remap") for c in (0.0, -1.0, NAN)),
+        *(("madlib", {"rank_remap": {"enabled": True, "ranks": n}}, vectors(), "rank_remap") for n in (0, 65)),
+        ("truncated_gumbel", {}, TWICE, "same vector"),
+        ("truncated_gumbel", {}, vectors(1), "two words"),
+        ("truncated_gumbel", {"truncated_gumbel": {"calibration": "other"}}, vectors(), "calibration"),
+        ("vickrey", {"vickrey": {"t": 1.5}}, vectors(2), r"vickrey\.t is 1\.5"),
+        ("vickrey", {"vickrey": {"t": NAN}}, vectors(2), r"vickrey\.t"),
+        ("vickrey", {"vickrey": {"exclude_input": True}}, vectors(2), "needs 3 words"),
+        *(("vickrey", {"vickrey": {"k": k}}, vectors(2), rf"vickrey\.k is {k}") for k in (1, 8)),
+        ("vickrey", {"vickrey": {"k": 3, "t": [1.0, 2.0]}}, vectors(2), "a list of 3 numbers"),
+        ("vickrey", {"vickrey": {"k": 3, "t": [1.0, 2.0, -1.0]}}, vectors(2), "not negative"),
+    ],
+)
+def test_what_cannot_be_built(name: str, given: dict, some: np.ndarray, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        build_mechanism(name, some, given)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

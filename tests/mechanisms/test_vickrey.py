@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from lexveil.errors import ParameterError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import build_mechanism
 from lexveil.mechanisms.vickrey import Vickrey
 from tests.mechanisms.toys import SAMPLES, draw, fits, vectors
 
@@ -51,20 +49,3 @@ def test_excluding_the_input_never_returns_it() -> None:
         vickrey = Vickrey(vectors(), t=0.5, exclude_input=exclude)
         assert (draw(vickrey, 3, 20.0, samples=2000) == 3).any() != exclude
         assert (vickrey.no_guarantee is None) != exclude
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"t": 1.5}, r"vickrey\.t is 1\.5"),
-        ({"exclude_input": True}, "needs 3 words"),
-        ({"t": float("nan")}, r"vickrey\.t"),
-        ({"k": 1}, r"vickrey\.k is 1"),
-        ({"k": 8}, r"vickrey\.k is 8"),
-        ({"k": 3, "t": [1.0, 2.0]}, "a list of 3 numbers"),
-        ({"k": 3, "t": [1.0, 2.0, -1.0]}, "not negative"),
-    ],
-)
-def test_bad_parameters(parameters: dict, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        build_mechanism("vickrey", vectors(2), {"vickrey": parameters})
