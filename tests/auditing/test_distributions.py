@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.auditing.distributions import euclidean, mahalanobis, on_lists
 from lexveil.auditing.fit import ClaimedDraws, ball_audit, distribution_audit
 from lexveil.auditing.kernels import Built, draw_mixed, fit, noise_fit
 from lexveil.auditing.toys import toy
@@ -41,14 +40,6 @@ def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> 
     first, second = np.repeat(ids, len(ids)), np.tile(ids, len(ids))
     own = made.claim.distances(ids, ids).ravel()
     assert own == pytest.approx(made.kernel.distance(first, second), rel=1e-9, abs=1e-12)
-
-
-def test_distances_by_hand() -> None:
-    vectors = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    assert euclidean(vectors)(np.array([0]), np.arange(3)).tolist() == [[0.0, 5.0, 10.0]]
-    # On one line: Σ has all its spread, of trace 2, along it.
-    assert mahalanobis(vectors, 0.5)(np.array([0]), np.array([1]))[0, 0] == pytest.approx(5 / np.sqrt(1.5))
-    assert on_lists([[0, 1, 2], [1, 2, 0]])(np.array([0]), np.arange(3)).tolist() == [[0.0, 2.0, 2.0]]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if hasattr(MECHANISMS[name], "log_pmf")])

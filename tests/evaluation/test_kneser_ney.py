@@ -77,17 +77,6 @@ def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> Non
     assert not np.allclose(got, wrong)
 
 
-def test_sentences_are_independent_and_unknown_numbers_are_one_word() -> None:
-    model = train(*flat(some(2, 50, 6)), n_words=6)
-    one, other = [0, 1, -1, 2], [3, 3]
-    both = model.log_probability(*flat([one, other]))
-    apart = np.concatenate([model.log_probability(*flat([one])), model.log_probability(*flat([other]))])
-    assert np.array_equal(both, apart)
-    assert np.array_equal(model.log_probability(*flat([[0, 1, 6, 2]])), model.log_probability(*flat([[0, 1, 99, 2]])))
-    assert np.array_equal(model.log_probability(*flat([[0, 1, 6, 2]])), model.log_probability(*flat([one])))
-    assert model.log_probability(*flat([])).tolist() == []
-
-
 def test_no_sentence_is_refused() -> None:
     with pytest.raises(ParameterError, match="no sentence"):
         train(*flat([]), n_words=1)

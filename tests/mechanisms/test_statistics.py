@@ -23,14 +23,6 @@ from tests.mechanisms.toys import Known
 LOADED = Known([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])
 
 
-def test_expectations_by_hand() -> None:
-    ids = np.arange(3)
-    same, many = expectations(LOADED, ids, 1.0, 2)
-    assert same == pytest.approx([0.5, 1.0, 0.8])
-    two = [(1 - 0.5**2) + (1 - 0.7**2) + (1 - 0.8**2), 1.0, 2 * (1 - 0.9**2) + (1 - 0.2**2)]
-    assert many == pytest.approx(two)
-
-
 @pytest.mark.parametrize(("wrong", "fits"), [(0.0, True), (0.1, False)])
 def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
     """10,000 rows of 5 draws of each word, means within 6 standard errors; off by 0.1 they are not."""

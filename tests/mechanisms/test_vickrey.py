@@ -22,18 +22,6 @@ def test_t_0_is_madlib_and_t_1_the_second() -> None:
     assert (Vickrey(vectors(), t=1.0).replace(IDS, BUDGETS, noise) == two[:, 1]).all()
 
 
-@pytest.mark.parametrize(("wrong", "follows"), [(0.75, True), (0.7, False), (0.8, False)])
-def test_choice_of_two(wrong: float, follows: bool) -> None:
-    """δ = (1, 2), t = 0.75: Pr[w₁] = 0.25·2 / (0.75·1 + 0.25·2) = 0.4. Two wrong t show that this can say no."""
-    uniform = stream(1, "choice").random(SAMPLES)
-    near, gaps = np.tile([0, 1], (SAMPLES, 1)), np.tile([1.0, 2.0], (SAMPLES, 1))
-    chosen = Vickrey(vectors(), t=0.75).choose(near[:, 0], near, gaps, uniform)
-    share = (1 - wrong) * 2 / (wrong + (1 - wrong) * 2)
-    assert fits(chosen, np.array([share, 1 - share])) == follows
-    if follows:
-        assert share == pytest.approx(0.4)
-
-
 @pytest.mark.parametrize(("wrong", "follows"), [(1.0, True), (1.1, False)])
 def test_choice_of_many(wrong: float, follows: bool) -> None:
     t, gaps = np.array([0.5, 1.0, 1.5, 2.0]), np.array([0.3, 0.5, 0.6, 0.9])
