@@ -112,7 +112,6 @@ class Undeclared(Madlib):
     [
         (Vickrey(PLACES, exclude_input=True), "exclude_input"),
         (RankRemap(Vickrey(PLACES, exclude_input=True)), "exclude_input"),
-        (TruncatedGumbel(PLACES, calibration="paper"), "published bound does not hold"),
         (TruncatedGumbel(PLACES), "published bound does not hold"),
         (Undeclared(PLACES), "no privacy map is declared"),
         (RankRemap(Undeclared(PLACES)), "no privacy map is declared"),

@@ -46,9 +46,8 @@ def test_sees_punctuation_single_letters_order_and_where_a_pair_is_joined(name: 
     assert model.predict([one, other]) == ["one", "other"]
 
 
-@pytest.mark.parametrize("texts", [["", "...", "a b", "c d e", "f"], [""] * 5])
-def test_texts_that_share_no_feature_give_the_most_frequent_class(texts: list[str]) -> None:
-    model = Linear(0).fit(texts, ["x", "y", "y", "x", "y"])
+def test_texts_that_share_no_feature_give_the_most_frequent_class() -> None:
+    model = Linear(0).fit(["", "...", "a b", "c d e", "f"], ["x", "y", "y", "x", "y"])
     assert model.predict(["a b", "f", ""]) == ["y"] * 3
 
 

@@ -28,6 +28,12 @@ def test_uncertain_points_are_undecided(gap: float, standing: str) -> None:
     assert standings([best, other]) == ["frontier", standing]
 
 
+def test_estimates_of_values() -> None:
+    """1, 2, 3: mean 2, standard error 1/√3."""
+    made = Estimate.of([1.0, 2.0, 3.0])
+    assert (made.mean, made.standard_error, made.degrees) == (2.0, pytest.approx(1 / np.sqrt(3)), 2)
+
+
 @pytest.mark.parametrize(("utility", "attack", "same"), [(0.03, 0.03, True), (0.0303, 0, False), (0, -0.0303, False)])
 def test_differences_that_chance_explains(utility: float, attack: float, same: bool) -> None:
     """As above: the margin is 0.03015. A difference in either is enough."""

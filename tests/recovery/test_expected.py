@@ -82,9 +82,6 @@ def test_the_epsilon_of_a_known_curve(middle: float, target: float) -> None:
 def test_a_target_that_no_epsilon_gives_is_refused(target: float, band: str, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         epsilon_for(curve(lambda epsilon: epsilon / (epsilon + 1), largest=0.8), target, band)
-
-
-def test_what_no_epsilon_hides_is_said() -> None:
     with pytest.raises(RequestError, match=r"the smallest epsilon, .*, gives back 0.500; ask for more"):
         epsilon_for(curve(lambda epsilon: 0.2), 0.3, "rare", given_back)
 

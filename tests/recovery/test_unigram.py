@@ -140,7 +140,6 @@ def test_near_words_are_those_of_all_words_of_lists_that_exist_or_of_some(monkey
     chosen = np.sort(np.random.default_rng(estimate.SEED).choice(n, 100, replace=False))
     some = np.sort(distances[:, chosen])[:, [0, estimate.NEIGHBORS - 1]].T
     np.testing.assert_allclose(estimate.near_of(mechanism), some, rtol=1e-5)
-    assert np.array_equal(estimate.near_of(Vickrey(vectors)), near)  # which goes by who is near, not by distance alone
 
 
 def test_refusals_name_what_is_wrong() -> None:
