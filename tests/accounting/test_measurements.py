@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from lexveil.accounting.budgets import DocumentBudget, Policy
 from lexveil.accounting.measurements import NoBound, check_spent, of_token
-from lexveil.accounting.structure import StructureFigures
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.mechanisms.registry import MECHANISMS
@@ -17,6 +16,7 @@ from lexveil.mechanisms.truncated_gumbel import TruncatedGumbel
 from lexveil.mechanisms.vickrey import Vickrey
 from lexveil.privatization.engine.engine import guarantee_of
 from lexveil.privatization.settings import document_budget
+from lexveil.text.encode import encode
 from tests.accounting.toy_measurements import (
     PLACES,
     WORDS,
@@ -45,8 +45,6 @@ def exact_loss(engine: Any, texts: tuple[str, str], structures: tuple[Structure,
 
 
 def ids_of(engine: Any, text: str) -> list[int]:
-    from lexveil.text.encode import encode
-
     return encode([text], engine.lexicon).rows.tolist()
 
 
@@ -81,29 +79,10 @@ def test_the_map_bounds_the_exact_loss_of_neighbours(
     assert bound.nats <= measurement.bound(distances).nats + 1e-9  # what is known without the ε_i
 
 
-def test_another_number_fate_epsilon_or_repetition_is_no_neighbour() -> None:
-    engine = toy_engine("tem", "S3", consistent=True)
-    budget = document_budget(engine.settings, engine.model)
-    rows = [["fire water the"], ["fire water"], ["fire water zorblax"], ["fire the fire"], ["fire, water"], ["the new"]]
-    text, shorter, unknown, repeated, comma, other = structures_of(engine, rows, budget)
-    assert text.differences(shorter) == ["the number of tokens"]
-    assert text.differences(unknown) == ["the fate of a token", "the ε_i"]
-    assert text.differences(repeated) == ["the ε_i", "which tokens are repeated"]
-    assert "the fate of a token" in text.differences(comma) and shorter.differences(other) == []
-    layout = toy_engine("tem", "S3", keep_layout=True)
-    first, second, third = structures_of(layout, [["Fire  water"], ["Police  the"], ["fire water"]], budget)
-    assert first.differences(second) == [] and first.differences(third) == ["the layout"]
-    kept = toy_engine("tem", "S1", policy=Policy("keep", "keep", "sample"))
-    one, two = structures_of(kept, [["fire the"], ["fire this"]], budget)
-    assert "a kept word" in one.differences(two)
-
-
+OF_DATA: dict[str, Any] = {"average_words": "data", "base_epsilon": 1.0, "budget": None}
 VIOLATED: dict[str, tuple[dict[str, Any], str]] = {
     "seed": ({"seed": 7}, "the seed of the noise is known"),
-    "private average": (
-        {"average_words": "data", "base_epsilon": 1.0, "budget": None},
-        "follows from the private texts",
-    ),
+    "private average": (OF_DATA, "follows from the private texts"),
 }
 
 
@@ -133,7 +112,6 @@ class Undeclared(Madlib):
     [
         (Vickrey(PLACES, exclude_input=True), "exclude_input"),
         (RankRemap(Vickrey(PLACES, exclude_input=True)), "exclude_input"),
-        (TruncatedGumbel(PLACES, calibration="paper"), "published bound does not hold"),
         (TruncatedGumbel(PLACES), "published bound does not hold"),
         (Undeclared(PLACES), "no privacy map is declared"),
         (RankRemap(Undeclared(PLACES)), "no privacy map is declared"),
@@ -185,38 +163,13 @@ def test_conditions_name_what_is_not_protected(strategy: str, more: dict[str, An
     assert any(said in line for line in measured("madlib", strategy, **more).guarantee().because)
     plain = measured("madlib", "S3", policy=Policy("perturb", "perturb", "sample")).guarantee().because
     assert not any(said in line for line in plain)
-
-
-@pytest.mark.parametrize("consistent", [False, True])
-def test_one_other_word_is_covered_by_itself_in_s1_only_and_not_if_equal_ones_are_alike(consistent: bool) -> None:
-    word_level = [
-        strategy
-        for strategy in STRATEGIES
-        if any(
-            "differ in one word" in line
-            for line in measured("tem", strategy, consistent=consistent).guarantee().because
-        )
-    ]
-    assert word_level == ([] if consistent else ["S1"])
-
-
-def test_how_often_the_structure_changes_is_printed() -> None:
-    figures = StructureFigures(
-        source="news", texts=300, replacements=3000, number_changed=0.31, pattern_changed=0.335, structure_changed=0.35
-    )
-    stated = measured("tem").guarantee(figures)
-    assert stated.structure == figures
-    assert "On news (300 texts, 3,000 replacements" in stated.not_covered and "31.0%" in stated.not_covered
+    alike = measured("madlib", strategy, consistent=True).guarantee().because
+    assert not any("differ in one word" in line for line in alike)
 
 
 def test_an_experiment_says_what_a_release_would_state() -> None:
-    settings = settings_of(
-        "madlib", seed=3, base_epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none"
-    )
-    measurement = measured(
-        "madlib", seed=3, base_epsilon=1.0, budget=None, average_words="data", max_token_epsilon="none"
-    )
-    stated = guarantee_of(measurement, settings, toy("madlib"), None)
+    how = OF_DATA | {"seed": 3, "max_token_epsilon": "none"}
+    stated = guarantee_of(measured("madlib", **how), settings_of("madlib", **how), toy("madlib"), None)
     assert not stated.holds and stated.in_release is not None and stated.in_release.holds
     assert stated.in_release == measured("madlib", base_epsilon=1.0, budget=None).guarantee()
 

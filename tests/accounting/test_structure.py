@@ -101,12 +101,3 @@ def test_the_interval_is_wilsons_and_wider_where_texts_differ() -> None:
     assert (clustered.low, clustered.high) == pytest.approx((exact.low, exact.high), abs=1e-3)
     none = _share(np.zeros(200, dtype=bool), single)
     assert (none.share, none.low) == (0, 0) and none.high == pytest.approx(1 - 0.025 ** (1 / 200), abs=2e-3)
-
-
-def test_what_cannot_be_measured_is_refused(replacements: Replacements) -> None:
-    with pytest.raises(ValueError, match="lexicon of gst"):
-        measure(replacements, LEXICONS["S3"], None, "S4")
-    with pytest.raises(ValueError, match="fewer than two words"):
-        Replacements(TEXTS, ["new", "."], np.array([1, 1]), np.random.default_rng(0))
-    with pytest.raises(ValueError, match="these texts"):
-        measure(Replacements(["."], WORDS, COUNTS, np.random.default_rng(0)), LEXICONS["S1"], None, "S1")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ import numpy.typing as npt
 
 from lexveil.accounting.budgets import SEGMENTATION_OF, Action, DocumentBudget, Policy
 from lexveil.accounting.measurements import Measurement, NoBound, PrivacyBound
-from lexveil.accounting.shares import BudgetShares
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.detectors.given import GivenSpans
@@ -26,9 +24,8 @@ from lexveil.privatization.engine.plan import count_planned, form_of, source_of
 from lexveil.privatization.engine.worker import allocate
 from lexveil.privatization.settings import Settings
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Encoded, Lexicon
-from lexveil.text.render import _capitals
-from lexveil.types import Floats, Ids
+from lexveil.text.encode import Lexicon
+from lexveil.types import Floats
 
 POLICY = Policy("perturb", "keep", "sample")
 WORDS = ("fire", "new", "south", "wales", "police", "the", "water")
@@ -70,10 +67,7 @@ def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
     vocabulary = Vocabulary.of(tokens, PLACES[: len(tokens)], settings.policy)
     prepared = Prepared(toy(mechanism, len(tokens)), vocabulary, {}, {})
     model = SimpleNamespace(
-        lexicon=lambda _: lexicon,
-        mechanism=lambda *_: prepared,
-        structure=lambda *_: None,
-        average_words=lambda: 3.0,
+        lexicon=lambda _: lexicon, mechanism=lambda *_: prepared, structure=lambda *_: None, average_words=lambda: 3.0
     )
     return Engine(settings, model)  # type: ignore[arg-type]
 
@@ -85,38 +79,22 @@ class Structure:
     Attributes:
         action: (n,) ``Action`` of each token: its fate.
         epsilon: (n,) ε_i; 0 where nothing is spent on the token.
-        leader: (n,) the token whose replacement each takes; itself where each has its own.
-        column: (n,) the text column it stands in.
-        kept: the words of kept tokens.
-        layout: what is copied of the writer's layout; empty if nothing is.
-        found: (n,) the type of each token that a detector found, else None; empty without detectors.
-        forms: of found tokens that are redrawn in their form: that.
+        others: what else neighbours share, by its name.
     """
 
     action: npt.NDArray[np.int8]
     epsilon: Floats
-    leader: Ids
-    column: Ids
-    kept: tuple[str, ...]
-    layout: tuple[str, ...]
-    found: tuple[str | None, ...] = ()
-    forms: tuple[str, ...] = ()
+    others: dict[str, list[Any]]
 
     def differences(self, other: Structure) -> list[str]:
         """In what two texts differ that neighbours share."""
         if len(self.action) != len(other.action):
             return ["the number of tokens"]
-        same = {
-            "the fate of a token": np.array_equal(self.action, other.action),
-            "the ε_i": np.array_equal(self.epsilon, other.epsilon),
-            "which tokens are repeated": np.array_equal(self.leader, other.leader),
-            "the column of a token": np.array_equal(self.column, other.column),
-            "a kept word": self.kept == other.kept,
-            "the layout": self.layout == other.layout,
-            "what was found": self.found == other.found,
-            "the form of a number": self.forms == other.forms,
-        }
-        return [name for name, is_same in same.items() if not is_same]
+        one, two = (
+            {"the fate of a token": each.action.tolist(), "the ε_i": each.epsilon.tolist(), **each.others}
+            for each in (self, other)
+        )
+        return [name for name in one if one[name] != two[name]]
 
 
 def between(measurement: Measurement, first: Structure, second: Structure, distances: Floats) -> PrivacyBound:
@@ -130,19 +108,7 @@ def between(measurement: Measurement, first: Structure, second: Structure, dista
     """
     if differences := first.differences(second):
         raise NoBound(f"the texts are not neighbours: they differ in {', '.join(differences)}")
-    epsilon = first.epsilon[first.action == Action.PERTURBED.value]
-    if not _are_shares(measurement.shares, np.unique(epsilon[epsilon > 0])):
-        raise NoBound("the ε_i of a text are not " + ("equal" if measurement.shares is None else "those of the shares"))
-    return measurement.bound(distances, epsilon)
-
-
-def _are_shares(shares: BudgetShares | None, epsilon: Floats) -> bool:
-    """Whether different ε_i of one text are all of some part of the budget times the parts of a class."""
-    if shares is None or not len(epsilon):
-        return len(epsilon) <= 1
-    parts = [Fraction(number) for number in shares.parts.tolist()]
-    exact = [Fraction(value) for value in epsilon.tolist()]
-    return any(all(value / (exact[-1] / most) in parts for value in exact) for most in parts)
+    return measurement.bound(distances, first.epsilon[first.action == Action.PERTURBED.value])
 
 
 def structures_of(
@@ -156,37 +122,17 @@ def structures_of(
     epsilon = np.where(plan.pays, allocate(engine.settings.strategy, budget, counts, engine.shares)[document], 0.0)
     epsilon *= 1 if plan.parts is None else plan.parts
     leader = np.arange(len(document)) if plan.leader is None else plan.leader
-    layout = copied_layout(encoded, batch.texts) if engine.settings.keep_layout else [()] * len(batch.texts)
     structures = []
     for number in range(len(batch)):
         own = np.flatnonzero(document == number)
         kept = own[plan.action[own] == Action.KEPT.value]
         redrawn = own[plan.action[own] == Action.DIGITS.value].tolist()
-        structures.append(
-            Structure(
-                plan.action[own],
-                epsilon[own],
-                leader[own] - (own[0] if len(own) else 0),
-                batch.column[encoded.text_of[own]].astype(np.int64),
-                tuple(encoded.words[first] for first in encoded.first_word[kept].tolist()),
-                tuple(part for text in np.flatnonzero(batch.document == number) for part in layout[text]),
-                () if encoded.found is None else tuple(encoded.found.names()[token] for token in own.tolist()),
-                tuple(form_of(source_of(encoded, batch.texts, token)) for token in redrawn),
-            )
-        )
+        others = {
+            "which tokens are repeated": (leader[own] - own[:1]).tolist(),
+            "the column of a token": batch.column[encoded.text_of[own]].tolist(),
+            "a kept word": [encoded.words[first] for first in encoded.first_word[kept].tolist()],
+            "what was found": [] if encoded.found is None else [encoded.found.names()[token] for token in own.tolist()],
+            "the form of a number": [form_of(source_of(encoded, batch.texts, token)) for token in redrawn],
+        }
+        structures.append(Structure(plan.action[own], epsilon[own], others))
     return structures
-
-
-def copied_layout(encoded: Encoded, texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """What ``render_in_layout`` copies of each text: what stands between its tokens, and how each is capitalized."""
-    bounds, copied = encoded.offsets().tolist(), []
-    for text, tokens in zip(texts, map(range, bounds, bounds[1:]), strict=False):
-        parts: list[str] = []
-        end = 0
-        for token in tokens:
-            first = int(encoded.first_word[token])
-            start, stop = encoded.spans[first].tolist()
-            parts += [text[end:start], _capitals("ab", text[start:stop])]
-            end = int(encoded.spans[first + int(encoded.n_words[token]) - 1, 1])
-        copied.append((*parts, text[end:]))
-    return copied

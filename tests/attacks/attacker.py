@@ -6,24 +6,20 @@ import contextlib
 import io
 import json
 import os
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from lexveil.cli import main
 
 OTHERS = 0o044  # who may read a published file
 
 
 def lexveil(*arguments: object) -> tuple[int, str, str]:
     """Run one command in this process; give exit code, standard output and standard error."""
-    from lexveil.cli import main
-
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main.main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
+        code = main.main([str(argument) for argument in arguments])
     return code, out.getvalue(), err.getvalue()
 
 
@@ -49,10 +45,3 @@ def public_files(folder: Path) -> list[Path]:
     """The files below a folder that an observer may read; what only its owner may read is the operator's."""
     files = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
     return sorted(file for file in files if file.stat().st_mode & OTHERS)
-
-
-def run(attack: Callable[[Path], bool]) -> None:
-    """Run an attack on the project whose folder is the only argument; exit code 1 if it succeeds, else 0."""
-    project = Path(sys.argv[1]).resolve()
-    os.chdir(project)
-    sys.exit(1 if attack(project) else 0)

@@ -1,16 +1,28 @@
-"""Spend a cap again and again: remove the ledger's folder, or bring an older copy of it back, and go on from there."""
+"""Spend more than a cap: remove the ledger's folder, bring an older copy of it back, or edit its database."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+import sqlite3
 from pathlib import Path
 
-from attacker import lexveil, privatize, run, words_of, write_rows
+from tests.attacks.attacker import lexveil, privatize, words_of, write_rows
 
 BUDGET = 10.0
 ALLOWED = 2  # documents of one subject, by the cap
+REMOVED, OLDER = "its folder was removed", "an older copy was brought back"
+WAYS: dict[str, list[str]] = {  # SQL of each
+    REMOVED: [],
+    OLDER: [],
+    "a balance was set to 0": ["update balances set nano = 0"],
+    "balances were removed with what they are the sum of": ["delete from balances", "delete from spends"],
+    "the end of the chain was cut with all that came of it": [
+        "delete from entries where seq > 1", "delete from releases", "delete from files", "delete from spends",
+        "delete from balances",
+    ],
+}  # fmt: skip
 
 
 def spent() -> float:
@@ -40,22 +52,21 @@ def release(project: Path, subject: str, name: str) -> bool:
 def attack(project: Path) -> bool:
     """Whether anything comes out above the cap."""
     limit(project)
-    ledger, copy = project / ".lexveil/ledger", project / "older"
-    assert release(project, "ana", "reset_0")
-    shutil.copytree(ledger, copy)
-    assert release(project, "ana", "reset_1")
-    assert not release(project, "ana", "reset_2"), "the cap withholds nothing"
-    shutil.move(ledger, project / "gone")
-    removed = release(project, "ana", "reset_3")
-    shutil.rmtree(ledger, ignore_errors=True)
-    shutil.move(copy, ledger)
-    older = release(project, "ana", "reset_4")
-    shutil.rmtree(ledger)
-    shutil.move(project / "gone", ledger)
-    for happened, said in ((removed, "after its folder was removed"), (older, "from an older copy")):
-        print(f"a document above the cap {'came out' if happened else 'was refused'} {said}")
-    return removed or older
-
-
-if __name__ == "__main__":
-    run(attack)
+    ledger, came_out = project / ".lexveil/ledger", 0
+    older, whole = (project / name for name in ("older", "whole"))
+    for number, copy in enumerate((older, whole)):
+        assert release(project, "ben", f"allowed_{number}")
+        shutil.copytree(ledger, copy)
+    assert not release(project, "ben", "more"), "the cap withholds nothing"
+    for number, (what, statements) in enumerate(WAYS.items()):
+        shutil.rmtree(ledger, ignore_errors=True)
+        if what != REMOVED:
+            shutil.copytree(older if what == OLDER else whole, ledger)
+        if statements:
+            con = sqlite3.connect(ledger / "ledger.sqlite")
+            con.executescript("; ".join(statements))
+            con.close()
+        happened = release(project, "ben", f"above_{number}")
+        print(f"a document above the cap {'came out' if happened else 'was refused'} after {what}")
+        came_out += happened
+    return came_out > 0

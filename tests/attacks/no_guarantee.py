@@ -10,7 +10,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-from attacker import lexveil, public_files, run, write_rows
+
+from lexveil.artifacts.embeddings import load_embedding
+from tests.attacks.attacker import lexveil, public_files, write_rows
 
 N = 300  # times that the word is repeated
 EPSILON = 40.0
@@ -19,8 +21,6 @@ PAIRS = 5
 
 def pairs(project: Path) -> list[tuple[str, str]]:
     """Words and the nearest word of each."""
-    from lexveil.artifacts.embeddings import load_embedding
-
     space = load_embedding("word", project)
     vectors = np.asarray(space.vectors, dtype=np.float64)
     found = []
@@ -41,24 +41,17 @@ def attack(project: Path) -> bool:
     assert file.read_text(encoding="utf-8") != before, "params.yaml has no exclude_input: false"
     told = unmarked = 0
     how = ["--mechanism", "vickrey", "--strategy", "S1", "--document-budget", N * EPSILON]
-    try:
-        for number, (word, other) in enumerate(pairs(project)):
-            folder = project / f"no-guarantee-{number}"
-            folder.mkdir()
-            source = write_rows(project / "repeated.jsonl", [{"text": " ".join([word] * N)}])
-            code, _, err = lexveil("privatize", source, "-o", folder / "out.jsonl", *how)
-            outputs = [name for name in public_files(folder) if name.suffix == ".jsonl"]
-            if code != 0 or not outputs:
-                print(f"refused: {err.strip()[:120]}")
-                continue
-            unmarked += outputs[0].name == "out.jsonl"
-            words = json.loads(outputs[0].read_text())["text"].split()
-            told += word not in words and other in words
-    finally:
-        file.write_text(before, encoding="utf-8")
+    for number, (word, other) in enumerate(pairs(project)):
+        folder = project / f"no-guarantee-{number}"
+        folder.mkdir()
+        source = write_rows(project / "repeated.jsonl", [{"text": " ".join([word] * N)}])
+        code, _, err = lexveil("privatize", source, "-o", folder / "out.jsonl", *how)
+        outputs = [name for name in public_files(folder) if name.suffix == ".jsonl"]
+        if code != 0 or not outputs:
+            print(f"refused: {err.strip()[:120]}")
+            continue
+        unmarked += outputs[0].name == "out.jsonl"
+        words = json.loads(outputs[0].read_text())["text"].split()
+        told += word not in words and other in words
     print(f"{told} of {PAIRS} pairs told apart, {unmarked} in outputs that look like any other")
     return told > 0 and unmarked > 0
-
-
-if __name__ == "__main__":
-    run(attack)

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attacker import lexveil, public_files, run, words_of, write_rows
+from tests.attacks.attacker import lexveil, public_files, words_of, write_rows
 
 EPSILON = 0.01
 OTHERS = ["the government said", "fire services were there"]
@@ -42,7 +42,3 @@ def attack(project: Path) -> bool:
         told += pair[0] != pair[1]
     print(f"{told} of {len(secrets)} pairs told apart with certainty")
     return told > 0
-
-
-if __name__ == "__main__":
-    run(attack)

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attacker import privatize, public_files, run, write_rows
+import pytest
+
+from lexveil.artifacts.embeddings import load_embedding
+from tests.attacks.attacker import privatize, public_files, write_rows
 
 BUDGET = 1e-6  # noise hides everything: the output alone tells nothing
 REVIEW = "the film was {} and the music was good"
@@ -22,8 +25,6 @@ class Observer:
     """Knows the public model."""
 
     def __init__(self, project: Path) -> None:
-        from lexveil.artifacts.embeddings import load_embedding
-
         space = load_embedding("word", project)
         self.row = {word: row for row, word in enumerate(space.tokens)}
         vectors = np.asarray(space.vectors, dtype=np.float64)
@@ -47,13 +48,8 @@ class Observer:
 
 
 def _agrees(computed: dict[str, float | None], said: dict[str, Any]) -> bool:
-    for name, value in computed.items():
-        known = said.get(name, value)  # what is not said rules nothing out
-        if (known is None) != (value is None):
-            return False
-        if known is not None and value is not None and abs(known - value) > 2 * ROUNDED:
-            return False
-    return True
+    """What is not said rules nothing out."""
+    return {name: said.get(name, value) for name, value in computed.items()} == pytest.approx(computed, abs=2 * ROUNDED)
 
 
 def attack(project: Path) -> bool:
@@ -77,7 +73,3 @@ def attack(project: Path) -> bool:
     print(f"{right} of {tried} words recovered with certainty")
     assert tried, "no word of the attack is in the vocabulary"
     return right > tried / 2
-
-
-if __name__ == "__main__":
-    run(attack)

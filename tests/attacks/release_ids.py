@@ -13,7 +13,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import yaml
-from attacker import public_files, run
+
+from lexveil.inbox.run import release_inbox
+from tests.attacks.attacker import public_files
 
 WORDS = "the government said the fire services in new south wales were there"
 VERSIONS = (WORDS, f"{WORDS} for the people", WORDS)
@@ -22,8 +24,6 @@ SHOWN, COMMON = {"text", "state"}, 8  # shorter values are numbers and the like,
 
 def attack(project: Path) -> bool:
     """Whether the first and the last version are known to be of one text, or all to be of one document."""
-    from lexveil.inbox.run import release_inbox
-
     inbox = project / "inbox"
     inbox.mkdir()
     params = yaml.safe_load((project / "params.yaml").read_text())
@@ -55,7 +55,3 @@ def _values(archive: Path, names: list[str]) -> list[tuple[str, Any]]:
             known = (value for column, value in row.items() if column not in SHOWN and value not in names)
             values += [(name, value) for value in known if isinstance(value, str | bytes) and len(value) >= COMMON]
     return values
-
-
-if __name__ == "__main__":
-    run(attack)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from attacker import privatize, run, words_of
-from ledger_reset import spent
+from tests.attacks.attacker import privatize, words_of
+from tests.attacks.ledger_reset import spent
 
 BUDGET = 10.0
 
@@ -42,7 +42,3 @@ def attack(project: Path) -> bool:
     paid = (balance[-1] - balance[0]) / (balance[1] - balance[0])
     print(f"noise was drawn {drawn} times for both documents, and paid {paid:.3g} times")
     return drawn > paid * 1.5
-
-
-if __name__ == "__main__":
-    run(attack)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from attacker import privatize, run, words_of, write_rows
+from tests.attacks.attacker import privatize, words_of, write_rows
 
 EPSILON = 1.0
 N = 30
@@ -24,7 +24,3 @@ def attack(project: Path) -> bool:
     same = [word == secret for text in texts[N:] for word, secret in zip(text.split(), secrets * 10, strict=False)]
     print(f"verbatim: {verbatim} of {N} texts of one word; {sum(same) / len(same):.1%} of the words of the long ones")
     return verbatim > N / 2 and sum(same) < len(same) / 4
-
-
-if __name__ == "__main__":
-    run(attack)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from attacker import privatize, run, write_rows
+
+from tests.attacks.attacker import privatize, write_rows
 
 BUDGET = 50.0
-TEXT = (
-    "the government said fire services in new south wales were there at the café " * 40
-)  # so long that no limit of a token leaves budget unspent
+# So long that no limit of a token leaves budget unspent.
+TEXT = "the government said fire services in new south wales were there at the café " * 40
 
 SPELLINGS: dict[str, list[dict[str, Any]]] = {
     "white space and capitals": [{"text": TEXT}, {"text": f" {TEXT}"}, {"text": TEXT.capitalize()}],
@@ -49,7 +49,3 @@ def attack(project: Path) -> bool:
             print(f"{way}: {n_out} of {len(listed)} come out, {n_due} may")
             gained += n_out > n_due
     return gained > 0
-
-
-if __name__ == "__main__":
-    run(attack)

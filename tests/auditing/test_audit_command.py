@@ -7,10 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.embeddings import load_embedding
@@ -54,13 +52,8 @@ def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) ->
     assert all(row["verdict"] in ("no violation found", "holds") for row in made["audits"])
     places = {row["place"] for row in made["audits"]}
     assert {"release: S3, in memory", "release: S3, file, processes", "release: S3, consistent"} <= places
-    assert made["epsilons"][0] < made["epsilons"][-1] and 10.0 in made["epsilons"]
-    assert sorted(made["space"]) == [
-        "collocations/bigrams.parquet", "collocations/trigrams.parquet",
-        "embeddings/gst/vectors.npy", "embeddings/gst/words.txt",
-    ]  # fmt: skip
+    assert {"embeddings/gst/vectors.npy", "collocations/bigrams.parquet"} <= made["space"].keys()
     assert (made["lexveil"], made["code"]) == (version(), code_hash())
-    assert made["policy"] == {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}
 
 
 def test_an_experiment_is_repeatable(root: Path) -> None:
@@ -105,15 +98,7 @@ def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
     assert result.violation
 
 
-def test_lists_are_audited_in_their_own_metric(project: Path) -> None:
-    """An order is private with respect to itself, so any will do here."""
-    from lexveil.artifacts.word_orders import write_word_orders
-    from lexveil.embeddings.word_orders import WordLists
-
-    (project / "dvc.yaml").write_text("stages: {}\n")
-    words = load_embedding("word").tokens[:200]
-    orders = np.random.default_rng(1).permutation(len(words)).astype(np.int32)[None]
-    write_word_orders(WordLists(words, orders), {}, paths.word_orders("word", "L0"))
+def test_lists_are_audited_in_their_own_metric(listed: Path) -> None:
     result = audit("diffractor_geometric", 0.5, words=40)
     exact = [row for row in result.audits if row.method == "exact"]
     assert len(exact) == 4 and result.verdict == "no violation found"
@@ -125,7 +110,6 @@ def test_lists_are_audited_in_their_own_metric(project: Path) -> None:
     ("arguments", "message"),
     [
         (["--mechanism", "laplace"], "must be one of diffractor_geometric"),
-        (["--strategy", "none"], "must be one of S1, S2, S3, S4"),
         (["--words", "1"], "--words is 1; it must be at least 2"),
         (["--samples", "10"], "--samples is 10; it must be at least 200"),
         (["--confidence", "1"], "--confidence is 1; it must lie between 0 (excluded) and 1"),

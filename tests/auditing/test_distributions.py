@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lexveil.auditing.distributions import euclidean, mahalanobis, on_lists
-from lexveil.auditing.fit import ClaimedDraws, ball_audit, distribution_audit, independence_audit
-from lexveil.auditing.kernels import Built, Kind, draw_mixed, fit, noise_fit, reach
+from lexveil.auditing.fit import ClaimedDraws, ball_audit, distribution_audit
+from lexveil.auditing.kernels import Built, Kind, draw_mixed, fit, noise_fit
 from lexveil.auditing.toys import toy
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, ClosedForm
-from lexveil.mechanisms.tem import Tem
 
 NAMES = sorted(MECHANISMS)
 ERROR = 1e-6
@@ -45,14 +43,6 @@ def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> 
     assert own == pytest.approx(made.kernel.distance(first, second), rel=1e-9, abs=1e-12)
 
 
-def test_distances_by_hand() -> None:
-    vectors = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    assert euclidean(vectors)(np.array([0]), np.arange(3)).tolist() == [[0.0, 5.0, 10.0]]
-    # On one line: Σ has all its spread, of trace 2, along it.
-    assert mahalanobis(vectors, 0.5)(np.array([0]), np.array([1]))[0, 0] == pytest.approx(5 / np.sqrt(1.5))
-    assert on_lists([[0, 1, 2], [1, 2, 0]])(np.array([0]), np.arange(3)).tolist() == [[0.0, 2.0, 2.0]]
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if hasattr(MECHANISMS[name], "log_pmf")])
 def test_closed_forms_agree_with_those_of_the_mechanisms(name: str) -> None:
     made, one = built(name, "plane")
@@ -78,17 +68,6 @@ def test_draws_follow_what_is_claimed(name: str, shape: str) -> None:
     assert not result.violation and result.tests > 4
     noise = noise_fit(made.kernel, made.claim, 1.0, 4_000, ERROR, rng) if shape == "plane" else None
     assert noise is None or (not noise.violation and noise.factor <= 1.02)
-
-
-def test_the_large_toy_makes_both_samplers_of_tem_act() -> None:
-    made, one = built("tem", "cloud")
-    kernel = made.kernel
-    assert isinstance(kernel, Tem)
-    drawn(made, one, (0.1, 1.0, 8.0), 500)
-    plain = [kernel.plain(one.words, np.full(len(one.words), epsilon)) for epsilon in (0.1, 1.0, 8.0)]
-    assert plain[0].any() and not plain[1].all()  # uniform proposals, and lists
-    gap = made.claim.distances(one.words, np.arange(one.space.size))
-    assert (gap > kernel.gamma(np.ones(1))).any()  # γ acts
 
 
 @pytest.mark.parametrize("name", ["madlib", "tem", "diffractor_geometric"])
@@ -134,26 +113,3 @@ def test_noise_that_is_wrong_is_told(wrong: Any, worst: str | None) -> None:
     result = ball_audit(wrong(ball), 1.0, ERROR)
     assert result.violation == (worst is not None)
     assert worst is None or worst in result.worst
-
-
-def test_outputs_that_hang_together_are_told() -> None:
-    rng = np.random.default_rng(2)
-    one, other = rng.integers(0, 8, (2, 20_000))
-    assert not independence_audit({"pairs": (one, other)}, 1 / 8, ERROR, 1.0).violation
-    mixed = np.where(rng.random(20_000) < 0.1, one, other)
-    assert independence_audit({"pairs": (one, mixed)}, 1 / 8, ERROR, 1.0).violation
-
-
-@pytest.mark.parametrize("name", ON_LISTS)
-def test_noise_on_lists_reaches_its_rarest_places(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(1)
-    given: dict[str, Any] = {name: {"lists": "L0"}}
-    assert reach(name, given, rng) == []
-    perturb = MECHANISMS[name].perturb
-
-    def cut(self: Any, index: Any, epsilon: Any, words: Any) -> Any:
-        moved = perturb(self, index, epsilon, words)
-        return np.clip(moved, index - 5000, index + 5000)
-
-    monkeypatch.setattr(MECHANISMS[name], "perturb", cut)
-    assert "at most 5,000" in reach(name, given, rng)[0]

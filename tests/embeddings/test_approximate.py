@@ -4,23 +4,11 @@ import numpy as np
 import pytest
 
 from lexveil.embeddings import word_orders
-from lexveil.embeddings.exact_search import approximate_neighbors
-from lexveil.embeddings.knn_graph import Scanner, nearest_others
+from lexveil.embeddings.knn_graph import Scanner
 from lexveil.embeddings.word_orders import greedy_orders, mean_step
 from tests.embeddings.test_lists import cloud
 
 pytestmark = pytest.mark.nightly
-
-
-VECTORS = cloud(700, 20, seed=6)
-
-
-def test_pynndescent_finds_most_neighbors_among_words() -> None:
-    """Recall is above 0.95 and the table is well formed."""
-    exact, _ = nearest_others(VECTORS, np.arange(700), 5)
-    ids, distances = approximate_neighbors(VECTORS, 5, seed=1)
-    assert ids.shape == distances.shape == (700, 5)
-    assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, ids, strict=True)]) > 0.95
 
 
 def test_an_approximate_graph_gives_a_whole_order_twice_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.embeddings.training import (
-    TrainingState,
-    Word2VecSettings,
-    displacement,
-    train_word2vec,
-)
+from lexveil.embeddings.training import TrainingState, Word2VecSettings, displacement, train_word2vec
 from lexveil.errors import RequestError
 
 SETTINGS = Word2VecSettings(

@@ -1,9 +1,7 @@
 """Products of 8 bits: the answers of a float64 scan, and the bounds that docs/proofs/screen.md rests on."""
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from llvmlite import ir
 
 from lexveil.embeddings import exact_search
 from lexveil.embeddings.exact_search import ExactSearch
@@ -149,29 +147,3 @@ def test_the_instruction_is_chosen_by_the_processor(monkeypatch: pytest.MonkeyPa
     queries = far_queries(search.vectors, 30, 5.0)
     assert (search.nearest(queries) == scan_k(search.vectors, queries, 1)[0][:, 0]).all()
     assert search._screen is None and exact_search.search_way().startswith("float32")
-
-
-@pytest.mark.parametrize(
-    ("kind", "processor", "instruction", "register"),
-    [(0, "icelake-server", "vpdpbusd", "zmm"), (1, "alderlake", "vpdpbusd", "ymm"), (2, "znver3", "vpmaddubsw", "ymm")],
-)
-def test_the_instruction_is_used(kind: int, processor: str, instruction: str, register: str) -> None:
-    """Compiled for processors that this machine need not have: once for each query and vector, sums in registers."""
-    try:
-        target = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
-    except RuntimeError:
-        pytest.skip("LLVM of this machine writes no code for x86")
-    module, address = ir.Module(), ir.IntType(64)
-    module.triple = "x86_64-unknown-linux-gnu"
-    function = ir.Function(module, ir.FunctionType(ir.IntType(32), [address] * 10), "tile")
-    words, start, queries, *others, chunks, depth = function.args
-    builder = ir.IRBuilder(function.append_basic_block())
-    tile = dot._Tile(builder, dot.KINDS[kind])
-    builder.ret(tile.score(tile.multiply(words, start, queries, chunks, depth), others))
-    machine, parsed = target.create_target_machine(cpu=processor, opt=3), llvm.parse_assembly(str(module))
-    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
-    passes.getModulePassManager().run(parsed, passes)
-    code = machine.emit_assembly(parsed)
-    lines = [line for line in code.splitlines() if instruction in line]
-    assert len(lines) % (dot.QUERIES * dot.VECTORS) == 0 and lines
-    assert all(register in line and "rsp" not in line for line in lines)

@@ -17,19 +17,12 @@ def words(n: int, p: int, scale: float = 1.0) -> np.ndarray:
     return some.astype(np.float32)
 
 
-def make(vectors: np.ndarray) -> Sketch:
-    return Sketch(vectors, norms_of(vectors))
-
-
-def norms_of(vectors: np.ndarray) -> np.ndarray:
-    return np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
-
-
 @pytest.mark.parametrize("p", [1, 2, 31, 32, 100])
 @pytest.mark.parametrize("scale", [1e-25, 1e-6, 1.0, 1e6, 1e25])
 def test_a_sketch_bounds_every_distance(p: int, scale: float) -> None:
     vectors = words(120, p, scale)
-    norms, sketch, distance = norms_of(vectors), make(vectors), distance_rows(vectors, np.arange(120))
+    norms = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
+    sketch, distance = Sketch(vectors, norms), distance_rows(vectors, np.arange(120))
     bounds = np.array([[sketch_bounds(sketch.rows, sketch.step, i, j) for j in range(120)] for i in range(120)])
     assert (bounds[..., 0] <= distance).all() and (distance <= bounds[..., 1]).all()
     # No looser than what the norms alone say, and the distance itself where no direction is left out.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,30 +9,9 @@ from lexveil.evaluation.inference_error import measure, of_draws
 from lexveil.mechanisms.deniability import draw_replacements
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.mechanisms.tem import Tem
+from tests.mechanisms.toys import Known, Loaded
 
 LABELS, PRIOR, RNG = np.array([0, 0, 1]), np.array([0.5, 0.3, 0.2]), np.random.default_rng(0)
-
-
-class Loaded:
-    """Draws from a table, whatever epsilon."""
-
-    name = metric = guarantee = "loaded"
-
-    def __init__(self, channel: Any) -> None:
-        self.channel = np.array(channel)
-        self.size = len(self.channel)
-
-    def noise(self, epsilon: Any, rng: np.random.Generator) -> Any:
-        return rng.random((len(epsilon), 1))
-
-    def replace(self, ids: Any, epsilon: Any, noise: Any) -> Any:
-        return (noise >= self.channel.cumsum(axis=1)[ids, :-1]).sum(axis=1)
-
-
-class Known(Loaded):
-    def log_pmf(self, ids: Any, epsilon: Any) -> Any:
-        with np.errstate(divide="ignore"):
-            return np.log(self.channel[ids])
 
 
 CHANNEL = [[0.6, 0.4, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]

@@ -66,20 +66,6 @@ def some(seed: int, n: int, n_words: int, longest: int = 9) -> list[list[int]]:
     return [(rng.zipf(1.6, rng.integers(0, longest)) % (n_words + 1) - 1).tolist() for _ in range(n)]
 
 
-def test_bigrams_by_hand() -> None:
-    """Sentences "0 1", "0 1", "0 0": V = 2.
-
-    Bigrams with counts: <s>0 3, 01 2, 00 1, 1</s> 2, 0</s> 1, so D₂ = 2 / (2 + 2·2) = 1/3.
-    Words before: 0 has <s>, 0; 1 has 0; </s> has 1, 0. So D₁ = 1 / (1 + 2·2) = 1/5, A = 5, and
-    p₁(0) = (2 - 1/5)/5 + 3/25·1/4 = 0.39, p₁(<unk>) = 3/100.
-    p(0 | 0) = (1 - 1/3)/4 + (1/3)·3/4·0.39, p(<unk> | 0) = 1/4·0.03, p(</s> | <unk>) = p₁(</s>) = p₁(0).
-    """
-    model = train(*flat([[0, 1], [0, 1], [0, 0]]), n_words=2, order=2)
-    assert [order.discount for order in model.orders] == pytest.approx([1 / 5, 1 / 3])
-    p = np.exp(model.log_probability(*flat([[0, 0, -1]])))
-    assert p == pytest.approx([(3 - 1 / 3) / 3 + 1 / 9 * 0.39, 1 / 6 + 0.25 * 0.39, 0.25 * 0.03, 0.39])
-
-
 @pytest.mark.parametrize("order", [1, 3, 5])
 @pytest.mark.parametrize("seed", range(2))
 def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> None:
@@ -89,17 +75,6 @@ def test_every_probability_is_that_of_the_formulas(seed: int, order: int) -> Non
     assert got == pytest.approx(plain.log_probability(other), rel=1e-12)
     wrong = Plain(learned[:-20], 12, order).log_probability(other)
     assert not np.allclose(got, wrong)
-
-
-def test_sentences_are_independent_and_unknown_numbers_are_one_word() -> None:
-    model = train(*flat(some(2, 50, 6)), n_words=6)
-    one, other = [0, 1, -1, 2], [3, 3]
-    both = model.log_probability(*flat([one, other]))
-    apart = np.concatenate([model.log_probability(*flat([one])), model.log_probability(*flat([other]))])
-    assert np.array_equal(both, apart)
-    assert np.array_equal(model.log_probability(*flat([[0, 1, 6, 2]])), model.log_probability(*flat([[0, 1, 99, 2]])))
-    assert np.array_equal(model.log_probability(*flat([[0, 1, 6, 2]])), model.log_probability(*flat([one])))
-    assert model.log_probability(*flat([])).tolist() == []
 
 
 def test_no_sentence_is_refused() -> None:

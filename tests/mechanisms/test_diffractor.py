@@ -11,30 +11,9 @@ from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric, geometr
 from lexveil.mechanisms.diffractor_tem import DiffractorTem
 from lexveil.mechanisms.kernels import diffractor as kernels
 from lexveil.mechanisms.tem import truncation
-from tests.mechanisms.toys import draw, largest_loss
+from tests.mechanisms.toys import draw
 
 KINDS = [DiffractorGeometric, DiffractorTem]
-
-
-def orders(n_lists: int, n: int = 15) -> np.ndarray:
-    rng = np.random.default_rng(4)
-    return np.array([rng.permutation(n) for _ in range(n_lists)], dtype=np.int32)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_distance_of_one_list_alone_would_not_do(kind) -> None:
-    """With two lists the largest distance is needed: the first list's claims less than is lost."""
-    mechanism = kind(orders(2))
-    mechanism.distance = lambda a, b: np.abs(mechanism.places[0, a] - mechanism.places[0, b]).astype(float)
-    assert largest_loss(mechanism, 1.0) > 0.1
-
-
-def test_the_geometric_law_by_hand() -> None:
-    """ε = ln 2: Pr[X=0] = 1/3, each step halves, what falls beyond an end falls on it."""
-    law = np.exp(DiffractorGeometric(np.arange(4)).log_pmf(np.array([1]), np.array([np.log(2)])))[0]
-    assert law.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 6, 1 / 6])
-    far = DiffractorGeometric(np.arange(10_001)).log_pmf(np.full(3, 5_000), np.array([0.1, 1.0, 10.0]))[:, 5_000]
-    assert np.exp(far) == pytest.approx(np.tanh(np.array([0.1, 1.0, 10.0]) / 2))  # where nothing is clipped
 
 
 def test_float64_says_where_it_cannot_tell() -> None:

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from lexveil.errors import ParameterError
 from lexveil.mechanisms.kernels import mahalanobis as kernels
 from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
+from lexveil.mechanisms.mahalanobis import Mahalanobis
 from lexveil.mechanisms.noise.streams import stream
 from tests.mechanisms.toys import vectors
 
@@ -22,19 +21,6 @@ def test_lambda_0_is_madlib_bit_for_bit() -> None:
     assert (other.noise(budgets, stream(1, "x")) == noise).all()
     assert (other.replace(ids, budgets, noise) == plain.replace(ids, budgets, noise)).all()
     assert other.distance(ids, ids[::-1]) == pytest.approx(plain.distance(ids, ids[::-1]))
-
-
-def test_covariance_has_trace_p() -> None:
-    covariance = scaled_covariance(stretched())
-    assert np.trace(covariance) == pytest.approx(5)
-    assert covariance / covariance[0, 0] == pytest.approx(np.cov(stretched().T) / np.cov(stretched().T)[0, 0], abs=1e-6)
-    assert (scaled_covariance(np.ones((3, 2), dtype=np.float32)) == np.eye(2)).all()
-
-
-@pytest.mark.parametrize("strength", [-0.1, 1.0, float("nan")])
-def test_bad_lambda(strength: float) -> None:
-    with pytest.raises(ParameterError, match=r"mahalanobis\.lambda"):
-        Mahalanobis(vectors(), lambda_=strength)
 
 
 def test_noise_is_the_same_alone_and_among_others() -> None:

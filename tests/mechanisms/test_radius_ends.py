@@ -55,10 +55,6 @@ def test_the_farthest_normal_number() -> None:
     assert f"{2 * norm.sf(most):.1e}" in PAGE and f"{300 * 2 * norm.sf(most):.1e}" in PAGE
 
 
-def test_the_page_has_the_dimensions_in_use() -> None:
-    assert [int(row[0]) for row in ROW.findall(PAGE)] == [50, 100, 200, 300]
-
-
 @pytest.mark.parametrize("row", ROW.findall(PAGE), ids=lambda row: row[0])
 def test_the_ends_of_the_radius(row: tuple[str, ...]) -> None:
     p, smallest, largest, below, above = (float(value) for value in row)
@@ -69,7 +65,8 @@ def test_the_ends_of_the_radius(row: tuple[str, ...]) -> None:
     assert (below, above) == pytest.approx((gammainc(p, ends[0]), gammaincc(p, ends[1])), rel=0.02)
 
 
-def test_where_steps_of_the_uniform_numbers_show() -> None:
+def test_the_dimensions_in_use_and_where_steps_of_the_uniform_numbers_show() -> None:
+    assert [int(row[0]) for row in ROW.findall(PAGE)] == [50, 100, 200, 300]
     beyond = 9.9 - TAIL
     assert 2.0**-53 * (math.exp(beyond**2 / 2) + math.exp(TAIL * beyond)) < 1e-6
     assert f"{2 * norm.sf(9.9):.1e}" in PAGE

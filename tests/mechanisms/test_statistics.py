@@ -18,34 +18,9 @@ from lexveil.mechanisms.deniability import (
 )
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
+from tests.mechanisms.toys import Known
 
-LAW = np.array([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])
-
-
-class Loaded:
-    """Draws from LAW, whatever epsilon."""
-
-    name = "loaded"
-    metric = "none"
-    guarantee = "none"
-
-    def noise(self, epsilon: Any, rng: np.random.Generator) -> Any:
-        return rng.random((len(epsilon), 1))
-
-    def replace(self, ids: Any, epsilon: Any, noise: Any) -> Any:
-        return (noise >= LAW.cumsum(axis=1)[ids, :2]).sum(axis=1)
-
-    def log_pmf(self, ids: Any, epsilon: Any) -> Any:
-        with np.errstate(divide="ignore"):
-            return np.log(LAW[ids])
-
-
-def test_expectations_by_hand() -> None:
-    ids = np.arange(3)
-    same, many = expectations(Loaded(), ids, 1.0, 2)
-    assert same == pytest.approx([0.5, 1.0, 0.8])
-    two = [(1 - 0.5**2) + (1 - 0.7**2) + (1 - 0.8**2), 1.0, 2 * (1 - 0.9**2) + (1 - 0.2**2)]
-    assert many == pytest.approx(two)
+LOADED = Known([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])
 
 
 @pytest.mark.parametrize(("wrong", "fits"), [(0.0, True), (0.1, False)])
@@ -53,10 +28,10 @@ def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
     """10,000 rows of 5 draws of each word, means within 6 standard errors; off by 0.1 they are not."""
     n, draws = 10_000, 5
     ids = np.repeat(np.arange(3), n)
-    drawn = draw_replacements(Loaded(), ids, 1.0, draws, stream(1, "agree"))
+    drawn = draw_replacements(LOADED, ids, 1.0, draws, stream(1, "agree"))
     same = unchanged_counts(ids, drawn).reshape(3, n) / draws
     many = distinct_counts(drawn).reshape(3, n)
-    exact, expected = expectations(Loaded(), np.arange(3), 1.0, draws)
+    exact, expected = expectations(LOADED, np.arange(3), 1.0, draws)
     off_same = np.abs(same.mean(axis=1) - exact + wrong).max()
     off_many = np.abs(many.mean(axis=1) - expected).max()
     assert (off_same < 6 * 0.5 / np.sqrt(n * draws)) == fits
@@ -66,7 +41,7 @@ def test_counts_agree_with_expectations(wrong: float, fits: bool) -> None:
 def test_a_row_of_the_table() -> None:
     ids = choose_words(200, 100, stream(1, "words"))
     assert len(set(ids.tolist())) == 100 and (np.diff(ids) > 0).all()
-    row: Any = json.loads(json.dumps(statistics(Loaded(), np.arange(3), 2.0, stream(1, "row"), n_draws=50)))
+    row: Any = json.loads(json.dumps(statistics(LOADED, np.arange(3), 2.0, stream(1, "row"), n_draws=50)))
     assert (row["mechanism"], row["epsilon"], row["n_words"], row["n_draws"]) == ("loaded", 2.0, 3, 50)
     assert row["n_w_exact"]["mean"] == pytest.approx((25 + 50 + 40) / 3)
     madlib = Madlib(np.random.default_rng(3).standard_normal((20, 4)).astype(np.float32))

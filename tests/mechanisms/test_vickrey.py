@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from lexveil.errors import ParameterError
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.registry import build_mechanism
 from lexveil.mechanisms.vickrey import Vickrey
 from tests.mechanisms.toys import SAMPLES, draw, fits, vectors
 
@@ -24,18 +22,6 @@ def test_t_0_is_madlib_and_t_1_the_second() -> None:
     assert (Vickrey(vectors(), t=1.0).replace(IDS, BUDGETS, noise) == two[:, 1]).all()
 
 
-@pytest.mark.parametrize(("wrong", "follows"), [(0.75, True), (0.7, False), (0.8, False)])
-def test_choice_of_two(wrong: float, follows: bool) -> None:
-    """δ = (1, 2), t = 0.75: Pr[w₁] = 0.25·2 / (0.75·1 + 0.25·2) = 0.4. Two wrong t show that this can say no."""
-    uniform = stream(1, "choice").random(SAMPLES)
-    near, gaps = np.tile([0, 1], (SAMPLES, 1)), np.tile([1.0, 2.0], (SAMPLES, 1))
-    chosen = Vickrey(vectors(), t=0.75).choose(near[:, 0], near, gaps, uniform)
-    share = (1 - wrong) * 2 / (wrong + (1 - wrong) * 2)
-    assert fits(chosen, np.array([share, 1 - share])) == follows
-    if follows:
-        assert share == pytest.approx(0.4)
-
-
 @pytest.mark.parametrize(("wrong", "follows"), [(1.0, True), (1.1, False)])
 def test_choice_of_many(wrong: float, follows: bool) -> None:
     t, gaps = np.array([0.5, 1.0, 1.5, 2.0]), np.array([0.3, 0.5, 0.6, 0.9])
@@ -51,22 +37,3 @@ def test_excluding_the_input_never_returns_it() -> None:
         vickrey = Vickrey(vectors(), t=0.5, exclude_input=exclude)
         assert (draw(vickrey, 3, 20.0, samples=2000) == 3).any() != exclude
         assert (vickrey.no_guarantee is None) != exclude
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"t": 1.5}, r"vickrey\.t is 1\.5"),
-        ({"t": -0.1}, r"vickrey\.t"),
-        ({"exclude_input": True}, "needs 3 words"),
-        ({"t": float("nan")}, r"vickrey\.t"),
-        ({"k": 1}, r"vickrey\.k is 1"),
-        ({"k": 8}, r"vickrey\.k is 8"),
-        ({"k": 3}, "a list of 3 numbers"),
-        ({"k": 3, "t": [1.0, 2.0]}, "a list of 3 numbers"),
-        ({"k": 3, "t": [1.0, 2.0, -1.0]}, "not negative"),
-    ],
-)
-def test_bad_parameters(parameters: dict, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        build_mechanism("vickrey", vectors(2), {"vickrey": parameters})

@@ -1,5 +1,7 @@
 """Small vocabularies, and the one test of draws against a law."""
 
+from typing import Any
+
 import numpy as np
 from scipy.stats import chisquare
 
@@ -11,6 +13,30 @@ FALSE_ALARM = 1e-6  # chance that a correct sampler fails; the seed is fixed, so
 
 def vectors(n: int = 12, p: int = 5, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((n, p)).astype(np.float32)
+
+
+class Loaded:
+    """Draws from a table, whatever epsilon."""
+
+    name = metric = guarantee = "loaded"
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = np.array(channel)
+        self.size = len(self.channel)
+
+    def noise(self, epsilon: Any, rng: np.random.Generator) -> Any:
+        return rng.random((len(epsilon), 1))
+
+    def replace(self, ids: Any, epsilon: Any, noise: Any) -> Any:
+        return (noise >= self.channel.cumsum(axis=1)[ids, :-1]).sum(axis=1)
+
+
+class Known(Loaded):
+    """It also says what it draws from."""
+
+    def log_pmf(self, ids: Any, epsilon: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return np.log(self.channel[ids])
 
 
 def draw(mechanism, word: int, epsilon: float, name: str = "draw", samples: int = SAMPLES) -> np.ndarray:

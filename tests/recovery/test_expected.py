@@ -1,12 +1,10 @@
 """Expected recovery of a toy against sums over its table, the epsilon of a target, and what an epsilon means."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from lexveil.accounting.expected_recovery import BandRecovery, MeaningAt
 from lexveil.errors import RequestError
 from lexveil.mechanisms.diffractor_geometric import DiffractorGeometric
 from lexveil.mechanisms.madlib import Madlib
@@ -17,7 +15,7 @@ from lexveil.mechanisms.vickrey import Vickrey
 from lexveil.recovery import meaning
 from lexveil.recovery.bands import ALL, BANDS, bands_of, prior_of
 from lexveil.recovery.calibration import Curve, epsilon_for, given_back, without_output
-from lexveil.recovery.meaning import WordDistances, bound_at, bound_sentence, reader_sentence, times, word_distances
+from lexveil.recovery.meaning import WordDistances, bound_at, word_distances
 from lexveil.recovery.shares import Expected, Share, WordSample, expected
 from tests.recovery.oracles import TableAdversary
 
@@ -84,9 +82,6 @@ def test_the_epsilon_of_a_known_curve(middle: float, target: float) -> None:
 def test_a_target_that_no_epsilon_gives_is_refused(target: float, band: str, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         epsilon_for(curve(lambda epsilon: epsilon / (epsilon + 1), largest=0.8), target, band)
-
-
-def test_what_no_epsilon_hides_is_said() -> None:
     with pytest.raises(RequestError, match=r"the smallest epsilon, .*, gives back 0.500; ask for more"):
         epsilon_for(curve(lambda epsilon: 0.2), 0.3, "rare", given_back)
 
@@ -139,22 +134,3 @@ def test_the_bound_is_the_privacy_map_and_none_where_none_is_proven() -> None:
     assert bound is not None and bound.nearest.median == pytest.approx(3 * distances.nearest.median, rel=1e-3)
     assert bound.random.worst == pytest.approx(3 * distances.random.worst, rel=1e-3)
     assert bound_at(Vickrey(vectors_of(), exclude_input=True), 3.0, distances) is None
-    assert "No bound is proven" in bound_sentence(None)
-    assert f"{times(bound.nearest.median)} times likelier than under its nearest word" in bound_sentence(bound)
-    factors = {1: "1", 1.234: "1.2", 12.3: "12", 123_456: "120,000", 2e7: "10^7"}
-    assert [times(math.log(factor)) for factor in factors] == [*factors.values()]
-
-
-def test_a_sentence_counts_of_100_words() -> None:
-    def at(epsilon: float, band: str, recovered: float, unchanged: float) -> MeaningAt:
-        figures = BandRecovery(share_of_words=1.0, recovered=recovered, low=0, high=1, unchanged=unchanged)
-        return MeaningAt(epsilon=epsilon, bands={band: figures}, bound=None)
-
-    assert reader_sentence([at(8.0, "rare", 0.043, 0.031)]) == (
-        "Of 100 rare words, a reader who knows everything but the text is expected to name 4; 3 stand unchanged "
-        "(epsilon 8)."
-    )
-    assert reader_sentence([at(1.0, "all", 0.001, 0.0), at(8.0, "all", 0.999, 1.0)]) == (
-        "Of 100 words, a reader who knows everything but the text is expected to name more than 99; 100 stand "
-        "unchanged (epsilon 8, the largest of a token; at the smallest, 1, these are fewer than 1 and 0)."
-    )
