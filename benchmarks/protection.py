@@ -51,7 +51,9 @@ RANGE = (0.3, 50.0)  # of the others, in 1 / units of the embedding
 RARE = BANDS.index("rare")
 COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "level": "level", "epsilon": "ε",
            "content_by_word": "content, by word", "content": "content", "rare_by_word": "rare, by word",
-           "rare": "rare", "unchanged": "unchanged", "words": "words per word", "note": ""}  # fmt: skip
+           "rare": "rare", "unchanged": "unchanged", "words": "words per word",
+           "nats": "nats a word (clean)",
+           "verbatim": "verbatim texts of 1,000", "note": ""}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,15 @@ class Named:
     rare_by_word: Share
     unchanged: Share
     words: float
+    nats: str  # that the n-gram model needs for a word of the output, and of the texts
+    verbatim: float  # of 1,000 texts with a perturbed word, those of which all came out unchanged
 
     def row(self) -> dict[str, object]:
         """As a row of the table."""
         shares = {name: f"{value.share:.3f} ({value.low:.3f}–{value.high:.3f})"
                   for name, value in ((name, getattr(self, name)) for name in COLUMNS if hasattr(self, name))
                   if isinstance(value, Share)}  # fmt: skip
-        return shares | {"words": self.words}
+        return shares | {"words": self.words, "nats": self.nats, "verbatim": self.verbatim}
 
     @property
     def strongest(self) -> Shares:
@@ -120,9 +124,15 @@ class Measuring:
             return Share.of(int((right & of).sum()), int(of.sum()))
 
         by_word, by_context = guesses.by_word == source, guesses.by_context == source
+        scores = [self.language_model.score([*some]) for some in (done.texts, texts)]
+        nats = "{:.2f} ({:.2f})".format(*(-one.log_sum.sum() / one.n_tokens.sum() for one in scores))
+        drawn_in = done.encoded.text_of[is_drawn]
+        changed, perturbed = (np.bincount(drawn_in, some, len(texts)) for some in (output != source, None))
+        verbatim = round(1000 * float(((changed == 0) & (perturbed > 0)).sum() / max((perturbed > 0).sum(), 1)), 1)
         n_words = sum(len(text.split()) for text in texts), sum(len(text.split()) for text in done.texts)
         return Named(share(by_context, content), share(by_word, content), share(by_context, rare),
-                     share(by_word, rare), share(output == source, content), n_words[1] / n_words[0])  # fmt: skip
+                     share(by_word, rare), share(output == source, content), round(n_words[1] / n_words[0], 3),
+                     nats, verbatim)  # fmt: skip
 
     def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
         """The largest epsilon within the range at which both shares hold; None if they do at all or at none."""
