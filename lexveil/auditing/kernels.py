@@ -29,7 +29,7 @@ REACH = 20_001  # places of the list whose ends noise must reach
 Generator = Callable[[str], np.random.Generator]
 
 
-class Kind(NamedTuple):
+class DrawnKind(NamedTuple):
     """What is drawn alike: a word at an ε after a token; -1: after none."""
 
     word: int
@@ -41,7 +41,7 @@ class Kind(NamedTuple):
         return f"word {self.word} at ε = {self.epsilon:.4g}{after}"
 
 
-Drawn = Mapping[Kind, Ids]  # what came out
+Drawn = Mapping[DrawnKind, Ids]  # what came out
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def draw_mixed(
 
     Where it matters what was written before, equal parts of the n are drawn after each token of ``contexts``.
     """
-    kinds = [Kind(int(word), epsilon, at) for at in contexts for epsilon in epsilons for word in words.tolist()]
+    kinds = [DrawnKind(int(word), epsilon, at) for at in contexts for epsilon in epsilons for word in words.tolist()]
     which = np.tile(np.arange(len(kinds)), n // len(contexts))
     generator("order").shuffle(which)
     ids = np.array([kind.word for kind in kinds], dtype=np.int64)[which]
@@ -146,7 +146,7 @@ def fit(
             # The events come from draws that are not compared.
             ranking = claim.counts(kind.word, kind.epsilon, n, rng).astype(np.float64)
 
-        def inflated(factor: float, kind: Kind = kind, many: int = min(20_000, OWN * n)) -> Floats:
+        def inflated(factor: float, kind: DrawnKind = kind, many: int = min(20_000, OWN * n)) -> Floats:
             return claim.mass(kind.word, factor * kind.epsilon, many, rng, kind.before)
 
         order = likeliest(claim, kind.word, ranking)
@@ -154,7 +154,7 @@ def fit(
     return distribution_audit(samples, epsilon, error)
 
 
-def losses(drawn: Drawn, at: Kind, claim: Claim, words: Ids, confidence: float) -> SampledResult:
+def losses(drawn: Drawn, at: DrawnKind, claim: Claim, words: Ids, confidence: float) -> SampledResult:
     """Lower bounds of the privacy loss between all pairs of words, from their draws at the ε and context of one."""
     draws, epsilon = [drawn[at._replace(word=int(word))] for word in words], at.epsilon
     return sampled_audit(draws, epsilon * claim.distances(words, words), epsilon, confidence)

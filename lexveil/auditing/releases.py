@@ -22,7 +22,7 @@ from lexveil.accounting.budgets import Policy
 from lexveil.auditing.distributions import Claim
 from lexveil.auditing.findings import AuditFinding
 from lexveil.auditing.fit import FitResult, independence_audit
-from lexveil.auditing.kernels import Kind, claim_of, fit
+from lexveil.auditing.kernels import DrawnKind, claim_of, fit
 from lexveil.auditing.keys import key_audit
 from lexveil.auditing.release_path import PER_SUBJECT, Release, Releasing
 from lexveil.auditing.request import AuditRequest
@@ -216,7 +216,7 @@ def distributions(release: Release, claim: Claim, error: float, rng: np.random.G
 
     Where what was written before matters, what was drawn after different tokens is told apart.
     """
-    drawn: dict[Kind, list[Ids]] = defaultdict(list)
+    drawn: dict[DrawnKind, list[Ids]] = defaultdict(list)
     sampled: dict[int, list[Ids]] = defaultdict(list)
     for name in (name for name in release.documents if not name.startswith("same")):
         codes = release.codes(name)
@@ -225,7 +225,7 @@ def distributions(release: Release, claim: Claim, error: float, rng: np.random.G
             for before in np.unique(contexts[:, at]).tolist():
                 column = codes[contexts[:, at] == before, at]
                 if fate.action == "perturb" and fate.epsilon > 0:
-                    drawn[Kind(fate.number, fate.epsilon, before)].append(column[column >= 0])
+                    drawn[DrawnKind(fate.number, fate.epsilon, before)].append(column[column >= 0])
                 elif fate.action == "sample":
                     sampled[before].append(column[column >= 0])
     joined = {kind: np.concatenate(parts) for kind, parts in drawn.items()}

@@ -50,7 +50,7 @@ class Order:
         return np.where(self.keys[at] == keys, at, -1)
 
 
-class Bigrams(NamedTuple):
+class BigramModel(NamedTuple):
     """p_2 laid out by the word before: p_2(w | v) = seen, if the pair was counted, + rest[v]·single[w].
 
     Symbols are S = V + 3 numbers: words, ``<unk>`` V, ``</s>`` V + 1 and ``<s>`` V + 2.
@@ -131,7 +131,7 @@ class KneserNey:
         predicted: Floats = np.log(probability[place > 0])
         return predicted
 
-    def bigrams(self) -> Bigrams:
+    def bigrams(self) -> BigramModel:
         """The part of the model that looks back one word."""
         n_symbols = self.n_words + 3
         words = self.orders[0]
@@ -139,12 +139,12 @@ class KneserNey:
         single[words.keys] += words.seen
         starts, rest = np.zeros(n_symbols + 1, dtype=np.int64), np.ones(n_symbols)
         if len(self.orders) == 1:
-            return Bigrams(single, starts, np.empty(0, dtype=np.int64), np.empty(0), rest)
+            return BigramModel(single, starts, np.empty(0, dtype=np.int64), np.empty(0), rest)
         pairs = self.orders[1]
         first = np.asarray(words.keys)[pairs.keys // n_symbols]
         starts[1:] = np.cumsum(np.bincount(first, minlength=n_symbols))
         rest[words.keys] = pairs.rest
-        return Bigrams(single, starts, first * n_symbols + pairs.keys % n_symbols, np.asarray(pairs.seen), rest)
+        return BigramModel(single, starts, first * n_symbols + pairs.keys % n_symbols, np.asarray(pairs.seen), rest)
 
 
 def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:

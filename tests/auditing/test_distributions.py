@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lexveil.auditing.fit import ClaimedDraws, ball_audit, distribution_audit
-from lexveil.auditing.kernels import Built, Kind, draw_mixed, fit, noise_fit
+from lexveil.auditing.kernels import Built, DrawnKind, draw_mixed, fit, noise_fit
 from lexveil.auditing.toys import toy
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, ClosedForm
 
@@ -79,7 +79,7 @@ def test_the_power_is_what_it_says(name: str) -> None:
     assert result.factor is not None
     more = 1 + 2 * (result.factor - 1)
     counts = [np.bincount(made.claim.draw(word, more, 2_000, rng), minlength=one.space.size) for word in (0, 1, 2, 3)]
-    claimed = {Kind(word, 1.0): np.repeat(np.arange(one.space.size), row) for word, row in enumerate(counts)}
+    claimed = {DrawnKind(word, 1.0): np.repeat(np.arange(one.space.size), row) for word, row in enumerate(counts)}
     assert fit(claimed, made.claim, 1.0, ERROR, rng, with_power=False).violation
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from lexveil.evaluation.kneser_ney import Bigrams
+from lexveil.evaluation.kneser_ney import BigramModel
 from lexveil.types import Floats, Ids
 
 
@@ -30,7 +30,7 @@ class ChainCandidates(NamedTuple):
 
 @numba.njit(cache=True, error_model="numpy")
 def fill_transitions(
-    previous: Ids, candidates: ChainCandidates, start: int, end: int, weight: float, model: Bigrams, out: Floats
+    previous: Ids, candidates: ChainCandidates, start: int, end: int, weight: float, model: BigramModel, out: Floats
 ) -> None:  # pragma: no cover - compiled
     """How likely the candidates from ``start`` to before ``end`` are after each of j symbols, into ``out`` (j, k).
 
@@ -61,7 +61,7 @@ def fill_transitions(
 
 @numba.njit(cache=True, error_model="numpy")
 def marginals(
-    chains: Ids, before: Ids, offsets: Ids, candidates: ChainCandidates, weight: float, model: Bigrams
+    chains: Ids, before: Ids, offsets: Ids, candidates: ChainCandidates, weight: float, model: BigramModel
 ) -> Floats:  # pragma: no cover - compiled
     """The posterior probability of every candidate of n positions, given all that is known of its chain.
 
