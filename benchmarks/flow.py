@@ -1,7 +1,7 @@
 """What the flow costs beside plain `dvc repro`: a graph of many small stages, run anew and with nothing changed.
 
 Wall time and processor seconds of whole commands, one after another; Prefect's server for the run is included. With
---epsilons the graph is the grid of dvc.yaml: `privatize` and `evaluate` for 7 mechanisms, 4 strategies and so many ε,
+--epsilons the graph is the grid of dvc.yaml: `privatize` and `evaluate` for 8 mechanisms, 4 strategies and so many ε,
 with the files of code and the parameters that those stages depend on here, and commands that cost nothing.
 """
 
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import print_table
+from lexveil.mechanisms import mechanism_names
 
 ROOT = Path(__file__).parents[1]
 DVC = [sys.executable, "-m", "dvc", "repro", "-q"]
@@ -52,15 +53,15 @@ def make_project(root: Path, entries: int, seconds: float, workers: int) -> None
 
 
 def make_grid(root: Path, epsilons: int, workers: int) -> None:
-    """Write a project whose graph is the grid of dvc.yaml with empty commands: 56 stages an ε."""
+    """Write a project whose graph is the grid of dvc.yaml with empty commands: 64 stages an ε, and `code`."""
     from dvc.utils.serialize import dumps_yaml, loads_yaml
 
     here = loads_yaml((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
-    matrix = {"mechanism": [f"m{i}" for i in range(7)], "strategy": ["S1", "S2", "S3", "S4"]}
+    matrix = {"mechanism": mechanism_names(), "strategy": ["S1", "S2", "S3", "S4"]}
     matrix["epsilon"] = [f"{i + 1}.0" for i in range(epsilons)]
     cell = "${item.mechanism}/${item.strategy}/${item.epsilon}"
     places = {"privatize": f"artifacts/private/{cell}", "evaluate": f"artifacts/evaluations/{cell}"}
-    stages: dict[str, Any] = {}
+    stages: dict[str, Any] = {"code": here["code"]}
     for name, place in places.items():
         deps = [dep for dep in here[name]["deps"] if not dep.startswith(("artifacts/", "data/"))]
         given = [
@@ -144,7 +145,7 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=100, help="stages of the matrix (default: 100)")
     parser.add_argument("--seconds", type=float, default=2.0, help="of one processor, each stage (default: 2)")
     parser.add_argument("--workers", type=int, default=1, help="stages side by side; `dvc repro` has one (default: 1)")
-    parser.add_argument("--epsilons", type=int, help="the grid of dvc.yaml with so many ε: 56 stages each")
+    parser.add_argument("--epsilons", type=int, help="the grid of dvc.yaml with so many ε: 64 stages each")
     parser.add_argument("--ours", action="store_true", help="without `dvc repro` beside")
     parser.add_argument("--json", type=Path, help="write the rows here too")
     arguments = parser.parse_args()
