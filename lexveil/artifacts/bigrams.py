@@ -12,6 +12,7 @@ from lexveil.embeddings.bigrams import Bigrams
 from lexveil.runtime.tables import require
 
 MOST = 2_000_000  # pairs of a table, the most frequent, so that it fits into memory whatever the corpus
+FILES = ("starts.npy", "ids.npy", "counts.npy")
 LARGEST = 2**16 - 1  # count that is kept; the few larger ones become this one
 
 

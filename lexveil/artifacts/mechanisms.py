@@ -13,7 +13,7 @@ import numpy as np
 from lexveil import paths
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.vocabulary import Vocabulary
-from lexveil.artifacts.bigrams import load_bigrams
+from lexveil.artifacts.bigrams import FILES, load_bigrams
 from lexveil.artifacts.neighborhoods import BLOCK, MappedTable, add_lists, cache_folder, key_of, open_lists
 from lexveil.artifacts.packaged_model import BIGRAMS, PackagedModel
 from lexveil.artifacts.word_orders import load_word_orders
@@ -150,16 +150,15 @@ def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
 
 def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, dict[str, Path]]:
     """The bigram counts of an embedding, and their files by the names that a record gives them."""
-    names = [f"{name}.npy" for name in ("starts", "ids", "counts")]
     if isinstance(source, PackagedModel):
         if (counted := source.bigrams(segmentation)) is None:
             raise RequestError(
                 f"model {source.card.name} has no counts of which words follow each other, by which tem_context weighs "
                 f"them; take {option('mechanism')} tem, or a model that has them, such as en"
             )
-        return counted, source.files(*(f"{BIGRAMS}/{name}" for name in names))
+        return counted, source.files(*(f"{BIGRAMS}/{name}" for name in FILES))
     folder = paths.bigrams(segmentation)
-    files = {f"bigrams/{segmentation}/{name}": source / folder / name for name in names}
+    files = {f"bigrams/{segmentation}/{name}": source / folder / name for name in FILES}
     return load_bigrams(segmentation, source), files
 
 

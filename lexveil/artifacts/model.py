@@ -249,11 +249,5 @@ class Model:
 def _say_default(home: Project) -> None:
     """Say on standard error that the model that ships is used, and why."""
     why = "no run of this project has made its own" if home.is_project else f"{Path.cwd()} is in no project"
-    if not home.is_project and paths.PARAMS.exists():
-        print(
-            f"{paths.PARAMS} here is not used: there is no dvc.yaml beside it, so this is no project "
-            "(`lexveil init DIR` makes one)",
-            file=sys.stderr,
-        )
     about = f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, names another)"
     print(about, file=sys.stderr)

@@ -14,7 +14,6 @@ from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toys import likeliest, list_orders
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.registry import Mechanism, build_mechanism
-from lexveil.mechanisms.tem_context import TemContext
 from lexveil.types import Floats, Ids
 
 DRAWS = 8192  # tokens of a call, of all words and ε mixed
@@ -125,8 +124,8 @@ def draw_mixed(
     out, rng = np.empty(len(ids), dtype=np.int64), generator("draw")
     for start in range(0, len(ids), DRAWS):
         part = slice(start, start + DRAWS)
-        given = ids[part], budgets[part], kernel.noise(budgets[part], rng)
-        out[part] = kernel.replace(*given, before[part]) if isinstance(kernel, TemContext) else kernel.replace(*given)
+        noise = kernel.noise(budgets[part], rng)
+        out[part] = kernel.replace_after(ids[part], budgets[part], noise, before[part])
         advance(len(ids[part]))
     return {kind: out[which == number] for number, kind in enumerate(kinds)}
 

@@ -56,11 +56,6 @@ class Bigrams(NamedTuple):
         kept = (first >= 0) & (second >= 0)
         return self.of(first[kept], second[kept], self.counts[kept], n)
 
-    def most_frequent(self, n: int) -> Self:
-        """The n pairs that are counted most often; of equally frequent ones the first."""
-        kept = np.sort(np.argsort(-self.counts, kind="stable")[:n])
-        return self.of(self.first[kept], self.ids[kept], self.counts[kept], len(self.starts) - 1)
-
     def of_words(self, tokens: Sequence[str], counts: Ids) -> Self:
         """The same for text that is cut into single words, where a collocation is its words, one after the other.
 

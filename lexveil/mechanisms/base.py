@@ -135,6 +135,10 @@ class Mechanism:
         """Return the replacement of each of n ids, shape (n,); ``epsilon`` as given to ``noise``."""
         raise NotImplementedError
 
+    def replace_after(self, ids: Ids, epsilon: Floats, noise: Noise, before: Ids | None) -> Ids:  # noqa: ARG002
+        """As ``replace``, after what is written ``before`` each, (n,) rows of the embedding; most do not look at it."""
+        return self.replace(ids, epsilon, noise)
+
     def distance(self, first: Ids, second: Ids) -> Floats:
         """The guarantee's distance of n pairs of ids, shape (n,)."""
         raise NotImplementedError
@@ -194,13 +198,13 @@ class EuclideanMechanism(Mechanism):
 
     def distances_of(self, ids: Ids) -> Floats:
         """See ``Mechanism``; right to about 1e-3 of the length of the vectors, as float32 products cancel."""
-        return product_distances(self.vectors, ids)
+        return product_distances(self.vectors[ids], self.vectors)
 
 
-def product_distances(vectors: Vectors, ids: Ids) -> Floats:
-    """Euclidean distances of n rows of the vectors to all V of them by float32 products, (n, V)."""
-    squares = np.einsum("vp,vp->v", vectors, vectors)
-    found = squares[ids, None] + squares - 2 * (vectors[ids] @ vectors.T)
+def product_distances(first: Vectors, second: Vectors) -> Floats:
+    """Euclidean distances of n vectors to m others by float32 products, (n, m)."""
+    squares = [np.einsum("vp,vp->v", vectors, vectors) for vectors in (first, second)]
+    found = squares[0][:, None] + squares[1] - 2 * (first @ second.T)
     distances: Floats = np.sqrt(np.maximum(found, 0), dtype=np.float64)
     return distances
 

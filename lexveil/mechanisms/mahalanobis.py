@@ -84,7 +84,7 @@ class Mahalanobis(Madlib):
         """See ``Mechanism``: Euclidean distances once the vectors are multiplied by A^{-1}."""
         if self._whitened is None:
             self._whitened = self.vectors @ self._inverse_root.astype(np.float32)
-        return product_distances(self._whitened, ids)
+        return product_distances(self._whitened[ids], self._whitened)
 
 
 def scaled_covariance(vectors: Vectors) -> Floats:

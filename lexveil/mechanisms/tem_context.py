@@ -99,7 +99,11 @@ class TemContext(Tem):
         log_weight -= np.logaddexp.reduce(log_weight, axis=1, keepdims=True)
         return log_weight
 
-    def replace(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None = None) -> Ids:
+    def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
+        """Draw each token as if it were a text of its own."""
+        return self.replace_after(ids, epsilon, noise, None)
+
+    def replace_after(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None) -> Ids:
         """Draw each token as if it were a text of its own, after the tokens (n,) ``before``, or after none."""
         n, kind = len(ids), np.tile((KEPT, DRAWN), len(ids))
         about = np.full(2 * n, -1)
@@ -114,8 +118,9 @@ class TemContext(Tem):
         sums, words = _sums(self.bigrams.counts[order]), self.bigrams.ids[order]
         start, stop = (np.searchsorted(words, ids, side=side) for side in ("left", "right"))
         points = sums[start] + (rng.random(len(ids)) * (sums[stop] - sums[start])).astype(np.int64)
-        found = self.bigrams.first[order][np.minimum(np.searchsorted(sums, points, side="right") - 1, len(words) - 1)]
-        return np.where(stop > start, found, -1)
+        found, seen = np.full(len(ids), -1), stop > start
+        found[seen] = self.bigrams.first[order[np.searchsorted(sums, points[seen], side="right") - 1]]
+        return found
 
     def replace_texts(
         self, texts: TextTokens, ids: Ids, epsilon: Floats, noise: Words, written: Ids | None = None

@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import Field
 
 from lexveil.mechanisms.base import Mechanism
-from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.types import Bytes, Flags, Floats, Ids
@@ -176,11 +175,7 @@ def expected(
         ParameterError: if the mechanism refuses epsilon.
     """
     budgets = np.full(len(sample.ids), epsilon)
-    noise = mechanism.noise(budgets, rng)
-    if isinstance(mechanism, TemContext):
-        outputs = mechanism.replace(sample.ids, budgets, noise, before)
-    else:
-        outputs = mechanism.replace(sample.ids, budgets, noise)
+    outputs = mechanism.replace_after(sample.ids, budgets, mechanism.noise(budgets, rng), before)
     guesses = adversary.guess(outputs, budgets, before)
     return Expected(
         epsilon,

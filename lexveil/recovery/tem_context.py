@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from lexveil.mechanisms.base import product_distances
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Candidates
 from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.types import Floats, Ids
 
 RESCORED = 32  # candidates of an output whose normaliser is computed for what was written before
 FOLLOWING = 256  # words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
@@ -37,16 +38,16 @@ class TemContextAdversary(TemAdversary):
         """
         assert isinstance(mechanism, TemContext)
         mass = mechanism.mass.single.astype(np.float64)
-        n, rates = len(mass), (self.ladder.rungs / 2).astype(np.float32)
-        sums, limit = np.empty((len(rates), n)), np.float32(self.limit)
+        n, rates = len(mass), self.ladder.rungs / 2
+        sums = np.empty((len(rates), n))
         drawn = np.random.default_rng(SEED).choice(n, SUMMED, p=mass / mass.sum())
         for start in range(0, n, ROWS):
             words = np.arange(start, min(start + ROWS, n))
-            distances = self._distances(words, drawn)
+            distances = product_distances(self.vectors[words], self.vectors[drawn])
             is_other = words[:, None] != drawn
             others = (mass.sum() - mass[words]) / np.maximum(is_other.sum(axis=1), 1)
             for level, rate in enumerate(rates):
-                weights = np.where(is_other, np.exp(-np.minimum(rate * distances, limit)), 0)
+                weights = np.where(is_other, np.exp(-np.minimum(rate * distances, self.limit)), 0)
                 sums[level, words] = mass[words] + others * weights.sum(axis=1)
         return np.log(sums)
 
@@ -69,9 +70,10 @@ class TemContextAdversary(TemAdversary):
         tokens = order[np.searchsorted(before[order], 0) :]
         for context, group in _groups(before, tokens):
             ids, mass = self._following(context)
-            for start in range(0, len(group), max(PAIRS // max(len(ids) * words.shape[1], 1), 1)):
-                some = group[start : start + max(PAIRS // max(len(ids) * words.shape[1], 1), 1)]
-                distances = self._distances(words[some].ravel(), ids).reshape(*words[some].shape, len(ids))
+            step = max(PAIRS // max(len(ids) * words.shape[1], 1), 1)
+            for some in (group[start : start + step] for start in range(0, len(group), step)):
+                candidates = self.vectors[words[some].ravel()]
+                distances = product_distances(candidates, self.vectors[ids]).reshape(*words[some].shape, len(ids))
                 weights = np.exp(-np.minimum(epsilon[some, None, None] / 2 * distances, self.limit))
                 ratio[some] = np.log1p((weights @ mass) * np.exp(-single[some]))
         return ratio
@@ -85,13 +87,6 @@ class TemContextAdversary(TemAdversary):
             return ids, after
         drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=after / after.sum())
         return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING)
-
-    def _distances(self, words: Ids, others: Ids) -> Vectors:
-        """Euclidean distances (n, m) by float32 products."""
-        first, second = self.vectors[words], self.vectors[others]
-        squares = np.einsum("np,np->n", first, first)[:, None] + np.einsum("mp,mp->m", second, second)
-        distances: Vectors = np.sqrt(np.maximum(squares - 2 * (first @ second.T), 0))
-        return distances
 
 
 def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:

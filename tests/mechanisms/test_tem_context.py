@@ -57,10 +57,11 @@ def test_draws_are_distributed_as_claimed_after_each_word(epsilon: float) -> Non
     mechanism, n, rng = toy(), 40_000, np.random.default_rng(8)
     budgets, keys = np.full(n, epsilon), rng.integers(0, 2**63, (3, n, 4)).astype(np.uint64)
     unknown, after = mechanism.mass.of(5) / mechanism.mass.of(5).sum(), np.full(n, 5)
+    word, words = np.array([2]), np.full(n, 2)
     rows = (
-        (mechanism.replace(np.full(n, 2), budgets, keys[0]), mechanism.log_pmf(np.array([2]), budgets[:1])),
-        (mechanism.replace(np.full(n, 2), budgets, keys[1], after), mechanism.log_pmf(np.array([2]), budgets[:1], 5)),
-        (mechanism.replace(np.full(n, -1), np.zeros(n), keys[2], after), np.log(unknown)[None]),
+        (mechanism.replace(words, budgets, keys[0]), mechanism.log_pmf(word, budgets[:1])),
+        (mechanism.replace_after(words, budgets, keys[1], after), mechanism.log_pmf(word, budgets[:1], 5)),
+        (mechanism.replace_after(np.full(n, -1), np.zeros(n), keys[2], after), np.log(unknown)[None]),
     )  # fmt: skip
     for drawn, law in rows:
         p = np.exp(law[0])
@@ -84,7 +85,7 @@ def test_what_a_draw_depends_on() -> None:
     one = np.full(1, 2.0)
 
     def alone(number: int, word: int, before: int) -> int:
-        return int(mechanism.replace(np.array([word]), one, keys[number : number + 1], np.array([before]))[0])
+        return int(mechanism.replace_after(np.array([word]), one, keys[number : number + 1], np.array([before]))[0])
 
     assert drawn[1] == drawn[5] == -1 and drawn[3] == drawn[0]
     assert [drawn[0], drawn[2], drawn[4], drawn[6], drawn[7]] == [
@@ -186,6 +187,8 @@ def test_every_point_gives_the_exact_distribution(
         assert within(law, intervals(mechanism, 2, before, epsilon, monkeypatch)) == (fault is None)
 
 
-def test_a_kappa_out_of_range_is_refused() -> None:
+def test_no_counts_and_a_kappa_out_of_range() -> None:
+    none_seen = TemContext(vectors(5)).draw_before(np.arange(5), np.random.default_rng(1))
+    assert none_seen.tolist() == [-1] * 5
     with pytest.raises(ParameterError, match=r"tem_context\.kappa"):
         toy(kappa=2.5)

@@ -214,14 +214,9 @@ class Pages:
     @staticmethod
     def _asked(form: Form) -> RewriteRequest:
         """The request without what no answer of the background depends on, so that it is known again."""
-        same: dict[str, object] = {
-            "keep_layout": False,
-            "consistent": False,
-            "average_words": None,
-            "max_token_epsilon": None,
-        }
-        same |= {"detector": "none", "spacy_model": None}
-        return form.request.model_copy(update={**same, "mode": "experiment", "seed": 0})
+        same: dict[str, object] = {"keep_layout": False, "consistent": False, "detector": "none", "mode": "experiment"}
+        same |= dict.fromkeys(("average_words", "max_token_epsilon", "spacy_model"))
+        return form.request.model_copy(update={**same, "seed": 0})
 
     def _html(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._templates.get_template(f"{template}.html.j2").render(values), status)
