@@ -1,0 +1,269 @@
+"""Parts of a stage by processes of this machine, by Dask and by Ray: two workers each, on two nodes of loopback.
+
+    uv run python -m benchmarks.scale --corpus FOLDER [--work tokenize rewrite] [--engines processes dask ray]
+
+A node has one processor. Each engine does the same items by the map that the stages use: shards of the sample to be
+tokenized, or batches of texts to be rewritten by the model that ships. Start is from nothing to an answer of both
+workers; the first map also imports what it needs. Memory is that of all processes, shared pages once (PSS), this one
+included. A worker kills itself at one item; a node is killed, all its processes, after the first result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+
+from benchmarks.corpus import corpus_texts
+from benchmarks.table import markdown
+from lexveil.artifacts.model import Model
+from lexveil.collocations.sampling import DocumentShard, tokenize_shard
+from lexveil.config import MachineParams
+from lexveil.errors import LexveilError
+from lexveil.formats.arrow_tables import ArrowRows
+from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.release.preconditions import check
+from lexveil.request import Request
+from lexveil.runtime.pool import process_map
+
+ROOT = Path(__file__).resolve().parents[1]
+# Nobody else may use the ports of these nodes; this process too reads it when it imports Ray.
+OWN = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+OWN |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # a driver on loopback
+# `ray start` with a node of loopback: it would take the machine's own address for 127.0.0.1, and listen everywhere.
+START = """
+from ray._private import services
+services.get_node_ip_address = lambda address=None: "127.0.0.1"
+from ray.scripts.scripts import main
+main()
+"""
+os.environ.update(OWN | {"PYTHONPATH": str(ROOT)})
+COLUMNS = {
+    "work": "work", "engine": "engine", "start": "start s", "start_cpu": "start CPU s", "idle": "idle MB",
+    "first": "first map s", "wall": "map s", "cpu": "CPU s", "peak": "peak MB",
+    "worker": "worker killed", "node": "node killed",
+}  # fmt: skip
+Map = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
+
+
+def everything() -> list[psutil.Process]:
+    """All processes: this one and those that it started."""
+    return [psutil.Process(), *psutil.Process().children(recursive=True)]
+
+
+def total(read: Callable[[psutil.Process], float]) -> float:
+    """A sum over ``everything``, without those that end meanwhile."""
+    amount = 0.0
+    for process in everything():
+        try:
+            amount += read(process)
+        except psutil.Error:
+            continue
+    return amount
+
+
+def megabytes() -> float:
+    """Memory of all."""
+    return total(lambda process: process.memory_full_info().pss / 1e6)
+
+
+def cpu_seconds() -> float:
+    """Of all that are still there, and of those that they have waited for."""
+    return total(lambda process: sum(process.cpu_times()[:4]))
+
+
+@dataclass
+class DieOnce:
+    """Kills its own process at the third item, the first time that comes."""
+
+    function: Callable[[Any], Any]
+    mark: Path
+
+    def __call__(self, item: tuple[int, Any]) -> Any:
+        """Work."""
+        if item[0] == 2 and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.function(item[1])
+
+
+def begin(*command: str) -> subprocess.Popen[bytes]:
+    """Start a server of an engine."""
+    environment = os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"}
+    return subprocess.Popen(
+        [sys.executable, *command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End it with all it started, at once."""
+    for part in [*psutil.Process(process.pid).children(recursive=True), process]:
+        part.kill()
+    process.wait()
+
+
+@contextmanager
+def processes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
+    """Two processes; there are no nodes."""
+    del nodes
+    yield partial(process_map, workers=2)
+
+
+@contextmanager
+def dask(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
+    """A scheduler and two workers of one thread, without pages."""
+    from lexveil.runtime.dask_cluster import cluster_map
+
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    nodes.append(begin("-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"))
+    for _ in range(2):
+        nodes.append(begin("-m", "dask", "worker", address, "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard"))
+    time.sleep(2)  # until it can be asked
+    yield partial(cluster_map, machine=MachineParams(dask_scheduler=address))
+
+
+@contextmanager
+def ray(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
+    """A head and another node, without pages."""
+    from ray import shutdown
+
+    from lexveil.runtime.ray_cluster import cluster_map
+
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    common = ["--node-ip-address", "127.0.0.1", "--num-cpus", "1", "--object-store-memory", "500000000", "--block"]
+    head = ["--head", "--port", str(port), "--include-dashboard", "false", "--disable-usage-stats"]
+    nodes.append(begin("-c", START, "start", *head, *common))
+    wait_for(address)
+    nodes.append(begin("-c", START, "start", "--address", address, *common))
+    yield partial(cluster_map, machine=MachineParams(ray_address=address))
+    shutdown()
+
+
+def free_port() -> int:
+    """A port of loopback that nobody has."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def wait_for(address: str) -> None:
+    """Until somebody listens there."""
+    host, port = address.split(":")
+    while True:
+        try:
+            socket.create_connection((host, int(port))).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+
+
+def tokenizing(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], list[Any]]:
+    """Of the stage sample_corpus: shards of documents."""
+    rows = pa.record_batch([pa.array(map(str, range(len(texts)))), pa.array(texts)], names=["doc_id", "text"])
+    size = max(1, len(texts) // ITEMS)
+    items = enumerate(range(0, len(texts), size))
+    return tokenize_shard, [DocumentShard(number, folder, rows.slice(start, size), "en") for number, start in items]
+
+
+def rewriting(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], list[Any]]:
+    """Of an experiment: batches of documents, and the model as what each worker gets once."""
+    del folder
+    checked = check(Request(mechanism="madlib", strategy="S3", document_budget=1000.0, seed=1), Model.load(None, "en"))
+    column, size = pa.array(texts, pa.large_string()), max(1, len(texts) // ITEMS)
+    keys = [(str(number),) for number in range(len(texts))]
+    cuts = (slice(start, start + size) for start in range(0, len(texts), size))
+    batches = [Batch(ArrowRows([column[cut]]), keys[cut], cut.start) for cut in cuts]
+    return partial(checked.engine.worker().rewrite, budget=checked.budget), batches
+
+
+def sampled(peak: list[float], stop: threading.Event) -> None:
+    """Look at the memory until told to stop."""
+    while not stop.wait(0.2):
+        peak.append(megabytes())
+
+
+def measure(engine: str, work: str, texts: list[str]) -> dict[str, Any]:
+    """One row of the table."""
+    nodes: list[subprocess.Popen[bytes]] = []
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        function, items = WORK[work](texts, folder)
+        row: dict[str, Any] = {"work": work, "engine": engine}
+        own, cpu, started = megabytes(), cpu_seconds(), time.perf_counter()
+        try:
+            with ENGINES[engine](nodes) as mapped:
+                list(mapped(abs, range(4)))
+                row |= {"start": time.perf_counter() - started, "start_cpu": cpu_seconds() - cpu}
+                row["idle"] = megabytes() - own
+                for name in ("first", "wall"):
+                    stop, peak, cpu, started = threading.Event(), [0.0], cpu_seconds(), time.perf_counter()
+                    watcher = threading.Thread(target=sampled, args=(peak, stop))
+                    watcher.start()
+                    list(mapped(function, items))
+                    row |= {name: time.perf_counter() - started, "cpu": cpu_seconds() - cpu}
+                    stop.set()
+                    watcher.join()
+                    row["peak"] = max(peak) - own
+                row["worker"] = outcome(lambda: mapped(DieOnce(function, folder / "mark"), list(enumerate(items))))
+                if nodes:
+                    row["node"] = outcome(lambda: mapped(function, items), lambda: end(nodes.pop()))
+        finally:
+            for node in nodes[::-1]:
+                end(node)
+    return row
+
+
+def outcome(begun: Callable[[], Iterator[Any]], after_first: Callable[[], None] = lambda: None) -> str:
+    """How many results a map gave and in which time, or its error."""
+    started, n = time.perf_counter(), 0
+    try:
+        for n, _ in enumerate(begun(), 1):
+            if n == 1:
+                after_first()
+    except LexveilError as error:
+        return f"{type(error).__name__} after {n}, {time.perf_counter() - started:.1f} s"
+    return f"{n} results, {time.perf_counter() - started:.1f} s"
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True, help="a folder of *.json.gz")
+    parser.add_argument("--documents", type=int, default=4000, metavar="N", help="default: 4,000")
+    parser.add_argument("--work", nargs="+", choices=WORK, default=[*WORK])
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=[*ENGINES])
+    options = parser.parse_args()
+    texts = list(islice(corpus_texts(options.corpus), options.documents))
+    rows = []
+    for work, engine in product(options.work, options.engines):
+        rows.append(measure(engine, work, texts))
+        print(rows[-1], file=sys.stderr)
+    print(f"{len(texts):,} documents, {sum(map(len, texts)) / 1e6:.1f} MB, {ITEMS} items")
+    print(markdown(COLUMNS, rows))
+    return 0
+
+
+ITEMS = 16
+WORK = {"tokenize": tokenizing, "rewrite": rewriting}
+ENGINES = {"processes": processes, "dask": dask, "ray": ray}
+
+if __name__ == "__main__":
+    sys.exit(main())

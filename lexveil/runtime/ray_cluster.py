@@ -1,0 +1,142 @@
+"""Parts of a stage on the Ray cluster that this machine is a node of.
+
+Whoever reaches a node can run code there, and texts lie in its shared memory: docs/how-to/clusters.md says how to
+secure one.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lexveil.config import MachineParams
+from lexveil.errors import LexveilError, RequestError
+from lexveil.runtime.crash import short_report
+from lexveil.runtime.hashes import code_hash
+from lexveil.runtime.process_start import ONE_THREAD
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which Ray reads when it is imported
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+WORKERS = 60.0  # seconds without any processor of the cluster after which none is waited for
+LOOK = 5.0  # seconds between two looks for processors while a result is awaited
+
+_functions: dict[str, Callable[[Any], Any]] = {}  # of a worker: the one it was sent last
+
+
+@cache
+def build_hash() -> str:
+    """What must be the same on every worker, or results could depend on who made them: code, Python and NumPy."""
+    return f"{code_hash()} {platform.python_version()} {np.__version__}"
+
+
+@ray.remote
+def _call(function: list[Any], item: Any, build: str) -> Any:
+    if build_hash() != build:
+        raise RequestError(
+            f"a Ray worker on {platform.node()} has another version of Lexveil, Python or NumPy than this process; "
+            "install the same on all machines and start Ray again"
+        )
+    name = function[0].hex()
+    try:
+        if name not in _functions:
+            _functions.clear()
+            _functions[name] = ray.get(function[0])
+        return _functions[name](item)
+    except (LexveilError, ImportError):
+        raise
+    except Exception as error:  # workers log what it says, which may be a text
+        raise RuntimeError(f"{type(error).__name__} in {short_report(error)}") from None
+
+
+def connect(address: str) -> None:
+    """Make this process one of the cluster's drivers until it ends; it stays with a cluster that it has.
+
+    Raises:
+        RequestError: if no Ray node of this machine answers.
+    """
+    if ray.is_initialized():
+        return
+    try:
+        ray.init(address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": ONE_THREAD})
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        raise RequestError(
+            f"params.yaml: machine.ray_address is {address}, but this machine is no node of a Ray cluster there "
+            f"({type(error).__name__}); start one as docs/how-to/clusters.md says, or set it to null"
+        ) from None
+
+
+def _processors() -> int:
+    return int(ray.cluster_resources().get("CPU", 0))
+
+
+def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: MachineParams) -> Generator[B, None, None]:
+    """Yield ``function(item)`` in order, at most two items more under way than the cluster has processors.
+
+    Each node gets ``function`` once; its workers share its arrays, read-only. Results of a worker that died, and its
+    items under way, are made again.
+
+    Raises:
+        RequestError: if this machine is no node of the cluster, or a worker has other code.
+        LexveilError: if an item killed several workers, or all processors were lost. A LexveilError of ``function`` is
+            raised here.
+        RuntimeError: with name and place of another exception of ``function``; what it says stays there.
+    """
+    connect(str(machine.ray_address))
+    pending: deque[Any] = deque()
+    try:
+        sent = [ray.put(function)]
+        for item in items:
+            pending.append(_call.remote(sent, item, build_hash()))
+            if len(pending) > _processors() + 1:
+                yield _result(pending.popleft())
+        while pending:
+            yield _result(pending.popleft())
+    except RayError as error:
+        raise _explained(error) from None
+    finally:
+        with suppress(Exception):  # it must not hide another error
+            for left in pending:
+                ray.cancel(left, force=True)
+
+
+def _result(reference: Any) -> Any:
+    """The result, awaited as long as there are processors or one may soon be back.
+
+    Raises:
+        LexveilError: if there was none for ``WORKERS`` seconds.
+    """
+    alone = 0.0
+    while alone < WORKERS:
+        try:
+            return ray.get(reference, timeout=LOOK)
+        except GetTimeoutError:
+            alone = 0.0 if _processors() else alone + LOOK
+    raise LexveilError(f"the Ray cluster has had no processor for {WORKERS:.0f} s; start a node: ray start --address …")
+
+
+def _explained(error: RayError) -> Exception:
+    """The error to raise: that of the function, or one with advice."""
+    if isinstance(error, RayTaskError):
+        cause: Exception = error.cause
+        if isinstance(cause, LexveilError) or "failed to import" not in str(cause):
+            return cause
+        return RequestError(
+            "a Ray worker does not find the code of Lexveil; install the same on all machines and start Ray again"
+        )
+    return LexveilError(
+        f"a Ray worker was lost, and so were those that tried the same again ({type(error).__name__}); if memory ran "
+        "out, give fewer processors to a node (ray start --num-cpus) or more memory"
+    )
