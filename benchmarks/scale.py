@@ -54,7 +54,7 @@ services.get_node_ip_address = lambda address=None: "127.0.0.1"
 from ray.scripts.scripts import main
 main()
 """
-os.environ.update(OWN | {"PYTHONPATH": str(ROOT)})
+os.environ.update(OWN)
 COLUMNS = {
     "work": "work", "engine": "engine", "start": "start s", "start_cpu": "start CPU s", "idle": "idle MB",
     "first": "first map s", "wall": "map s", "cpu": "CPU s", "peak": "peak MB",
@@ -106,7 +106,7 @@ class DieOnce:
 
 def begin(*command: str) -> subprocess.Popen[bytes]:
     """Start a server of an engine."""
-    environment = os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"}
+    environment = os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1", "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         [sys.executable, *command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -134,27 +134,34 @@ def dask(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     nodes.append(begin("-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"))
+    wait_for(f"127.0.0.1:{port}")
     for _ in range(2):
         nodes.append(begin("-m", "dask", "worker", address, "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard"))
-    time.sleep(2)  # until it can be asked
     yield partial(cluster_map, machine=MachineParams(dask_scheduler=address))
 
 
 @contextmanager
 def ray(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
-    """A head and another node, without pages."""
-    from ray import shutdown
-
+    """A head and another node."""
     from lexveil.runtime.ray_cluster import cluster_map
+
+    with ray_nodes(nodes) as address:
+        yield partial(cluster_map, machine=MachineParams(ray_address=address))
+
+
+@contextmanager
+def ray_nodes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[str]:
+    """Two nodes of Ray without pages; gives the address of the first."""
+    from ray import shutdown
 
     port = free_port()
     address = f"127.0.0.1:{port}"
     common = ["--node-ip-address", "127.0.0.1", "--num-cpus", "1", "--object-store-memory", "500000000", "--block"]
-    head = ["--head", "--port", str(port), "--include-dashboard", "false", "--disable-usage-stats"]
+    head = ["--head", "--port", str(port), "--include-dashboard", "false"]
     nodes.append(begin("-c", START, "start", *head, *common))
     wait_for(address)
     nodes.append(begin("-c", START, "start", "--address", address, *common))
-    yield partial(cluster_map, machine=MachineParams(ray_address=address))
+    yield address
     shutdown()
 
 

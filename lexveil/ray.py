@@ -1,0 +1,210 @@
+"""Release data sets of Ray Data: a Dataset in, a published table and its Dataset out.
+
+    released = lexveil.ray.privatize(dataset, column="body", subjects="customer").write_parquet("/shared/tickets")
+    released.dataset.count()
+
+No Dataset of rewritten texts exists before they are published: Ray would evaluate it anew whenever it is used, each
+time with other noise, and all but the first would be paid by nobody (docs/proofs/distributed.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lexveil.accounting.operator_report import OperatorReport
+from lexveil.accounting.record import PrivacyRecord
+from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
+from lexveil.artifacts.model import Model
+from lexveil.distributed.release import release_table
+from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals, reported
+from lexveil.errors import LexveilError, RequestError
+from lexveil.formats.bare_tables import bare_column, bare_field
+from lexveil.formats.messages import shown
+from lexveil.privatization.release.outputs import write_errors
+from lexveil.privatization.release.preconditions import STAMP, Checked, check
+from lexveil.request import OnExhausted, Request
+from lexveil.runtime.checkpoints import expect_file
+from lexveil.runtime.tables import PARQUET
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which Ray reads when it is started
+
+import ray
+
+WRITTEN = ("file", "totals")  # what a worker says of a batch that it has written
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDataset:
+    """A table that is published.
+
+    Attributes:
+        dataset: reads the table.
+        record: the privacy record, which stands in the table's folder as ``_lexveil-TRANSACTION.record.json``.
+        operator: what only the operator may see; it is written nowhere.
+    """
+
+    dataset: ray.data.Dataset
+    record: PrivacyRecord
+    operator: OperatorReport
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PrivatizedDataset:
+    """A data set that can be released: every write is a release of its own, which is charged to the ledger."""
+
+    _dataset: ray.data.Dataset
+    _checked: Checked
+    _rewriter: Rewriter
+    _on_exhausted: OnExhausted | None
+
+    def write_parquet(self, path: Path | str) -> PublishedDataset:
+        """Count, charge, rewrite and publish the data set, in this call.
+
+        Args:
+            path: of the table's folder, on storage that all nodes see; it appears whole, or in its place nothing.
+
+        Raises:
+            RequestError: if a row, a worker or the folder is not as it must be; nothing is spent then.
+            LexveilError: if the job fails after the noise; what it cost stays spent.
+        """
+        job = _RayJob(self._dataset, self._rewriter, path)
+        job.check(self._checked)
+        released = release_table(self._checked, self._rewriter, job, self._on_exhausted)
+        return PublishedDataset(ray.data.read_parquet(str(job.target)), released.record, released.operator)
+
+
+@takes_options(Request, ("spans_column", "mode", "seed", "workers"))
+def privatize(
+    dataset: ray.data.Dataset,
+    *,
+    column: str | Sequence[str],
+    subjects: str | None = None,
+    project: Path | str | Model | None = None,
+    model: str | None = None,
+    model_folder: str | None = None,
+    **options: Any,
+) -> PrivatizedDataset:
+    """Prepare the release of a data set of Ray. Nothing is spent before it is written.
+
+    Args:
+        dataset: must give the same rows whenever it is evaluated.
+        column: its text column, or several, whose texts share the budget of a row.
+        subjects: the column that says whom a row is about; None: each text is a subject of its own.
+        project: as of ``lexveil.privatize``.
+        model: the name of a packaged model, which every node has installed, too.
+        model_folder: of that model, on storage that every node sees, if it is not installed.
+        options: as of ``lexveil.privatize``, but those of experiments.
+
+    Raises:
+        RequestError: if the request cannot be served.
+    """
+    with renamed_fields(OF_TEXTS):
+        request = Request.of(plain_options(options))
+        checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))
+        columns = (column,) if isinstance(column, str) else tuple(column)
+        if (schema := dataset.schema()) is None:
+            raise RequestError("dataset: has no rows and no columns, so there is nothing to release")
+        fields = pa.schema(list(zip(schema.names, schema.types, strict=True)))
+        rewriter = Rewriter.of(checked, fields, columns, subjects, model_folder)
+    return PrivatizedDataset(dataset, checked, rewriter, request.on_exhausted)
+
+
+class _RayJob:
+    """A ``Cluster``: both passes in Ray, and the folder that is published.
+
+    Each attempt of a task writes files of its own, and tells the driver their names with its result. Ray gives the
+    driver one result of each task, and it publishes the files which that names: those of other attempts, one that is
+    taken for dead and still writes among them, stay in a folder that is removed.
+    """
+
+    def __init__(self, dataset: ray.data.Dataset, rewriter: Rewriter, path: Path | str) -> None:
+        self.dataset, self.path, self.target = dataset, str(path), Path(path).absolute()
+        self.columns = [*rewriter.columns, *([rewriter.subject_column] if rewriter.subject_column else [])]
+        self.staging = self.target.with_name(f".lexveil-{secrets.token_hex(8)}")
+        self.attempts, self.whole = self.staging / "attempts", self.staging / "whole"
+
+    def check(self, checked: Checked) -> None:
+        """See that the output can be written as it must be.
+
+        Raises:
+            RequestError: if not.
+        """
+        where = shown(self.target)
+        if "://" in self.path:
+            raise RequestError(
+                f"{where}: give a folder on storage that all nodes mount, and copy the table from there: what is "
+                "published can be copied at no cost"
+            )
+        if checked.no_guarantee and STAMP not in self.target.name:
+            raise RequestError(f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}")
+        if os.path.lexists(self.target):
+            raise RequestError(f"{where}: exists already; choose another folder")
+
+    def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
+        """What each subject spends, added up by Ray."""
+        chosen = self.dataset.select_columns(self.columns)
+        counted = chosen.map_batches(_count, batch_size=None, batch_format="pyarrow", fn_args=(ray.put(rewriter),))
+        added = counted.groupby("subject").sum([*COUNTED.names[1:]])
+        for table in added.iter_batches(batch_size=None, batch_format="pyarrow"):
+            yield from table.rename_columns(COUNTED.names).cast(COUNTED).to_batches()
+
+    def rewrite(self, rewriter: Rewriter) -> RunTotals:
+        """Rewrite and write in one task for each block."""
+        with write_errors(self.target):
+            self.staging.mkdir(parents=True, mode=0o700)
+            self.attempts.mkdir()
+            self.whole.mkdir()
+        given = (ray.put(rewriter), str(self.attempts))
+        written = self.dataset.map_batches(_write, batch_size=None, batch_format="pyarrow", fn_args=given)
+        totals = RunTotals()
+        for result in written.iter_rows():
+            expect_file(self.attempts / result["file"], "the driver")
+            (self.attempts / result["file"]).rename(self.whole / result["file"])
+            totals.merge(pickle.loads(result["totals"]))
+        return totals
+
+    def publish(self, record: PrivacyRecord) -> None:
+        """Give the folder its name."""
+        assert record.release is not None
+        file = self.whole / f"_lexveil-{record.release.id}.record.json"
+        if os.path.lexists(self.target):
+            raise LexveilError(f"{shown(self.target)}: was made meanwhile; nothing was published")
+        with write_errors(self.target):
+            file.write_text(json.dumps(record.to_dict(), indent=2, sort_keys=True), encoding="utf-8")
+            self.whole.rename(self.target)
+
+    def discard(self) -> None:
+        """Remove the hidden folder."""
+        shutil.rmtree(self.staging, ignore_errors=True)
+
+
+def _count(table: pa.Table, rewriter: Rewriter) -> pa.Table:
+    return pa.Table.from_batches(map(rewriter.count, table.combine_chunks().to_batches()), COUNTED)
+
+
+@reported()
+def _write(table: pa.Table, rewriter: Rewriter, folder: str) -> dict[str, list[Any]]:
+    """Write the rewritten rows of a block into a file of this attempt."""
+    totals, result = RunTotals(), dict[str, list[Any]]({name: [] for name in WRITTEN})
+    for batch in table.combine_chunks().to_batches():
+        rewritten = rewriter.rewrite(batch, totals)
+        schema = pa.schema([bare_field(field) for field in rewritten.schema])
+        columns = [bare_column(column, field.type) for column, field in zip(rewritten.columns, schema, strict=True)]
+        expect_file(Path(folder), "this worker")
+        name = f"part-{secrets.token_hex(16)}.parquet"
+        pq.write_table(pa.table(columns, schema), Path(folder) / name, **PARQUET)
+        for key, value in zip(WRITTEN, (name, pickle.dumps(totals)), strict=True):
+            result[key].append(value)
+        totals = RunTotals()
+    return result
