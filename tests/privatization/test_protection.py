@@ -47,7 +47,7 @@ def test_a_file_is_released_without_a_number(outside: Path, capsys: pytest.Captu
     (outside / "in.csv").write_text(f"id,title,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8")
     assert main(["privatize", "in.csv", "-o", "out.csv"]) == 0
     out, err = capsys.readouterr()
-    level = level_of(measured_levels(PackagedModel(EN).hash), "tem", "S1", DEFAULT)
+    level = level_of(measured_levels(PackagedModel(EN).hash), Request().mechanism, "S1", DEFAULT)
     assert level is not None
     first = out.splitlines()[0]
     assert first.startswith(f"protection {DEFAULT}: a reader who knows the method is expected to name ")
