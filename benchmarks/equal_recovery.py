@@ -8,8 +8,8 @@ epsilon, found by bisection, at which the reader by the word names the wanted sh
 which are no function words. A linear classifier learns from rewritten texts to predict the class of other rewritten
 texts: what is utility where the class is what the texts are for, and an attack where it is who wrote them. Each score
 stands with its 95% interval over the documents that are predicted (percentiles of 1,000 bootstrap draws of them). The
-folder has sst2.parquet, imdb.parquet, trustpilot.parquet and movie_authors.parquet; `--model en+sentiment=1` keeps a
-purpose. Noise is seeded: this protects nothing. Markdown.
+folder has sst2.parquet, imdb.parquet, trustpilot.parquet, movie_authors.parquet and tweets.parquet, but for those that
+`--only` leaves out; `--model en+sentiment=1` keeps a purpose. Noise is seeded: this protects nothing. Markdown.
 """
 
 from __future__ import annotations
@@ -133,6 +133,7 @@ PROBLEMS = [
     Problem("IMDb", "imdb", {"utility": "label"}),
     Problem("Trustpilot", "trustpilot", {"attack": "attribute"}),
     Problem("Movie authors", "movie_authors", {"utility": "label", "attack": "attribute"}),
+    Problem("Tweets", "tweets", {"utility": "label"}),
 ]
 
 
