@@ -1,16 +1,22 @@
-"""The shape checks, on numbers made to have the shape and numbers made not to, and on those that the papers print."""
+"""Shape checks, on numbers made to have the shape or not and on the papers'; figures of the papers beside ours."""
 
+import csv
+import io
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from examples.replication import claims
+from examples.replication.__main__ import OURS, compared, markdown
 from examples.replication.literature import MEASURES, PUBLISHED_CSV, parse
+from lexveil.config import CLEAN
+from lexveil.errors import ParameterError
 from lexveil.evaluation.metrics.attack import ADAPTIVE, STATIC
 from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.similarity import COSINE
-from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO
+from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
 from lexveil.report.evaluation_values import Values
 from lexveil.report.formatting import MeanSd
 
@@ -100,3 +106,40 @@ def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles() -> None:
     (one,) = rises(measured("n_w", {1.0: 21.0, 10.0: 20.0}, quartile=5.0)).comparisons
     assert one.spread == pytest.approx(1.0483, abs=1e-4) and not one.is_beyond and one.is_against
     assert claims.Comparison("w", MeanSd(0.5, None), MeanSd(0.4999, None)).is_beyond  # without a spread
+
+
+TEXT = PUBLISHED_CSV.read_text(encoding="utf-8")
+PUBLISHED = parse(TEXT)
+
+
+def test_figures_are_as_printed() -> None:
+    """As read from the papers a second time; MRPC at ε 15 is the slip."""
+    rows = list(csv.DictReader(io.StringIO(TEXT)))
+    with Path(__file__).with_name("printed.csv").open(encoding="utf-8") as file:
+        for printed in csv.DictReader(file):
+            assert sum(printed.items() <= row.items() for row in rows) == 1, printed
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(",percent,", ",per cent,"), ("84.97", "about 85"), ("deberta-v3-base\n", "\n"), ("S3", "")]
+)
+def test_a_row_that_is_not_complete_is_refused(before: str, after: str) -> None:
+    with pytest.raises(ParameterError, match=r"published\.csv, line \d+: not a complete row"):
+        parse(TEXT.replace(before, after, 1))
+
+
+def test_figures_of_the_papers_stand_below_ours() -> None:
+    """Of the mechanisms, strategies and epsilons of the run alone, and nothing of a set that nobody printed."""
+    runs = [("madlib", "S1", 1.0), ("madlib", "S1", 2.0)]
+    values = {(UTILITY_MICRO.name, key): MeanSd(0.625, 0.0625) for key in (CLEAN, *runs)}
+    ((caption, table),) = compared({"sst2": values, "mine": values}, runs, PUBLISHED)
+    assert [[cell.text for cell in (*row[:3], *row[4:])] for row in table.cells] == [
+        ["madlib", "S1", OURS, "0.625", "0.625"],
+        ["madlib", "S1", "1-Diffractor Table 3, bert-base-uncased", "0.530 ± 0.015", "–"],
+        ["madlib", "S1", "CLMLDP Table 3, deberta-v3-base", "0.539 ± 0.029", "–"],
+    ]
+    start = "**sst2: utility**\n\n| mechanism | strategy | figures of | clean texts | ε 1 |"
+    assert markdown(caption, table).startswith(start)
+    four = {key: {("cosine", ("madlib", "S2", 50.0)): MeanSd(0.5, 0.1)} for key in ("cola", "mrpc", "rte", "sst2")}
+    ((caption, table),) = compared(four, [("madlib", "S2", 50.0)], PUBLISHED)
+    assert (caption, [row[-1].text for row in table.cells]) == ("cola, mrpc, rte, sst2: cosine", ["0.500", "0.940"])

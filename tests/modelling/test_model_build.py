@@ -1,5 +1,6 @@
-"""The how-to page of languages: its commands on small data, with the graph's stages in this process."""
+"""`lexveil model build`: what it makes of a parameter file and of texts, as the how-to page of languages has it."""
 
+import gzip
 import json
 import re
 import shlex
@@ -7,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from lexveil import paths
 from lexveil.artifacts.base_model import require_language
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.cli import main, project
-from lexveil.errors import ParameterError
+from lexveil.errors import ParameterError, RequestError
+from lexveil.modelling.build import load_recipe, params_of, split_by_source
 from tests.conftest import run_stage
 from tests.german_texts import german_texts
 
@@ -78,3 +82,37 @@ def test_the_commands_of_the_page(
     assert len(texts) == 5 and all(texts) and texts != german_texts(5, seed=2)
     record = json.loads((here / "out.jsonl.record.json").read_text("utf-8"))
     assert record["model"]["name"] == "deutsch" and "without_guarantee" not in record
+
+
+TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("model: [", "not valid YAML"),
+        ("model: {name: other}", r"model\.name is other, but legal is asked for"),
+        ("model: {}\nparametres: {}", "unknown key parametres"),
+        ("model: {license: CC0-1.0, min_document: 3}", r"model\.min_document; did you mean model\.min_documents"),
+    ],
+)
+def test_a_wrong_parameter_file_is_refused(tmp_path: Path, content: str, says: str) -> None:
+    (tmp_path / "recipe.yaml").write_text(content, encoding="utf-8")
+    with pytest.raises(ParameterError, match=says):
+        params_of(load_recipe(tmp_path / "recipe.yaml", "legal", {}), TEMPLATE, "legal")
+
+
+def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path: Path) -> None:
+    lines = [json.dumps({"text": text, "source": source}) for text, source in ("ax", "by", "cx", "dz")]
+    with gzip.open(tmp_path / "a.json.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    made = split_by_source([tmp_path / "a.json.gz"], ["x", "y"], tmp_path / "split")
+    written = {name: path.read_text(encoding="utf-8").splitlines() for name, path in made.items()}
+    texts = {name: [json.loads(line)["text"] for line in of_source] for name, of_source in written.items()}
+    assert texts == {"x": ["a", "c"], "y": ["b"]}
+    with pytest.raises(RequestError, match="no line of source w"):
+        split_by_source([tmp_path / "a.json.gz"], ["x", "w"], tmp_path / "split")
+    (tmp_path / "b.jsonl").write_text('{"text": "a secret"}\n', encoding="utf-8")
+    with pytest.raises(RequestError, match=r"b\.jsonl.*1: no JSON object with a field `source`") as error:
+        split_by_source([tmp_path / "b.jsonl"], ["x"], tmp_path / "split")
+    assert "secret" not in str(error.value)
