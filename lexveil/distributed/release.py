@@ -26,8 +26,8 @@ from lexveil.request import OnExhausted
 from lexveil.runtime.crash import short_report
 
 WITHHELD = (
-    "that rows are withheld is not hidden: all rows of a subject are, if together they cost more than the ledger has left "
-    "for it"
+    "that rows are withheld is not hidden: all rows of a subject are, if together they cost more than the ledger has "
+    "left for it"
 )
 CHANGED = (
     "the table was not the same when it was read again, so nothing is published. Give one that stays as it is: write "
@@ -96,7 +96,7 @@ class _CountedTable:
         for batch in batches:
             self.check += self.rewriter.check(batch.column("subject").to_pylist(), batch.column("nano").to_numpy())
             self.tokens += sum(batch.column("tokens").to_pylist())
-            yield batch
+            yield batch.select(["subject", "nano"])
 
 
 def release_table(
