@@ -271,12 +271,6 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _bare(schema: StructType) -> StructType:
     """The same columns and types without metadata, into which any program may have put texts."""
-
-    def without(value: Any) -> Any:
-        if isinstance(value, list):
-            return list(map(without, value))
-        if not isinstance(value, dict):
-            return value
-        return {key: {} if key == "metadata" else without(part) for key, part in value.items()}
-
-    return StructType.fromJson(without(schema.jsonValue()))
+    bare = {"metadata": {}}
+    emptied = json.loads(schema.json(), object_hook=lambda part: part | bare if "metadata" in part else part)
+    return StructType.fromJson(emptied)

@@ -46,7 +46,7 @@ from lexveil.privatization.release.preconditions import Checked
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import library_hash, version
-from lexveil.types import Flags, Int64
+from lexveil.types import Int64
 
 # What the first pass says of a batch, and an engine adds up by subject.
 COUNTED = pa.schema([("subject", pa.string()), ("nano", pa.int64()), ("tokens", pa.int64())])
@@ -102,13 +102,12 @@ class RunTotals:
         rows, withheld: that were read, and that of these were left out.
     """
 
-    def __init__(self, budget: float = 0.0) -> None:
-        self.spent, self.tally = SpendHistogram(budget), Tally()
+    def __init__(self) -> None:
+        self.spent, self.tally = SpendHistogram(0.0), Tally()
         self.check = self.rows = self.withheld = 0
 
     def merge(self, other: RunTotals) -> RunTotals:
         """Add what another part of the job has added up."""
-        self.spent.budget = other.spent.budget or self.spent.budget
         self.spent.merge(other.spent)
         self.tally.merge(other.tally)
         self.check += other.check
@@ -157,10 +156,10 @@ class Rewriter:
         checked: Checked,
         schema: pa.Schema,
         columns: Sequence[str],
-        subject_column: str | None,
-        model_folder: str | None = None,
+        subjects: str | None,
+        folder: str | None = None,
     ) -> Rewriter:
-        """What rewrites tables of a schema.
+        """What rewrites tables of a schema; ``subjects`` and ``folder`` as the attributes.
 
         Raises:
             RequestError: if a column is not there or of a wrong type, or workers could not release by these settings.
@@ -176,9 +175,9 @@ class Rewriter:
                 f"model {model.name}: workers load a model by its name; package it by `lexveil model export own -o "
                 "FILE`, add it on every worker by `lexveil model add FILE --name NAME`, and name it"
             )
-        _check_columns(schema, columns, subject_column)
-        of_model = (model.name, model.sha256, model_folder, model.params.mechanisms)
-        return cls(settings, checked.budget, tuple(columns), subject_column, *of_model, checked.made_with)
+        _check_columns(schema, columns, subjects)
+        of_model = (model.name, model.sha256, folder, model.params.mechanisms, checked.made_with)
+        return cls(settings, checked.budget, tuple(columns), subjects, *of_model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # In two steps, so that a worker with other code says so rather than that it cannot read the rest.
@@ -228,7 +227,11 @@ class Rewriter:
         nano = self._costs(done.spent)
         if not keep.all():
             nano = np.where(keep, nano, self._count(texts.only(~keep))[0])
-        totals.merge(self._totals(done, subjects, nano, keep))
+        totals.spent.budget = self.budget.total
+        totals.spent.add(done.spent[keep], done.per_token[keep])
+        totals.tally.merge(done.tally)
+        totals.check += self.check(subjects, nano)
+        totals.rows, totals.withheld = totals.rows + len(keep), totals.withheld + int((~keep).sum())
         for column, rewritten in zip(self.columns, done.texts.columns, strict=True):
             number = batch.schema.get_field_index(column)
             own = batch.schema.field(number)
@@ -242,14 +245,6 @@ class Rewriter:
         marks = [*[None] * (len(parts) - 1), True]
         rewritten = (worker.rewrite(part, self.budget) for part in parts)
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
-
-    def _totals(self, done: RewrittenChunk, subjects: Sequence[str], nano: Int64, keep: Flags) -> RunTotals:
-        totals = RunTotals(self.budget.total)
-        totals.spent.add(done.spent[keep], done.per_token[keep])
-        totals.tally.merge(done.tally)
-        totals.check = self.check(subjects, nano)
-        totals.rows, totals.withheld = len(keep), int((~keep).sum())
-        return totals
 
     def _count(self, texts: ArrowRows) -> tuple[Int64, Int64]:
         """(n_rows,) nano-epsilon of each, and tokens that pay."""
@@ -332,15 +327,14 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str], subject_column: st
     there = schema.names
     for column, role in [*((column, "column") for column in columns), (subject_column, "subjects")]:
         if column is not None and there.count(column) != 1:
-            why = "none" if column not in there else "several"
-            raise RequestError(f"{role}: {name(column)} is {why} of the columns {names(there)}")
+            raise RequestError(f"{role}: {name(column)} is not one of the columns {names(there)}")
     if not columns or len({*columns}) < len(columns) or subject_column in columns:
         raise RequestError("column: name each text column once, and none that says whom a row is about")
     for column in columns:
         if not is_text(schema.field(column).type):
             raise RequestError(f"column: {name(column)} holds no texts; choose a column of strings")
-    kind = None if subject_column is None else schema.field(subject_column).type
-    if kind is not None and (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+    kind = pa.string() if subject_column is None else schema.field(subject_column).type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise RequestError(f"subjects: {name(str(subject_column))} holds no names; it must be a string or a number")
 
 
@@ -359,10 +353,7 @@ def _checked_texts(column: pa.Array, called: str) -> pa.LargeStringArray:
 
 
 def _subjects(column: pa.Array, called: str) -> list[str]:
-    keys = []
-    for value in column.to_pylist():
-        plain = plain_value(value, called, "a row")
-        keys.append("" if plain is None else subject_key(plain))
+    keys = [subject_key(plain_value(value, called, "a row") or "") for value in column.to_pylist()]
     if "" in keys:
         raise RequestError(
             f"a row has no subject: {name(called)} is null or blank; every row must say whom it is about, so that the "
