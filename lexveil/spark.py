@@ -271,6 +271,6 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _bare(schema: StructType) -> StructType:
     """The same columns and types without metadata, into which any program may have put texts."""
-    bare = {"metadata": {}}
+    bare: dict[str, Any] = {"metadata": {}}
     emptied = json.loads(schema.json(), object_hook=lambda part: part | bare if "metadata" in part else part)
     return StructType.fromJson(emptied)

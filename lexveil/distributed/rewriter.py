@@ -12,7 +12,7 @@ import platform
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from operator import mul
@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lexveil.accounting.budgets import DocumentBudget
+from lexveil.accounting.record import ModelReference
 from lexveil.accounting.shares import WHOLE
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
@@ -99,12 +100,13 @@ class RunTotals:
     Attributes:
         check: the sum over all rows of their nano-epsilon, times the hash of their subject: who reads other rows than
             were counted has another one.
+        tokens: that will be perturbed, of the first pass.
         rows, withheld: that were read, and that of these were left out.
     """
 
     def __init__(self) -> None:
         self.spent, self.tally = SpendHistogram(0.0), Tally()
-        self.check = self.rows = self.withheld = 0
+        self.check = self.tokens = self.rows = self.withheld = 0
 
     def merge(self, other: RunTotals) -> RunTotals:
         """Add what another part of the job has added up."""
@@ -127,8 +129,7 @@ class Rewriter:
         settings: of a release.
         columns: the text columns.
         subject_column: says whom a row is about; None if each text is a subject of its own.
-        model: its name, with its purposes.
-        model_sha256: of its card and purposes.
+        model: its name and hash, with its purposes.
         model_folder: where each worker has it; None is among the installed ones.
         mechanisms: the parameters of mechanisms.
         made_with: the sha256 of the artifacts that decide what comes out.
@@ -141,8 +142,7 @@ class Rewriter:
     budget: DocumentBudget
     columns: tuple[str, ...]
     subject_column: str | None
-    model: str
-    model_sha256: str
+    model: ModelReference
     model_folder: str | None
     mechanisms: MechanismParams
     made_with: Mapping[str, str]
@@ -156,10 +156,10 @@ class Rewriter:
         checked: Checked,
         schema: pa.Schema,
         columns: Sequence[str],
-        subjects: str | None,
-        folder: str | None = None,
+        subject_column: str | None,
+        model_folder: str | None = None,
     ) -> Rewriter:
-        """What rewrites tables of a schema; ``subjects`` and ``folder`` as the attributes.
+        """What rewrites tables of a schema.
 
         Raises:
             RequestError: if a column is not there or of a wrong type, or workers could not release by these settings.
@@ -170,14 +170,14 @@ class Rewriter:
                 f"{option('mode')}, {option('seed')}, {option('average_words')}: on a cluster texts are released, with "
                 "noise of its workers and a budget that is known before; for experiments call lexveil.privatize"
             )
-        if model.packaged is None or model.sha256 is None:
+        if model.packaged is None:
             raise RequestError(
                 f"model {model.name}: workers load a model by its name; package it by `lexveil model export own -o "
                 "FILE`, add it on every worker by `lexveil model add FILE --name NAME`, and name it"
             )
-        _check_columns(schema, columns, subjects)
-        of_model = (model.name, model.sha256, folder, model.params.mechanisms, checked.made_with)
-        return cls(settings, checked.budget, tuple(columns), subjects, *of_model)
+        _check_columns(schema, columns, subject_column)
+        of_model = (checked.model, model_folder, model.params.mechanisms, checked.made_with)
+        return cls(settings, checked.budget, tuple(columns), subject_column, *of_model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # In two steps, so that a worker with other code says so rather than that it cannot read the rest.
@@ -224,7 +224,7 @@ class Rewriter:
         texts, subjects = self._read(batch)
         keep = ~np.isin(self.hashes(subjects), self.withheld)
         done = self._rewritten(texts.only(keep) if not keep.all() else texts)
-        nano = self._costs(done.spent)
+        nano = costs(done.spent, self.budget.total or 1.0)
         if not keep.all():
             nano = np.where(keep, nano, self._count(texts.only(~keep))[0])
         totals.spent.budget = self.budget.total
@@ -241,7 +241,7 @@ class Rewriter:
 
     def _rewritten(self, texts: ArrowRows) -> RewrittenChunk:
         worker = replace(self._engine().worker(self.columns), log=())
-        parts = self._batch(texts).parts(CHARACTERS)
+        parts = _batch(texts).parts(CHARACTERS)
         marks = [*[None] * (len(parts) - 1), True]
         rewritten = (worker.rewrite(part, self.budget) for part in parts)
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
@@ -250,7 +250,7 @@ class Rewriter:
         """(n_rows,) nano-epsilon of each, and tokens that pay."""
         engine = self._engine()
         worker = engine.worker(self.columns)
-        counted = [worker.count(part) for part in self._batch(texts).parts(CHARACTERS)]
+        counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS)]
         for part in counted:
             if part.without_spaces is not None:
                 _, column, script = part.without_spaces
@@ -260,21 +260,14 @@ class Rewriter:
                 )
         spent = np.concatenate([engine.spends(part, self.budget) for part in counted])
         tokens = np.concatenate([part.counts[2] for part in counted]) // (1 if engine.shares is None else WHOLE)
-        return self._costs(spent), tokens
-
-    def _costs(self, spent: npt.NDArray[np.float64]) -> Int64:
-        return costs(spent, self.budget.total or 1.0)
-
-    @staticmethod
-    def _batch(texts: ArrowRows) -> Batch:
-        return Batch(texts, [()] * len(texts))
+        return costs(spent, self.budget.total or 1.0), tokens
 
     def _read(self, batch: pa.RecordBatch) -> tuple[ArrowRows, list[str]]:
         """The texts of each row, and the key of its subject."""
         columns = [_checked_texts(batch.column(column), column) for column in self.columns]
         texts = ArrowRows(columns)
         if self.subject_column is None:
-            return texts, self._batch(texts).text_keys
+            return texts, _batch(texts).text_keys
         return texts, _subjects(batch.column(self.subject_column), self.subject_column)
 
     def _engine(self) -> Engine:
@@ -289,26 +282,19 @@ class Rewriter:
         return engine
 
     def _load(self) -> Engine:
-        base, *purposes = self.model.split("+")
+        base, *purposes = self.model.name.split("+")
         packaged = find(base) if self.model_folder is None else PackagedModel(Path(self.model_folder))
         home = Project.of_user()
         params = home.params.model_copy(update={"mechanisms": self.mechanisms})
-        named = tuple(map(find_purpose, purposes))
-        model = Model(replace(home, params=params), packaged, True, True, named)
-        try:
+        model = Model(replace(home, params=params), packaged, True, True, tuple(map(find_purpose, purposes)))
+        with suppress(OSError):  # of a folder that is not there
             engine = Engine(self.settings, model)
-            is_same = (model.sha256, engine.made_with()) == (self.model_sha256, self.made_with)
-        except OSError as error:
-            raise RequestError(
-                f"model {self.model} cannot be read on {platform.node()}: {packaged.folder} ({error.strerror}); "
-                f"install it on every worker, or give {option('model_folder')} on storage that all of them see"
-            ) from None
-        if not is_same:
-            raise RequestError(
-                f"model {self.model} on {platform.node()} ({packaged.folder}) is another one than the driver's; "
-                "install the same on every worker: `lexveil model show` prints its hash"
-            )
-        return engine
+            if (model.sha256, engine.made_with()) == (self.model.sha256, self.made_with):
+                return engine
+        raise RequestError(
+            f"model {self.model.name} on {platform.node()} ({packaged.folder}) is not the driver's; install the same "
+            "on every worker (`lexveil model show` prints its hash), or name a folder of it that all of them see"
+        )
 
 
 _LOADED: dict[bytes, tuple[Engine, bool]] = {}  # of this process, by the key of the release
@@ -321,6 +307,10 @@ def _opened(of_driver: str, values: bytes) -> Rewriter:
             f"a worker on {platform.node()} has {build()}, and the driver {of_driver}; install the same everywhere"
         )
     return Rewriter(**pickle.loads(values))
+
+
+def _batch(texts: ArrowRows) -> Batch:
+    return Batch(texts, [()] * len(texts))
 
 
 def _check_columns(schema: pa.Schema, columns: Sequence[str], subject_column: str | None) -> None:

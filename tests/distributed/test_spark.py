@@ -30,7 +30,7 @@ pyspark = pytest.importorskip("pyspark")
 releasing = pytest.importorskip("lexveil.spark")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("java"), reason="Spark needs Java")]
 
-HOW: dict[str, Any] = {"column": "body", "subjects": "who", "document_budget": 60.0, "model": "toy"}
+HOW: dict[str, Any] = {"column": "body", "subjects": "who", "document_budget": 60.0, "model": "en"}
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("body", "string"), ("who", "string"), ("more", pa.map_("string", pa.list_(pa.int64())))]
 )
@@ -41,18 +41,23 @@ SETTINGS = {f"spark.speculation{name}": value for name, value in SPECULATION.ite
 }  # fmt: skip
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, in no project, with an own ledger elsewhere."""
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
 @pytest.fixture(scope="session")
-def cluster(packaged: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A session of a master and two workers on loopback, who have the model toy for themselves; and their folder."""
-    shutil.copytree(packaged.folder, (root := tmp_path_factory.mktemp("spark")) / "home/models/toy")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A session of a master and two workers on loopback; and the folder with what they write."""
+    root = tmp_path_factory.mktemp("spark")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    own = {
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-        "LEXVEIL_HOME": str(root / "home"),
-        "SPARK_WORKER_DIR": str(root),
-    }
+    own = {"PYTHONPATH": str(Path(__file__).parents[2]), "SPARK_WORKER_DIR": str(root)}
     java, log = (
         ["java", "-Xmx256m", "-cp", f"{Path(pyspark.__file__).parent}/jars/*"],
         (root / "daemons.log").open("wb"),
@@ -115,10 +120,10 @@ NIGHTLY = [pytest.param(step, seed, marks=pytest.mark.nightly) for step in STEPS
 
 @pytest.mark.parametrize(("step", "seed"), [("rewrite", 0), *NIGHTLY])
 def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
-    cluster: Any, outside: Path, monkeypatch: pytest.MonkeyPatch, step: str, seed: int
+    cluster: Any, here: Path, monkeypatch: pytest.MonkeyPatch, step: str, seed: int
 ) -> None:
     """While rows are counted, while they are rewritten, or between; tasks are tried twice anyway. Then more rows."""
-    frame, out = table(cluster[0], outside, {}), outside / "out"
+    frame, out = table(cluster[0], here, {}), here / "out"
     (room, longest), before = STEPS[step], {row.id: row.asDict() for row in frame.collect()}
     called = getattr(room, step)
 
@@ -136,7 +141,7 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
     spent, states = charged()
     assert states == ["committed"] and spent["Ben"] + spent["ann"] == pytest.approx(done.record.spent.mean * 60)
     record = json.loads((out / f"_lexveil-{done.record.release.id}.record.json").read_text())
-    assert record == done.record.to_dict() and {file.name for file in outside.iterdir()} == {"in", "out"}
+    assert record == done.record.to_dict() and {file.name for file in here.iterdir()} == {"in", "out"}
     assert private.write_parquet(str(out), append=True, partition_by=["who"]).frame.count() == 120
     assert charged()[1] == ["committed"] * 2
 
@@ -150,14 +155,14 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
     ],
 )
 def test_who_is_refused_spends_nothing_and_spark_shows_no_text(
-    cluster: Any, outside: Path, monkeypatch: pytest.MonkeyPatch, first: dict[str, Any], build: str | None, said: str
+    cluster: Any, here: Path, monkeypatch: pytest.MonkeyPatch, first: dict[str, Any], build: str | None, said: str
 ) -> None:
     """Neither in the logs of its processes nor on its pages."""
     (spark, root), of_here = cluster, rewriters.build()
     monkeypatch.setattr(rewriters, "build", lambda: build or of_here)
     with pytest.raises(RequestError, match=said):
-        releasing.privatize(table(spark, outside, first), **HOW).write_parquet(str(outside / "out"))
-    assert charged()[1] == ["aborted"] and [file.name for file in outside.iterdir()] == ["in"]
+        releasing.privatize(table(spark, here, first), **HOW).write_parquet(str(here / "out"))
+    assert charged()[1] == ["aborted"] and [file.name for file in here.iterdir()] == ["in"]
     urls = [spark.sparkContext.uiWebUrl + page for page in ("/SQL/", "/stages/", "/api/v1/applications/")]
     urls += [f"{urls[2]}{spark.sparkContext.applicationId}/{page}" for page in ("sql?details=true", "stages", "jobs")]
     shown = b"".join(urllib.request.urlopen(url).read() for url in urls)
