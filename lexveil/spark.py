@@ -116,11 +116,10 @@ def privatize(
     Raises:
         RequestError: if the request cannot be served.
     """
-    if frame.isStreaming or ".connect." in type(frame).__module__:
-        raise RequestError(
-            "frame: is a stream, or of Spark Connect; give a DataFrame with an end, of a classic session (a stream can "
-            "be released batch by batch, in foreachBatch)"
-        )
+    if ".connect." in type(frame).__module__ or frame.isStreaming:
+        raise RequestError("frame: is a stream, or of Spark Connect; give a DataFrame of a classic session that ends")
+    if not frame._jdf.queryExecution().analyzed().deterministic():
+        raise RequestError("frame: its plan draws random values, others each time; write it, or checkpoint() it, first")
     with renamed_fields(OF_TEXTS):
         request = Request.of(plain_options(options))
         checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))

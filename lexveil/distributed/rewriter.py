@@ -82,8 +82,8 @@ def told(error: BaseException) -> LexveilError | None:
     """What a worker said, from the error of an engine; None if none of ours said anything."""
     if (said := SAID.search(str(error))) is not None:
         return (RequestError if said[1] == "2" else LexveilError)(said[2])
-    if re.search(r"No module named '(lexveil|pyarrow|numba|pydantic)\b", str(error)):
-        return RequestError("a worker has no Lexveil; install the driver's version in the Python that workers run")
+    if re.search(r"No module named '(lexveil|pyarrow|numba|pydantic)\b|PYTHON_VERSION_MISMATCH", str(error)):
+        return RequestError("a worker has no Lexveil, or another Python; install the driver's versions on all of them")
     return None
 
 

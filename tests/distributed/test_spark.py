@@ -58,30 +58,29 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     own = {"PYTHONPATH": str(Path(__file__).parents[2]), "SPARK_WORKER_DIR": str(root)}
-    java, log = (
-        ["java", "-Xmx256m", "-cp", f"{Path(pyspark.__file__).parent}/jars/*"],
-        (root / "daemons.log").open("wb"),
-    )
+    own["SPARK_HOME"] = home = str(Path(pyspark.__file__).parent)
+    java, log = ["java", "-Xmx256m", "-cp", f"{home}/jars/*"], (root / "daemons.log").open("wb")
 
     def start(kind: str, *rest: str) -> subprocess.Popen[bytes]:
         command = [*java, f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", "--webui-port", "0", *rest]
         return subprocess.Popen(command, env=os.environ | own, cwd=root, stdout=log, stderr=log)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        daemons = [start("master.Master", "--port", port)]
+    daemons = [start("master.Master", "--port", port)]
+    try:
         while "elected leader" not in (root / "daemons.log").read_text() and daemons[0].poll() is None:
             time.sleep(0.1)
         daemons += [start("worker.Worker", "--cores", "1", f"spark://127.0.0.1:{port}") for _ in range(2)]
-        session = (
-            pyspark.sql.SparkSession.builder.master(f"spark://127.0.0.1:{port}").config(map=SETTINGS).getOrCreate()
-        )
-    yield session, root
-    session.stop()
-    for daemon in daemons:
-        daemon.kill()
-        daemon.wait()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYSPARK_PYTHON", sys.executable)
+            patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+            builder = pyspark.sql.SparkSession.builder.master(f"spark://127.0.0.1:{port}")
+            session = builder.config(map=SETTINGS).getOrCreate()
+        yield session, root
+        session.stop()
+    finally:
+        for daemon in daemons:
+            daemon.kill()
+            daemon.wait()
 
 
 def table(spark: Any, folder: Path, first: dict[str, Any]) -> Any:
