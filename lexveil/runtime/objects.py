@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path, PosixPath
 from typing import Any, Self, cast
 
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import RequestError
 
 ADDRESS = re.compile(r"(s3|gs|abfss?)://", re.IGNORECASE)
 FORMS = "s3://BUCKET/NAME, gs://BUCKET/NAME or abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
@@ -131,7 +131,7 @@ class ObjectPath(PosixPath):
         """
         with file.open("rb") as content, _told(self):
             filesystem, key = self._place()
-            with filesystem.open_output_stream(key) as stream:
+            with filesystem.open_output_stream(key, compression=None) as stream:
                 while block := content.read(WRITTEN):
                     stream.write(block)
                     if filesystem.type_name == "s3":
@@ -216,7 +216,7 @@ class _Content(io.RawIOBase):
             with _told(self.path):
                 return int(self.file.readinto(buffer))
         except OSError as error:  # not what a damaged file raises
-            raise LexveilError(f"{self.path}: cannot be read any more ({error.strerror}); try again") from None
+            raise RequestError(f"{self.path}: cannot be read any more ({error.strerror}); try again") from None
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         return int(self.file.seek(offset, whence))

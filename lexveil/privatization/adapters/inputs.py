@@ -196,10 +196,15 @@ def _check_folder(out: Path, source: Path) -> None:
     real, inside = out.resolve(), source.resolve()
     if real == inside or inside in real.parents or real in inside.parents:
         raise RequestError(f"{shown(out)}: input and output folder must lie outside each other; choose another")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out.exists() and (not out.is_dir() or _has_files(out)):
         raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
     require_folder(out if isinstance(out, ObjectPath) else out.parent)
     check_companions(out)
+
+
+def _has_files(folder: Path) -> bool:
+    """Whether there is more in a folder than empty folders, which object storage keeps where something failed."""
+    return any(entry.is_symlink() or not entry.is_dir() or _has_files(entry) for entry in folder.iterdir())
 
 
 def make_spool(folder: Path) -> None:
