@@ -186,7 +186,7 @@ def _names(out: Path) -> Iterator[None]:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise RequestError(
-            f"{shown(out)}: no output can have this name ({why}); mend that, or choose another"
+            f"{shown(out)}: no output can have this name ({why}); choose another"
         ) from None
 
 
