@@ -46,10 +46,11 @@ def seal(con: Connection) -> tuple[int, str]:
         How many balances somebody edited; the chain's digest of what subjects pay, or are given back.
     """
     digest, wrong = hashlib.sha256(), 0
+    charges = con.stream("select subject, balance, mac, paid from charges order by subject")
 
     def sealed() -> Iterator[tuple[bytes, int, bytes | None]]:
         nonlocal wrong
-        for subject, balance, mac, paid in con.stream("select subject, balance, mac, paid from charges order by subject"):
+        for subject, balance, mac, paid in charges:
             if (balance != 0 or paid < 0) if mac is None else mac != con.mac(subject, balance):
                 wrong += 1
             elif paid:

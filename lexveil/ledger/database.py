@@ -1,6 +1,8 @@
 """The tables of a ledger in SQLite: what is committed outlives a power cut, and what goes wrong is said in words.
 
-PostgreSQL (``lexveil.ledger.postgresql``) takes the same SQL and the same steps. A rollback journal, not WAL: between transactions the ledger is one file, so that a copy of it is all of it. Without WAL
+PostgreSQL (``lexveil.ledger.postgresql``) takes the same SQL and the same steps.
+
+A rollback journal, not WAL: between transactions the ledger is one file, so that a copy of it is all of it. Without WAL
 ``synchronous = full`` leaves a moment in which a power cut brings the removed journal back and undoes what was
 committed; ``extra`` also syncs the folder. Writers take the whole database at once (``begin exclusive``): nobody is
 told in the middle of a transaction that another is reading.
@@ -183,8 +185,11 @@ class Database:
 
     is_shared: ClassVar = False
     failure: type[Exception] = sqlite3.Error
-    to_write: ClassVar = ("begin exclusive",)
-    to_read: ClassVar = ("begin", "select 1 from sqlite_master limit 1")  # only after the second it is one state
+    to_write: ClassVar[tuple[str, ...]] = ("begin exclusive",)
+    to_read: ClassVar[tuple[str, ...]] = (
+        "begin",
+        "select 1 from sqlite_master limit 1",
+    )  # only after the second it is one state
     con: Connection
 
     def __init__(self, file: Path, patience: float, read_only: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 from collections.abc import Iterable, Mapping
@@ -98,8 +97,8 @@ class Ledger:
                 raise RequestError(f"{folder / SALT}: is not the salt of this ledger; bring back the one of your copy")
             if keys is not None and meta.get("keys") != keys:
                 raise RequestError(
-                    f"{store.name}: this ledger keeps {meta.get('keys')} keys since it was made, and {keys} ones are asked "
-                    "for (params.yaml: ledger.keys)"
+                    f"{store.name}: this ledger keeps {meta.get('keys')} keys since it was made, and {keys} ones are "
+                    "asked for (params.yaml: ledger.keys)"
                 )
             ledger = cls(folder, meta, database, Hasher(salt))
             database.con.mac = ledger.hasher.mac

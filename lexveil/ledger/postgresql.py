@@ -40,7 +40,7 @@ REASONS = {
     "57": "the server shut down or cancelled it; nothing was changed. Try again",
     "53": "the server's disk, memory or connections are used up; nothing was changed",
     "25": "the server only reads; give the address of one that is no standby",
-    "42501": f"the user may not use the schema {PLACE}, or the database: grant it, or name the user who made the ledger",
+    "42501": f"the user may not use the schema {PLACE}; grant it, or name the user who made the ledger",
     "42": f"is damaged: tables of the schema {PLACE} are not as they were made. Bring its last copy back",
     "3D": "there is no such database; create it first",
     "22": "is damaged, or a key holds a character that PostgreSQL does not keep",
@@ -75,7 +75,7 @@ class ServerConnection:
             cursor.execute(*_numbered(sql, parameters))
             rows = Answers(cursor.fetchall() if cursor.description else ())
         self.in_transaction = {"begin": True, "commit": False, "rollback": False}.get(
-            sql.split()[0], self.in_transaction
+            sql.split(maxsplit=1)[0], self.in_transaction
         )
         return rows
 
@@ -83,9 +83,8 @@ class ServerConnection:
         with self._connection.cursor() as cursor:
             cursor.execute(*_numbered(sql, parameters))
             reader = cursor.fetch_record_batch()
-            spool = Spool(reader.schema, reader)  # the connection is free for others then
-        for batch in spool:
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            spool = Spool(reader.schema, reader)  # read now: the connection is free for others then
+        return (row for batch in spool for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
     def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:  # noqa: D102
         schema = pa.schema([(name, KINDS[name]) for name in columns.split(", ")])
@@ -122,8 +121,11 @@ class ServerDatabase(Database):
     """One connection to a ledger in PostgreSQL."""
 
     is_shared: ClassVar = True
-    to_write: ClassVar = ("begin isolation level read committed", "lock table entries in exclusive mode")
-    to_read: ClassVar = ("begin isolation level repeatable read read only",)
+    to_write: ClassVar[tuple[str, ...]] = (
+        "begin isolation level read committed",
+        "lock table entries in exclusive mode",
+    )
+    to_read: ClassVar[tuple[str, ...]] = ("begin isolation level repeatable read read only",)
 
     def __init__(self, address: Address, patience: float) -> None:
         connection = connection_of(address, autocommit=True)
@@ -144,7 +146,7 @@ class ServerDatabase(Database):
         return iter(())
 
     def is_busy(self, error: Any) -> bool:  # noqa: D102
-        return error.sqlstate == "55P03"
+        return bool(error.sqlstate == "55P03")
 
     def reason(self, error: Any) -> str:
         """In words by its number: what the server says may hold a key."""

@@ -122,7 +122,7 @@ def ask(
     con.execute(text("ledger/asked"))
     con.execute("begin")  # of the temporary table alone: no process waits for it, and nothing is synced
     try:
-        rows = zip(repeat(release), range(first, first + len(subjects)), subjects, nano, keys or repeat(None))  # noqa: B905
+        rows = zip(repeat(release), range(first, first + len(subjects)), subjects, nano, keys or repeat(None))
         con.fill("asked", "release, document, subject, nano, key", rows)
         con.execute("commit")
     except BaseException:

@@ -294,7 +294,9 @@ def announce(con: Connection, number: int, partials: Iterable[Path | str], locks
     """
     files = [File(absolute(partial)) for partial in partials]
     for file in files:
-        others = con.execute(text("ledger/writer"), {"release": number, "partial": os.fsencode(file.partial)}).fetchall()
+        others = con.execute(
+            text("ledger/writer"), {"release": number, "partial": os.fsencode(file.partial)}
+        ).fetchall()
         for name, state in others:
             if not (locks / name).exists():
                 continue

@@ -113,7 +113,7 @@ def verify(
     problems: list[Fault] = []
     counted: dict[str, Any] = {}
     try:
-        with database.snapshot() as con:
+        with database.snapshot():
             try:
                 for check in _checks(database, folder, claims, counted):
                     problems += islice(check, SHOWN)
@@ -246,7 +246,9 @@ def _spends(con: Connection, known: dict[str, _Release]) -> Iterator[Fault]:
     for number, name in numbers.items():
         release = known.get(name, _Release())
         reserved = {} if release.state in (None, "open", "aborted") else release.reserved
-        found = spend_digest(con.stream("select subject, nano from spends where release = ? order by subject", (number,)))
+        found = spend_digest(
+            con.stream("select subject, nano from spends where release = ? order by subject", (number,))
+        )
         expected = reserved.get("spends", 0), reserved.get("total", 0), reserved.get("spends_sha256", NOBODY_PAYS)
         if found != expected:
             n_paying, total, _ = found
