@@ -17,6 +17,8 @@ from lexveil.ledger import chain
 from lexveil.ledger.anchor import RESTORE
 from lexveil.ledger.database import Connection, text
 
+CHARGES = "subject blob, balance bigint, mac blob, paid bigint, n_withheld bigint, first_withheld bigint"
+
 
 def edited(wrong: int) -> RequestError:
     """Balances that somebody edited."""
@@ -46,20 +48,18 @@ def seal(con: Connection) -> tuple[int, str]:
         How many balances somebody edited; the chain's digest of what subjects pay, or are given back.
     """
     digest, wrong = hashlib.sha256(), 0
-    charges = con.stream("select subject, balance, mac, paid from charges order by subject")
 
-    def sealed() -> Iterator[tuple[bytes, int, bytes | None]]:
+    def sealed(subject: bytes, balance: int, mac: bytes | None, paid: int) -> bytes | None:
         nonlocal wrong
-        for subject, balance, mac, paid in charges:
-            if (balance != 0 or paid < 0) if mac is None else mac != con.mac(subject, balance):
-                wrong += 1
-            elif paid:
-                digest.update(subject + abs(paid).to_bytes(8, "big", signed=True))
-                yield subject, balance + paid, con.mac(subject, balance + paid)
+        if (balance != 0 or paid < 0) if mac is None else mac != con.mac(subject, balance):
+            wrong += 1
+        elif paid:
+            digest.update(subject + abs(paid).to_bytes(8, "big"))
+            return con.mac(subject, balance + paid)
+        return None
 
-    con.execute(text("ledger/sealed"))
-    con.execute("delete from sealed")
-    con.fill("sealed", "subject, nano, mac", sealed())
+    con.scratch("sealed", "subject blob, nano bigint, mac blob")
+    con.seal(sealed)
     con.analyze("sealed")
     return wrong, digest.hexdigest()
 
@@ -78,8 +78,8 @@ def give_back(con: Connection, release: int) -> int:
         "select payload from entries inner join releases on releases.reserved_seq = entries.seq where number = ?",
         (release,),
     ).fetchone()
-    con.execute("drop table if exists charges")
-    con.execute("create temp table charges as " + text("ledger/return"), {"release": release})
+    con.scratch("charges", CHARGES)
+    con.execute("insert into charges (subject, balance, mac, paid) " + text("ledger/return"), {"release": release})
     wrong, digest = seal(con)
     if wrong or (reserved is not None and json.loads(reserved[0])["spends_sha256"] != digest):
         raise edited(max(1, wrong))
@@ -120,11 +120,10 @@ def rebuild(con: Connection) -> int:
     wrong = sum(1 for _ in con.stream(text("ledger/wrong_balances")))
     wrong += sum(1 for _ in edited_macs(con))
     if wrong:
-        con.execute("drop table if exists charges")
+        con.scratch("charges", CHARGES)
         con.execute("delete from balances")
         con.execute(
-            "create temp table charges as select subject, cast(0 as bigint) as balance, cast(null as blob) as mac, "
-            "cast(sum(nano) as bigint) as paid from spends group by subject"
+            "insert into charges (subject, balance, paid) select subject, 0, sum(nano) from spends group by subject"
         )
         seal(con)
         con.execute(text("ledger/raise"))

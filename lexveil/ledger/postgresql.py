@@ -86,11 +86,20 @@ class ServerConnection:
             spool = Spool(reader.schema, reader)  # read now: the connection is free for others then
         return (row for batch in spool for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
+    def scratch(self, table: str, columns: str) -> None:  # noqa: D102
+        self.execute(f"drop table if exists pg_temp.{table}")
+        self.execute(f"create temp table {table} ({columns})")
+
     def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:  # noqa: D102
         schema = pa.schema([(name, KINDS[name]) for name in columns.split(", ")])
         reader = pa.RecordBatchReader.from_batches(schema, _batches(schema, iter(rows)))
         with self._connection.cursor() as cursor:
             cursor.adbc_ingest(table, reader, mode="append", temporary=True)
+
+    def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:  # noqa: D102
+        charges = self.stream("select subject, balance, mac, paid from charges order by subject")
+        rows = ((row[0], row[1] + row[3], mac(*row)) for row in charges)
+        self.fill("sealed", "subject, nano, mac", rows)
 
     def analyze(self, table: str) -> None:  # noqa: D102
         self.execute(f"analyze {table}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from lexveil.errors import RequestError
 from lexveil.ledger.amounts import MOST, NANO
-from lexveil.ledger.balances import edited, seal
+from lexveil.ledger.balances import CHARGES, edited, seal
 from lexveil.ledger.database import Connection, text
 from lexveil.types import Flags
 
@@ -137,25 +137,23 @@ def forget(con: Connection, release: int) -> None:
     con.execute("delete from asked where release = ?", (release,))
 
 
-def charge(
-    con: Connection, release: int, n_documents: int, most: int, cap: int | None, whole: bool = False
-) -> Reservation:
+def charge(con: Connection, release: int, n_documents: int, most: int | None, cap: int | None) -> Reservation:
     """Charge the subjects of a release, as far as the cap allows: the only way in which a balance grows.
 
     Args:
-        most: nano-epsilon that a document costs at most.
+        most: nano-epsilon that a document costs at most; None takes a subject's documents together or not at all.
         cap: nano-epsilon of one subject over all releases; None for no cap.
-        whole: take a subject's documents together or not at all.
 
     Raises:
         RequestError: if a balance was edited, or a subject would spend more than the ledger can hold.
     """
     con.execute(text("ledger/asked"))
     con.analyze("asked")
-    con.execute("drop table if exists charges")
+    con.scratch("charges", CHARGES)
+    terms = {"release": release, "limit": MOST if cap is None else cap, **({} if most is None else {"most": most})}
+    query = "ledger/charges_in_bulk" if most is None else "ledger/charges"
     try:
-        terms = {"release": release, "most": most, "limit": MOST if cap is None else cap, "whole": int(whole)}
-        con.execute("create temp table charges as " + text("ledger/charges"), terms)
+        con.execute(f"insert into charges {text(query)}", terms)
     except sqlite3.OperationalError as error:
         if "integer overflow" not in str(error):
             raise

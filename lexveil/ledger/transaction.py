@@ -13,7 +13,7 @@ import numpy as np
 
 from lexveil.errors import ParameterError, RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.amounts import MOST, budget_nano, cap_nano, costs, nano_epsilon
+from lexveil.ledger.amounts import budget_nano, cap_nano, costs, nano_epsilon
 from lexveil.ledger.balances import check_count, give_back
 from lexveil.ledger.caps import fix_cap
 from lexveil.ledger.database import Connection, Database, text
@@ -171,8 +171,8 @@ class Transaction:
             n_balances = check_count(con)
             if cap == "own":
                 limit, is_new = fix_cap(con, usual or budget)
-            most = MOST if self._is_bulk else budget_nano(budget)
-            reserved = charge(con, self._number, self._n_documents, most, limit, self._is_bulk)
+            most = None if self._is_bulk else budget_nano(budget)
+            reserved = charge(con, self._number, self._n_documents, most, limit)
             if on_exhausted == "refuse" and reserved.n_withheld:
                 documents, subjects = (
                     (reserved.n_withheld, reserved.n_documents),

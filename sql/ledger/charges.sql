@@ -1,8 +1,7 @@
 -- What the documents of a release cost their subjects, and from which document on a cap withholds them.
 --
 -- reads    asked (release, document, subject, nano), balances (subject, nano, mac)
--- params   $release: number; $most: nano-epsilon of a document at most; $limit: nano-epsilon of a subject at most;
---          $whole: 1 if a subject's documents are taken together or not at all, else 0
+-- params   $release: number; $most: nano-epsilon of a document at most; $limit: nano-epsilon of a subject at most
 -- key      subject
 --
 -- A subject's documents are taken in order as long as all of them so far, withheld ones too, fit beside what it has
@@ -19,7 +18,7 @@ running as (
         subject,
         document,
         nano,
-        sum(nano) over (partition by subject order by case when $whole = 1 then 0 else document end) as asked_so_far
+        sum(nano) over (partition by subject order by document) as asked_so_far
     from costs
 ),
 beside as (
