@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexveil.ledger.database import text
+from lexveil.ledger.database import Connection, text
 from lexveil.ledger.locks import sync
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.objects import ObjectPath, as_path
@@ -26,7 +25,7 @@ class File:
     sha256: str | None = None
 
 
-def stored(con: sqlite3.Connection, number: int) -> list[File]:
+def stored(con: Connection, number: int) -> list[File]:
     """The files of a release; those that are written in the order in which they are to appear."""
     rows = con.execute("select partial, final, sha256 from files where release = ?", (number,)).fetchall()
     files = [
@@ -38,15 +37,15 @@ def stored(con: sqlite3.Connection, number: int) -> list[File]:
     return sorted(files, key=lambda file: order.get(str(file.final), -1))
 
 
-def store(con: sqlite3.Connection, number: int, files: Sequence[File]) -> None:
+def store(con: Connection, number: int, files: Sequence[File]) -> None:
     """Remember files; one that is there is replaced."""
-    con.executemany(
-        "insert or replace into files values (?, ?, ?, ?)",
-        (
-            (number, os.fsencode(file.partial), None if file.final is None else os.fsencode(file.final), file.sha256)
-            for file in files
-        ),
-    )
+    for file in files:
+        final = None if file.final is None else os.fsencode(file.final)
+        con.execute(
+            "insert into files values (?, ?, ?, ?) on conflict (release, partial) do update "
+            "set final = excluded.final, sha256 = excluded.sha256",
+            (number, os.fsencode(file.partial), final, file.sha256),
+        )
 
 
 def absolute(path: Path | str) -> Path:

@@ -270,7 +270,10 @@ def open_charge(
         make_user_data()
         print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
     options = options or ChargeOptions()
-    with Ledger.open(params.folder, keys=params.keys, anchor=params.anchor, patience=options.lock_timeout) as ledger:
+    opened = Ledger.open(
+        params.folder, params.keys, anchor=params.anchor, patience=options.lock_timeout, address=params.database
+    )
+    with opened as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
         with ledger.begin({**about, **options.about, "lexveil": version()}) as release:
