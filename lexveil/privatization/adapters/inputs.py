@@ -185,9 +185,7 @@ def _names(out: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise RequestError(
-            f"{shown(out)}: no output can have this name ({why}); choose another"
-        ) from None
+        raise RequestError(f"{shown(out)}: no output can have this name ({why}); choose another") from None
 
 
 def _check_folder(out: Path, source: Path) -> None:

@@ -133,16 +133,10 @@ class LedgerCharge(Payment):
         Args:
             batches: ``subject``, its key, and ``nano``, whole nano-epsilon; each subject once.
         """
-        keys, largest = list[str](), budget.total or 1.0
-        for batch in batches:
-            epsilon = batch.column("nano").to_numpy() / NANO
-            keys += (subjects := batch.column("subject").to_pylist())
-            self.release.request(subjects, epsilon)
-            largest = max(largest, float(epsilon.max(initial=0.0)))
-        usual = budget.usual or 1.0
-        self.reserved = self.release.reserve(largest, self._limit, self.params.on_exhausted, usual=usual)
-        self._tell_operator(self.reserved)
-        return iter([[keys[number] for number in np.flatnonzero(self.reserved.withheld(0, len(keys)))]])
+        terms = (budget.total or 1.0, self._limit, self.params.on_exhausted)
+        reserved = self.reserved = self.release.reserve_in_bulk(batches, *terms, usual=budget.usual or 1.0)
+        self._tell_operator(reserved)
+        return (batch.column("subject").to_pylist() for batch in reserved.withheld_subjects())
 
     @property
     def _limit(self) -> float | Literal["own"] | None:
