@@ -18,7 +18,6 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory
-from lexveil.text.segment import TRAINED
 
 STREAM = "build_lists"  # names the random streams; another name would give other orders
 
@@ -31,7 +30,7 @@ def main() -> None:
     """
     params = load_params()
     options = params.word_orders
-    for segmentation in TRAINED:
+    for segmentation in params.grid.segmentations:
         # Other models know no collocations: in gst and mst the words that all of them share would be single words only.
         models = options.models if segmentation == "word" else ["own"]
         spaces = {model: load_model(model, segmentation=segmentation) for model in models}
