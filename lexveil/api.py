@@ -18,6 +18,7 @@ from lexveil.privatization.adapters.memory import Privatized
 from lexveil.privatization.looking import inspect as inspection
 from lexveil.privatization.looking.inspect import Inspection
 from lexveil.request import FileRequest, Options, Request
+from lexveil.runtime.objects import as_path
 from lexveil.runtime.stage import Watch
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ Project = Path | str | Model | None
 OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column": "spans"}  # as ``privatize`` has them
 
 
-def _takes(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
+def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Give a function the options of a request, in its signature and in its help, and ``quiet``: to print nothing."""
 
     def decorate(function: F) -> F:
@@ -59,7 +60,7 @@ def _takes(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F
     return decorate
 
 
-@_takes(Request, ("spans_column",))
+@takes_options(Request, ("spans_column",))
 def privatize(
     texts: Any,
     *,
@@ -101,12 +102,12 @@ def privatize(
         MissingArtifact: if the project has not run yet.
         ParameterError: if an option or params.yaml is not valid.
     """
-    with _called(OF_TEXTS), _watching(progress) as watch:
-        request, using = Request.of(_plain(options)), Model.load(_model(project), model)
+    with renamed_fields(OF_TEXTS), _watching(progress) as watch:
+        request, using = Request.of(plain_options(options)), Model.load(_model(project), model)
         return in_memory.privatize(texts, request, using, column=column, subjects=subjects, spans=spans, watch=watch)
 
 
-@_takes(FileRequest)
+@takes_options(FileRequest)
 def inspect(
     source: Path | str,
     *,
@@ -118,7 +119,8 @@ def inspect(
     """Say what rewriting a file or a folder would do, without doing it: nothing is written or spent.
 
     Args:
-        source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder of such.
+        source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder of such; also in
+            object storage, by an address (s3://, gs://, abfs://).
         show_examples: name the most frequent words that would stay unprotected or are unknown: they are source text.
         project, model: as of ``privatize``.
         options: as of ``privatize`` (``quiet``, too), and those of files, such as ``text_column``. A row is a document.
@@ -127,11 +129,13 @@ def inspect(
         RequestError: if the request contradicts itself, or the file cannot be read.
         MissingArtifact: if the project has not run yet.
     """
-    request = FileRequest.of(_plain(options))
-    return inspection.inspect(Path(source), request, show_examples=show_examples, project=_model(project), model=model)
+    request = FileRequest.of(plain_options(options))
+    return inspection.inspect(
+        as_path(source), request, show_examples=show_examples, project=_model(project), model=model
+    )
 
 
-@_takes(AuditRequest, ("mechanism", "epsilon"))
+@takes_options(AuditRequest, ("mechanism", "epsilon"))
 def audit(
     mechanism: str, epsilon: float, *, project: Project = None, model: str | None = None, **options: Any
 ) -> AuditResult:
@@ -154,7 +158,7 @@ def audit(
     """
     from lexveil.auditing import audit as auditing  # it takes SciPy and compiled kernels
 
-    request = AuditRequest.of({"mechanism": mechanism, "epsilon": epsilon, "workers": 1, **_plain(options)})
+    request = AuditRequest.of({"mechanism": mechanism, "epsilon": epsilon, "workers": 1, **plain_options(options)})
     return auditing.audit(request, project=_model(project), model=model)
 
 
@@ -188,13 +192,13 @@ def _model(project: Project) -> Path | Model | None:
     return Path(project) if isinstance(project, str) else project
 
 
-def _plain(options: dict[str, object]) -> dict[str, object]:
+def plain_options(options: dict[str, object]) -> dict[str, object]:
     """Options with paths as texts."""
     return {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
 
 
 @contextmanager
-def _called(names: dict[str, str]) -> Iterator[None]:
+def renamed_fields(names: dict[str, str]) -> Iterator[None]:
     """Let errors call fields of the request as the arguments of a function are called."""
     try:
         yield

@@ -3,11 +3,13 @@
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy: as in the stages that tests compare with
 
 import importlib
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -147,6 +149,13 @@ def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """No test reads or writes the data folder of whoever runs it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEXVEIL_HOME", str(tmp_path_factory.mktemp("home") / "lexveil"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_environment() -> Iterator[None]:
+    """What a command puts into the environment ends with its test."""
+    with mock.patch.dict(os.environ):
         yield
 
 

@@ -22,6 +22,7 @@ from lexveil.ledger.locks import Lock, sync
 from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored
 from lexveil.ledger.reservation import Exhausted, Reservation, ask, charge, forget
 from lexveil.ledger.subjects import Hasher
+from lexveil.runtime.objects import ObjectPath
 from lexveil.types import Floats
 
 ENDED = ("committed", "aborted", "failed")
@@ -190,7 +191,7 @@ class Transaction:
         try:
             lost = roll_forward(stored(self._database.con, self._number), trusted=True)
         except OSError as error:
-            why = f"the output cannot be renamed ({error.strerror}). It is paid for"
+            why = f"the output cannot be brought there ({error.strerror}). It is paid for"
             raise RequestError(f"{error.filename2 or error.filename}: {why}; {PUT_RIGHT}") from None
         self._commit({"lost": lost} if lost else {})
         if lost:
@@ -293,11 +294,12 @@ def _check_publishable(file: File) -> None:
         sync(file.partial)
         sync(file.partial.parent)
         status = file.partial.lstat()
-        if status.st_dev != file.final.parent.stat().st_dev:
+        is_object = isinstance(file.final, ObjectPath)
+        if not is_object and status.st_dev != file.final.parent.stat().st_dev:
             raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside that")
     except OSError as error:
         raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
     if not is_own(status):
         raise RequestError(f"{file.partial}: is a link, has another name, or is somebody else's; nothing was published")
-    if file.final.is_dir():
+    if not is_object and file.final.is_dir():
         raise RequestError(f"{file.final}: is a folder; choose another output")

@@ -25,9 +25,18 @@ def version() -> str:
 @cache
 def code_hash() -> str:
     """The sha256 of all code that makes an output: ``lexveil``, ``sql`` and, in a project, ``tasks``."""
-    hashed = hashlib.sha256()
     tasks = importlib.util.find_spec("tasks")
-    folders = [paths.LIBRARY, paths.sql(), *([Path(tasks.origin).parent] if tasks and tasks.origin else [])]
+    return _hash_of(paths.LIBRARY, paths.sql(), *([Path(tasks.origin).parent] if tasks and tasks.origin else []))
+
+
+@cache
+def library_hash() -> str:
+    """The sha256 of the code of ``lexveil`` alone, which is the same in every folder."""
+    return _hash_of(paths.LIBRARY)
+
+
+def _hash_of(*folders: Path) -> str:
+    hashed = hashlib.sha256()
     for folder in folders:
         for file in sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".sql")):
             hashed.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0{sha256(file)}\n".encode())

@@ -30,7 +30,7 @@ from lexveil.service.bodies import (
 from lexveil.service.gate import METRICS, Gate, Limits, Metrics, Rates, RequestQueue, key_access
 from lexveil.service.keys import Keys
 from lexveil.service.refusals import REFUSALS, Refusal
-from lexveil.service.rewriting import Rewriter
+from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import LOCAL, Terms
 
 HEALTH, READY = "/v1/health", "/v1/ready"
@@ -113,7 +113,7 @@ def _check(body: InspectBody, terms: Terms) -> None:
         raise Refusal("invalid", fields=[("subjects", "must have one for each text")])
 
 
-def create_app(rewriter: Rewriter) -> FastAPI:
+def create_app(rewriter: TextRewriter) -> FastAPI:
     """The application of one worker."""
     terms, metrics = rewriter.terms, Metrics()
     app = FastAPI(

@@ -42,7 +42,7 @@ REMEMBERED = 64  # lines that were said
 
 
 @dataclass(slots=True)
-class Rewriter:
+class TextRewriter:
     """The engine of one worker; for one thread.
 
     Attributes:

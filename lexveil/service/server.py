@@ -26,7 +26,7 @@ from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
 from lexveil.service.app import create_app
 from lexveil.service.gate import METRICS_FOLDER
-from lexveil.service.rewriting import Rewriter
+from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import VARIABLE, Terms
 from lexveil.service.warm_model import WarmModel
 
@@ -150,7 +150,7 @@ def worker() -> FastAPI:
     _end_with_parent()
     terms = Terms.model_validate_json(os.environ[VARIABLE])
     try:
-        rewriter = Rewriter(terms, WarmModel.find(terms.model))
+        rewriter = TextRewriter(terms, WarmModel.find(terms.model))
         is_warm = terms.wait_ready or REPLACES in os.environ
         if is_warm:
             rewriter.warm_up()
@@ -163,7 +163,7 @@ def worker() -> FastAPI:
     return app
 
 
-def _warm_up(rewriter: Rewriter) -> None:
+def _warm_up(rewriter: TextRewriter) -> None:
     """Load and compile what requests need, in the thread that then answers them."""
     try:
         rewriter.warm_up()

@@ -1,7 +1,5 @@
 """What must hold of any bytes that are given as a file, and of any text that is tokenized."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator, Sequence

@@ -8,8 +8,6 @@ Targets are readers and tokenizer.
 What follows the target's name goes to libFuzzer: folders of inputs, of which the first gets new ones, and options.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

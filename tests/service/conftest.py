@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from lexveil.service.app import create_app
-from lexveil.service.rewriting import Rewriter
+from lexveil.service.rewriting import TextRewriter
 from lexveil.service.server import Quiet
 from lexveil.service.terms import Terms
 from lexveil.service.warm_model import WarmModel
@@ -29,7 +29,7 @@ def service(outside: Path) -> Make:
 
     def make(**terms: Any) -> TestClient:
         given = {"model": "toy", "fixed": SETTINGS, "allowed_host": ("testserver",)} | terms
-        return TestClient(create_app(Rewriter(Terms(**given), WarmModel.find("toy"))))
+        return TestClient(create_app(TextRewriter(Terms(**given), WarmModel.find("toy"))))
 
     return make
 

@@ -16,7 +16,7 @@ import pytest
 
 import lexveil
 from lexveil.artifacts.model import Model
-from lexveil.service.rewriting import Rewriter
+from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import Terms
 from lexveil.service.warm_model import WarmModel
 from tests.service.conftest import Logged, Make
@@ -73,7 +73,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings["mechanism"])
 def test_the_process_keeps_nothing_of_a_request(settings: dict[str, Any], outside: Path) -> None:
-    rewriter = Rewriter(Terms(model="toy", fixed=settings), WarmModel.find("toy"))
+    rewriter = TextRewriter(Terms(model="toy", fixed=settings), WarmModel.find("toy"))
     rewriter.warm_up()
 
     def ask(text: str, subject: str) -> None:
@@ -101,7 +101,7 @@ def test_a_model_shared_by_several_clients_keeps_nothing_of_their_texts(listed: 
 
 def test_numbers_of_a_request_are_not_logged(service: Make, logged: Logged) -> None:
     """What the engine tells people may count a text's words."""
-    rewriter: Rewriter = service().app.state.rewriter  # type: ignore[attr-defined]
+    rewriter: TextRewriter = service().app.state.rewriter  # type: ignore[attr-defined]
     rewriter._say("near words: lists of 4,096 words")
     rewriter._say("near words: lists of 8,192 words")
     assert [line for line in logged.messages if "near words" in line] == ["near words: lists of # words"]

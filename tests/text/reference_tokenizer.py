@@ -1,7 +1,5 @@
 """The tokenizer a second time, by regular expressions, slow and easy to read: what the scanner is compared with."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterable, Iterator

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.operator_report import LedgerCosts
@@ -115,10 +117,9 @@ class LedgerCharge(Payment):
     def reserve(self, budget: DocumentBudget) -> None:
         """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
         partials = [partial for partial, _ in self.outputs.all_names(self.finals)] if self.outputs.target else []
-        cap = self.params.cap
         self.reserved = self.release.reserve(
             budget.total or 1.0,
-            "own" if cap is None else None if cap == "unlimited" else cap,
+            self._limit,
             self.params.on_exhausted,
             [Path(partial).absolute() for partial in partials],
             spends=self.options.single_commit,
@@ -126,7 +127,33 @@ class LedgerCharge(Payment):
         )
         if self.options.single_commit:
             self._tell()
-        if self.reserved.is_new_cap and self.cap is not None:
+        self._tell_operator(self.reserved)
+
+    def reserve_in_bulk(self, batches: Iterable[pa.RecordBatch], budget: DocumentBudget) -> Iterator[list[str]]:
+        """Reserve what subjects cost, each as a whole; give the keys of those whose rows are all withheld.
+
+        Args:
+            batches: ``subject``, its key, and ``nano``, whole nano-epsilon; each subject once.
+        """
+        keys, largest = list[str](), budget.total or 1.0
+        for batch in batches:
+            epsilon = batch.column("nano").to_numpy() / NANO
+            keys += (subjects := batch.column("subject").to_pylist())
+            self.release.request(subjects, epsilon)
+            largest = max(largest, float(epsilon.max(initial=0.0)))
+        usual = budget.usual or 1.0
+        self.reserved = self.release.reserve(largest, self._limit, self.params.on_exhausted, usual=usual)
+        self._tell_operator(self.reserved)
+        return iter([[keys[number] for number in np.flatnonzero(self.reserved.withheld(0, len(keys)))]])
+
+    @property
+    def _limit(self) -> float | Literal["own"] | None:
+        """The cap, as the ledger takes it."""
+        cap = self.params.cap
+        return "own" if cap is None else None if cap == "unlimited" else cap
+
+    def _tell_operator(self, reserved: Reservation) -> None:
+        if reserved.is_new_cap and self.cap is not None:
             print(
                 f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over all releases, {TIMES} "
                 "times what an ordinary document may spend. To change it: `lexveil ledger cap N --because TEXT`, or "

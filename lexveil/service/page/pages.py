@@ -27,7 +27,7 @@ from lexveil.artifacts import purpose_files
 from lexveil.artifacts.model_store import installed
 from lexveil.errors import LexveilError
 from lexveil.mechanisms import mechanism_names
-from lexveil.privatization.adapters.inputs import STDIN, find_readers, name_in
+from lexveil.privatization.adapters.inputs import find_readers, is_a_folder, name_in
 from lexveil.privatization.settings import measured_level, settings_of
 from lexveil.protection import LEVELS
 from lexveil.request import BUDGETS, FileRequest
@@ -317,7 +317,7 @@ def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) 
     columns = () if column is None else (column,)
     request = FileRequest(mechanism="none", strategy="none", text_column=columns, mode="experiment")
     with find_readers(source, request, spool) as readers:
-        is_folder = source != STDIN and Path(source).is_dir()
+        is_folder = is_a_folder(source)
         for reader in readers:
             file = name_in(source, reader.source.path) if is_folder else ""
             for chunk in reader.chunks(for_writing=False):

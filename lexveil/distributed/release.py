@@ -1,0 +1,140 @@
+"""The driver of a release on a cluster: count, reserve, rewrite, publish, commit.
+
+The ledger is charged here, before any worker draws noise. An engine brings what a ``Cluster`` does; what it must
+promise is in docs/proofs/distributed.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from lexveil.accounting.measurements import Measurement
+from lexveil.accounting.operator_report import OperatorReport
+from lexveil.accounting.record import PrivacyRecord
+from lexveil.distributed.rewriter import Rewriter, RunTotals, told
+from lexveil.errors import LexveilError
+from lexveil.privatization.release.charge import LedgerCharge, Payment, ledger_of, open_charge
+from lexveil.privatization.release.outputs import Outputs
+from lexveil.privatization.release.preconditions import Checked
+from lexveil.privatization.release.run import TwoPassRun
+from lexveil.request import OnExhausted
+from lexveil.runtime.crash import short_report
+
+WITHHELD = (
+    "that rows are withheld is not hidden: all rows of a subject are, if together they cost more than the ledger has "
+    "left for it"
+)
+CHANGED = (
+    "the table was not the same when it was read again, so nothing is published. Give one that stays as it is: write "
+    "it, or call checkpoint(), before you release it"
+)
+
+
+class Cluster(Protocol):
+    """What an engine does for a release. Errors of its workers are raised as the engine raises them."""
+
+    def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
+        """``Rewriter.count`` of all rows, added up by subject in the engine; it may be evaluated again and again."""
+        ...
+
+    def rewrite(self, rewriter: Rewriter) -> RunTotals:
+        """``Rewriter.rewrite`` of all rows, evaluated once, into an output that nobody is shown yet.
+
+        Of several attempts of a task the output of one is taken, and the totals of one attempt of each task.
+        """
+        ...
+
+    def publish(self, record: PrivacyRecord) -> None:
+        """Let that output appear, its record first."""
+        ...
+
+    def discard(self) -> None:
+        """Remove what was not published; called at the end, whatever happened."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTable:
+    """What the driver knows of a release that is published.
+
+    Attributes:
+        record: the privacy record, which stands beside the table.
+        operator: what only the operator may see; it is written nowhere.
+    """
+
+    record: PrivacyRecord
+    operator: OperatorReport
+
+
+class _ClusterRun(TwoPassRun):
+    """A run whose passes are those of a cluster: its record is made as any other."""
+
+    def __init__(self, checked: Checked, columns: Sequence[str]) -> None:
+        super().__init__(checked, lambda _: iter(()), columns, 1)
+
+    def measurement(self, payment: Payment) -> Measurement:
+        """What ran, with what is proven of it."""
+        measured, entry = self.engine.measurement(self.budget, len(self.columns)), payment.entry()
+        return measured if entry is None or entry.cap is None else measured.adding(WITHHELD)
+
+
+def release_table(
+    checked: Checked, rewriter: Rewriter, cluster: Cluster, on_exhausted: OnExhausted | None = None
+) -> ReleasedTable:
+    """Release a table: one transaction of the ledger, and one output of the engine.
+
+    Raises:
+        RequestError: if a row or a worker is not as it must be, or the ledger refuses; nothing is spent then.
+        LexveilError: if the job fails after the noise: nothing is published, and what it cost stays spent.
+    """
+    run, nothing = _ClusterRun(checked, rewriter.columns), Outputs(None)
+    ledger = ledger_of(checked.engine.model.project, on_exhausted)
+    has_subjects = rewriter.subject_column is not None
+    try:
+        with open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment, _explained():
+            assert isinstance(payment, LedgerCharge)
+            counted = RunTotals()
+            withheld = payment.reserve_in_bulk(_read(cluster.count(rewriter), rewriter, counted), run.budget)
+            second = rewriter.without(withheld, counted.tokens)
+            payment.spend()
+            totals = cluster.rewrite(second)
+            if totals.check != counted.check:
+                raise LexveilError(CHANGED)
+            run.tally, run.spent, run.survey.rows = totals.tally, totals.spent, totals.rows
+            record, report = run.record(payment), run.operator_report(payment)
+            rows = {"requested": totals.rows, "charged": totals.rows - totals.withheld, "withheld": totals.withheld}
+            costs = payment.costs().model_copy(update={f"documents_{what}": n for what, n in rows.items()})
+            cluster.publish(record)
+            payment.publish(nothing)
+            return ReleasedTable(record, report.model_copy(update={"ledger": costs}))
+    finally:
+        cluster.discard()
+
+
+def _read(batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals) -> Iterator[pa.RecordBatch]:
+    """What the first pass found, as the ledger takes it; its totals are added to ``counted``."""
+    for batch in batches:
+        counted.check += rewriter.check(batch.column("subject").to_pylist(), batch.column("nano").to_numpy())
+        counted.tokens += sum(batch.column("tokens").to_pylist())
+        yield batch.select(["subject", "nano"])
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say in one line what an engine raises, whose messages may quote values.
+
+    Raises:
+        LexveilError: in place of any other error.
+    """
+    try:
+        yield
+    except LexveilError:
+        raise
+    except Exception as error:
+        where = f"{type(error).__name__} in {short_report(error)}"
+        raise told(error) or LexveilError(f"the cluster's job failed ({where}); the engine's log says why") from None

@@ -1,0 +1,275 @@
+"""Release tables of Apache Spark: a DataFrame in, a published table and its DataFrame out.
+
+    released = lexveil.spark.privatize(frame, column="body", subjects="customer").write_parquet("hdfs:///out/tickets")
+    released.frame.count()
+
+No DataFrame of rewritten texts exists before they are published: Spark would evaluate it anew for every action, each
+time with other noise, and all but the first would be paid by nobody (docs/proofs/distributed.md).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from lexveil.accounting.operator_report import OperatorReport
+from lexveil.accounting.record import PrivacyRecord
+from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
+from lexveil.artifacts.model import Model
+from lexveil.distributed.release import release_table
+from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals
+from lexveil.errors import LexveilError, RequestError
+from lexveil.formats.messages import name, names, shown
+from lexveil.privatization.release.preconditions import STAMP, Checked, check
+from lexveil.request import OnExhausted, Request
+
+# What the proof relies on: of all attempts of a task the output of one is taken, and it alone.
+REQUIRED = {
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
+    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    "spark.sql.sources.outputCommitterClass": "",
+    "spark.hadoop.outputCommitCoordination.enabled": "true",
+}
+COMMITS = {"mapreduce.fileoutputcommitter.algorithm.version": "1", "maxRecordsPerFile": "0"}
+SCHEMES = ("file", "hdfs", "viewfs", "abfs", "abfss")  # where a folder is renamed in one step
+COUNTS = "subject string, nano bigint, tokens bigint"  # COUNTED, as Spark writes it
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFrame:
+    """A table that is published.
+
+    Attributes:
+        frame: reads the table, with earlier rows if they were added to some.
+        record: the privacy record, which stands in the table's folder as ``_lexveil-TRANSACTION.record.json``.
+        operator: what only the operator may see; it is written nowhere.
+    """
+
+    frame: DataFrame
+    record: PrivacyRecord
+    operator: OperatorReport
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PrivatizedFrame:
+    """A table that can be released: every write is a release of its own, which is charged to the ledger."""
+
+    _frame: DataFrame
+    _checked: Checked
+    _rewriter: Rewriter
+    _on_exhausted: OnExhausted | None
+
+    def write_parquet(self, path: str, *, append: bool = False, partition_by: Sequence[str] = ()) -> PublishedFrame:
+        """Count, charge, rewrite and publish the table, in this call.
+
+        Args:
+            path: of the table's folder; it appears whole, or in its place nothing.
+            append: add to the rows of a table that is there.
+            partition_by: columns by whose values the folder is divided.
+
+        Raises:
+            RequestError: if a row, a worker, the session or the folder is not as it must be; nothing is spent then.
+            LexveilError: if the job fails after the noise; what it cost stays spent.
+        """
+        job = _SparkJob(self._frame, self._rewriter, path, append, tuple(partition_by))
+        job.check(self._checked)
+        released = release_table(self._checked, self._rewriter, job, self._on_exhausted)
+        return PublishedFrame(self._frame.sparkSession.read.parquet(path), released.record, released.operator)
+
+
+@takes_options(Request, ("spans_column", "mode", "seed", "workers"))
+def privatize(
+    frame: DataFrame,
+    *,
+    column: str | Sequence[str],
+    subjects: str | None = None,
+    project: Path | str | Model | None = None,
+    model: str | None = None,
+    model_folder: str | None = None,
+    **options: Any,
+) -> PrivatizedFrame:
+    """Prepare the release of a table of Spark. No row is read, and nothing is spent, before it is written.
+
+    Args:
+        frame: of a classic session. It must give the same rows whenever it is evaluated.
+        column: its text column, or several, whose texts share the budget of a row.
+        subjects: the column that says whom a row is about; None: each text is a subject of its own.
+        project: as of ``lexveil.privatize``.
+        model: the name of a packaged model, which every worker has installed, too.
+        model_folder: of that model, on storage that every worker sees, if it is not installed.
+        options: as of ``lexveil.privatize``, but those of experiments.
+
+    Raises:
+        RequestError: if the request cannot be served.
+    """
+    if ".connect." in type(frame).__module__ or frame.isStreaming:
+        raise RequestError("frame: is a stream, or of Spark Connect; give a DataFrame of a classic session that ends")
+    if not frame._jdf.queryExecution().analyzed().deterministic():
+        raise RequestError("frame: its plan draws random values, others each time; write it, or checkpoint() it, first")
+    with renamed_fields(OF_TEXTS):
+        request = Request.of(plain_options(options))
+        checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))
+        columns = (column,) if isinstance(column, str) else tuple(column)
+        rewriter = Rewriter.of(checked, to_arrow_schema(frame.schema), columns, subjects, model_folder)
+    return PrivatizedFrame(frame, checked, rewriter, request.on_exhausted)
+
+
+class _SparkJob:
+    """A ``Cluster``: both passes in Spark, and the folder that is published, by Hadoop's file systems."""
+
+    def __init__(
+        self, frame: DataFrame, rewriter: Rewriter, path: str, append: bool, partition_by: tuple[str, ...]
+    ) -> None:
+        self.frame, self.append, self.partition_by = frame, append, partition_by
+        self.columns = [*rewriter.columns, *([rewriter.subject_column] if rewriter.subject_column else [])]
+        self.texts = rewriter.columns
+        self.spark: Any = frame.sparkSession
+        self.hadoop: Any = self.spark._jvm.org.apache.hadoop.fs
+        configuration, folder = self.spark._jsc.hadoopConfiguration(), self.hadoop.Path(path)
+        scheme = folder.toUri().getScheme() or self.hadoop.FileSystem.getDefaultUri(configuration).getScheme()
+        if scheme not in SCHEMES:
+            raise RequestError(
+                f"{shown(path)}: on {scheme} a folder cannot be renamed in one step; write to one of "
+                f"{', '.join(SCHEMES)}, and copy the table from there: what is published can be copied at no cost"
+            )
+        self.files: Any = folder.getFileSystem(configuration)
+        self.target: Any = self.files.makeQualified(folder)
+        self.mask: Any = self.hadoop.permission.FsPermission.getUMask(configuration)
+        self.staging: Any = self.hadoop.Path(self.target.getParent(), f".lexveil-{secrets.token_hex(8)}")
+
+    def check(self, checked: Checked) -> None:
+        """See that the output can be written as it must be.
+
+        Raises:
+            RequestError: if not.
+        """
+        where = shown(self.target.toString())
+        for key, value in REQUIRED.items():
+            if (own := self.spark.conf.get(key, None)) not in (None, value):
+                raise RequestError(
+                    f"{key} is {own}: what of several attempts of a task it publishes is not known; unset it for the "
+                    "session that releases"
+                )
+        if checked.no_guarantee and STAMP not in self.target.getName():
+            raise RequestError(f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}")
+        for column in self.partition_by:
+            if column not in self.frame.columns or column in self.texts:
+                raise RequestError(f"partition_by: {name(column)} must be a column that is not rewritten")
+        if not self.files.exists(self.target):
+            return
+        if not self.append:
+            raise RequestError(f"{where}: exists already; choose another folder, or append to it")
+        there, new = (
+            {field.name: field.dataType for field in frame.schema if field.name not in self.partition_by}
+            for frame in (self.spark.read.parquet(self.target.toString()), self.frame)
+        )
+        if there != new:
+            raise RequestError(f"{where}: has other columns or types than the frame: {names(there)}")
+
+    def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
+        """What each subject spends, added up by Spark; of each batch of subjects one row of bytes comes here."""
+        chosen = self.frame.select(*("`" + column.replace("`", "``") + "`" for column in self.columns))
+        counted = chosen.mapInArrow(partial(_count, rewriter), COUNTS).groupBy("subject").sum("nano", "tokens")
+        packed = counted.toDF(*COUNTED.names).mapInArrow(_packed, "packed binary")
+        for (batch,) in packed.toLocalIterator(prefetchPartitions=True):
+            yield from pa.ipc.open_stream(batch)
+
+    def rewrite(self, rewriter: Rewriter) -> RunTotals:
+        """Rewrite in the stage that writes, which Spark evaluates once for each task whose output it takes."""
+        self.files.mkdirs(self.staging, self.hadoop.permission.FsPermission("700"))
+        totals: Accumulator[RunTotals] = self.spark.sparkContext.accumulator(RunTotals(), _Merged())
+        rewritten = self.frame.mapInArrow(partial(_rewrite, rewriter, totals), _bare(self.frame.schema))
+        writer = rewritten.write.mode("append").options(**COMMITS)
+        writer.partitionBy(*self.partition_by).parquet(self.staging.toString())
+        added: RunTotals = totals.value
+        return added
+
+    def publish(self, record: PrivacyRecord) -> None:
+        """Rename the folder; of a table that is there, file after file."""
+        assert record.release is not None
+        is_new, file = not self.files.exists(self.target), f"_lexveil-{record.release.id}.record.json"
+        meanwhile = LexveilError(f"{shown(self.target.toString())}: was made meanwhile; nothing was published")
+        if not (is_new or self.append):
+            raise meanwhile
+        out = self.files.create(self.hadoop.Path(self.staging, file), False)
+        out.write(json.dumps(record.to_dict(), indent=2, sort_keys=True).encode())
+        out.close()
+        if is_new:
+            permission = self.hadoop.permission.FsPermission.getDirDefault().applyUMask(self.mask)
+            self.files.setPermission(self.staging, permission)
+            self._rename(self.staging, self.target)
+            if not self.files.exists(self.hadoop.Path(self.target, file)):  # it went into a folder that came meanwhile
+                raise meanwhile
+            return
+        self._rename(self.hadoop.Path(self.staging, file), self.hadoop.Path(self.target, file))
+        written, root = self.files.listFiles(self.staging, True), self.staging.toUri()
+        while written.hasNext():
+            path = written.next().getPath()
+            if path.getName().startswith("part-"):
+                final = self.hadoop.Path(self.target, root.relativize(path.toUri()).getPath())
+                self.files.mkdirs(final.getParent())
+                self._rename(path, final)
+
+    def _rename(self, path: Any, final: Any) -> None:
+        if not self.files.rename(path, final):
+            raise LexveilError(f"{shown(final.toString())}: cannot be published; not all of the table is there")
+
+    def discard(self) -> None:
+        """Remove the hidden folder."""
+        with suppress(Exception):  # an error here would hide the one that led here
+            self.files.delete(self.staging, True)
+
+
+class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
+    """How Spark adds up totals: of one attempt of each task of a stage that writes."""
+
+    def zero(self, value: RunTotals) -> RunTotals:  # noqa: ARG002 - Spark's signature
+        """None of anything."""
+        return RunTotals()
+
+    def addInPlace(self, value1: RunTotals, value2: RunTotals) -> RunTotals:
+        """Both."""
+        return value1.merge(value2)
+
+
+def _count(rewriter: Rewriter, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return map(rewriter.count, batches)
+
+
+def _rewrite(
+    rewriter: Rewriter, totals: Accumulator[RunTotals], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    own = RunTotals()
+    for batch in batches:
+        yield rewriter.rewrite(batch, own)
+    totals.add(own)
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Each batch as bytes, so that no object is made of each of its rows."""
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["packed"])
+
+
+def _bare(schema: StructType) -> StructType:
+    """The same columns and types without metadata, into which any program may have put texts."""
+    bare: dict[str, Any] = {"metadata": {}}
+    emptied = json.loads(schema.json(), object_hook=lambda part: part | bare if "metadata" in part else part)
+    return StructType.fromJson(emptied)
