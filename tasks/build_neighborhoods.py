@@ -44,8 +44,8 @@ def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -
     vectors, key = vocabulary.vectors, key_of(vocabulary.vectors)
     n_lists = len(vectors) if params.neighborhoods.lists is None else min(params.neighborhoods.lists, len(vectors))
     what, progress = f"near words {segmentation}", Progress(f"near words {segmentation}", n_lists, "lists")
-    work = {"distances listed": n_lists * vectors.size, "words listed": len(vectors)}
-    foresee(f"{what}: {n_lists:,} lists", work, "Lower neighborhoods.lists or embeddings.base_tokens", params.machine)
+    effort = {"distances listed": n_lists * vectors.size, "words listed": len(vectors)}
+    foresee(f"{what}: {n_lists:,} lists", effort, "Lower neighborhoods.lists or embeddings.base_tokens", params.machine)
     if not n_lists:
         table = nearest_words(vectors, np.arange(0))
         write_lists(table, key, out)

@@ -317,7 +317,8 @@ def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
     This is independent where all tokens are not, as each depends on the one before it.
     """
     row, width = codes[contexts == token], REPEATED // 16
-    return row[: len(row) // width * width].reshape(-1, width)
+    whole: Ids = row[: len(row) // width * width].reshape(-1, width)
+    return whole
 
 
 def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:

@@ -1,3 +1,1 @@
 """Compiled loops of the readers. Nothing here is imported before it is needed: numba takes a second to load."""
-
-import lexveil.kernel_cache  # noqa: F401
