@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -27,6 +28,11 @@ from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.tables import read_json, write_json
 from tests.shared_trees import build_once, changes, share, stand_beside
+
+# A worker of pytest-xdist has a main module of no file, which PySpark, where it is installed, takes for doctests: it
+# would end the process when Great Expectations looks for it.
+if sys.modules["__main__"].__spec__ is None:
+    sys.modules["__main__"].__spec__ = SimpleNamespace(name=None)  # type: ignore[assignment]
 
 ROOT = Path(__file__).parents[1]
 SEGMENTATIONS = ("word", "gst", "mst")
