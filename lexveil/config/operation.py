@@ -29,7 +29,7 @@ class MachineParams(Documented):
     workers: int = Field(2, ge=1, le=1024)
     """independent stages that run side by side, and processes of one"""
     stage_minutes: int | None = Field(480, ge=1, le=10**6)
-    """a training that is estimated to take longer is refused before it begins; null: never"""
+    """a stage that is estimated to take longer is refused before it begins; null: never"""
     dask_scheduler: Annotated[
         str | None,
         matching(

@@ -133,6 +133,9 @@ class GridParams(Documented):
     """registered mechanisms"""
     strategies: Several[StrategyName] = ["S1", "S2", "S3", "S4"]
     """how budgets are allocated"""
+    segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst", "mst"]
+    """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1 word, S2 and S3 gst,
+    S4 mst), and word, by which texts are compared; package_model needs gst"""
     epsilons: Several[GridEpsilon] = [1.0, 10.0, 50.0]
     """base epsilon per word, written 1.0, not 1: it becomes a folder name; or a level, such as r0.2: the share of
     the words of recovery_band that an adversary is expected to name, by public word frequencies; the epsilon is then

@@ -92,7 +92,9 @@ class TextRewriter:
         """
         charged: list[str] = []
         about = {} if client is None else {"client": client}
-        charge = ChargeOptions(about, self.terms.ledger_seconds, single_commit=True, on_spent=charged.append)
+        charge = ChargeOptions(
+            about, self.terms.ledger_seconds, single_commit=True, tells_operator=False, on_spent=charged.append
+        )
         if subjects is not None and client is not None and self.terms.subjects == "by-key":
             # No key's name has a slash, so that no two keys' subjects can meet.
             subjects = [f"{client}/{subject_key(subject)}" for subject in subjects]

@@ -49,6 +49,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("policy.stopwords", "papr", "nearest: paper"),
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies is .*; it repeats S1"),
+        ("grid.segmentations", ["gst", "mst"], r"lacks word, which strategy S1 needs; write \[word, gst, mst\]"),
+        ("grid.segmentations", ["word", "gst"], "lacks mst, which strategy S4 needs"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
         ("grid.epsilons", [1], "write 1.0 and not 1"),

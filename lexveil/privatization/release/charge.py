@@ -43,13 +43,15 @@ class ChargeOptions:
         about: further facts for the ledger's chain; no text.
         lock_timeout: seconds to wait for other processes that use the ledger.
         single_commit: spend what is reserved in the same transaction, for one durable write less: who asks for it draws
-            noise at once, and has nothing in between that could still give the epsilon back. It is a service.
+            noise at once, and has nothing in between that could still give the epsilon back.
+        tells_operator: of subjects that look alike; a service's log holds nothing that follows from a request.
         on_spent: hears of the transaction's id once its epsilon is durably spent.
     """
 
     about: Mapping[str, str] = field(default_factory=dict)
     lock_timeout: float = PATIENCE
     single_commit: bool = False
+    tells_operator: bool = True
     on_spent: Callable[[str], None] | None = None
 
 
@@ -152,8 +154,7 @@ class LedgerCharge(Payment):
                 "params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
-        # A service has nobody to tell, and its log is to hold nothing that follows from a request.
-        if not self.options.single_commit and (n_near := self.near.count()):
+        if self.options.tells_operator and (n_near := self.near.count()):
             print(
                 f"private to the operator: {n_near:,} subjects differ from others in capitals or punctuation only; "
                 "each has a budget of its own: if they are the same, name them alike",
