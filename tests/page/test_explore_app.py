@@ -136,7 +136,6 @@ def test_a_token_says_what_it_becomes_and_what_a_reader_guesses_and_nothing_is_l
     assert not [file for file in files if "ledger" in str(file) or b"zanzibar" in file.read_bytes()]
 
 
-TOKEN = "a-token-of-this-test"
 TEXT = "The Prime Minister said that the fire services of New South Wales are there, and the fire is over."
 SEED = 7
 

@@ -28,7 +28,8 @@ from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.release.preconditions import find_valid_audit
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request
-from tests.fuzz.properties import ENDINGS, check_file, check_message, check_texts, read, small_limits
+from tests.fuzz.properties import ENDINGS, check_file, check_message, read, small_limits
+from tests.text.reference_tokenizer import assert_same
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
 EXAMPLES = settings(max_examples=150)
@@ -88,7 +89,7 @@ def test_what_was_found_once(target: str) -> None:
             if target == "readers":
                 n_read += check_file(content[1:], ENDINGS[content[0] % len(ENDINGS)])
             else:
-                check_texts([part.decode("utf-8", "ignore") for part in content.split(b"\xff")])
+                assert_same([part.decode("utf-8", "ignore") for part in content.split(b"\xff")])
     assert target == "tokenizer" or 10 < n_read < len(files)
 
 
@@ -102,9 +103,9 @@ def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lexveil.formats.json_lines.JsonLines.encode", lambda *_: '{"text": "b"}\n')
     with pytest.raises(AssertionError):
         check_file(b'{"text": "a"}\n', "jsonl")
-    monkeypatch.setattr("tests.fuzz.properties.sentences", lambda text: [[text]])
+    monkeypatch.setattr("tests.text.reference_tokenizer.sentences", lambda text: [[text]])
     with pytest.raises(AssertionError):
-        check_texts(["a b"])
+        assert_same(["a b"])
 
 
 @pytest.mark.nightly
