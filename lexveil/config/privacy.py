@@ -186,6 +186,8 @@ class EvaluationParams(Documented):
     """of texts that are compared: weighted means of word vectors; or MiniLM"""
     language_model: Literal["kneser_ney", "gpt2"] = "kneser_ney"
     """of perplexity: n-grams of the corpus; or GPT-2"""
+    reader: Literal["ngrams", "smollm2"] = "ngrams"
+    """strongest adversary whose recovery is measured: n-grams of the corpus; or SmolLM2 beside them"""
     transformer_model: str | None = None
     """folder of a model in the form of transformers"""
     gpt2_model: str | None = None
@@ -208,6 +210,11 @@ class EvaluationParams(Documented):
                     f"evaluation.{key} is {chosen}, but evaluation.{folder} names no folder of its model; no model is "
                     "fetched"
                 )
+        if self.reader != "ngrams" and self.language_model != "kneser_ney":
+            raise ValueError(
+                f"evaluation.reader is {self.reader}, which reads beside the n-grams of the corpus; let "
+                "evaluation.language_model be kneser_ney"
+            )
         return self
 
 
