@@ -119,6 +119,7 @@ class CachedBeams:
     def fork(self, text: int, parents: Ids) -> None:
         """Let each beam of a text go on from another one."""
         self._seen[text], self._position[text] = self._seen[text, parents], self._position[text, parents]
+        self._states[text] = self._states[text, self._torch.from_numpy(parents)]
 
     def next_pieces(self, texts: Ids) -> Floats:
         """The probability of every piece after each beam of some texts, (n, b, pieces)."""

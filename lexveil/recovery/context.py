@@ -100,6 +100,10 @@ class Symbols(NamedTuple):
     source: Ids
     certain: Sequence[str | None]
 
+    def part(self, start: int, stop: int) -> Symbols:
+        """Of the tokens from ``start`` to before ``stop``."""
+        return Symbols._make(each[start:stop] for each in self)
+
 
 class Chains(NamedTuple):
     """What is known of p replaced words by the n-gram model, of k candidates each, (p, k) each.
@@ -169,7 +173,7 @@ class ContextualAdversary:
         whole = Symbols(tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before, source, tokens.certain)
         starts = np.flatnonzero(is_new(tokens.text_of))
         cuts = starts[is_new(starts // POSITIONS)].tolist() or [0]
-        parts = [self.guess_part(Symbols(*(of[a:b] for of in whole))) for a, b in pairwise([*cuts, n])]
+        parts = [self.guess_part(whole.part(a, b)) for a, b in pairwise([*cuts, n])]
         return Guesses(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def guess_part(self, tokens: Symbols) -> list[Ids]:
