@@ -1,25 +1,29 @@
-"""Utility and attack of mechanisms and strategies at equal recovery: what a best-informed reader gets back is the same.
+r"""Utility and attack of mechanisms and strategies at equal recovery: what the reader gets back is the same.
 
     uv run python -m benchmarks.equal_recovery --data FOLDER
     uv run python -m benchmarks.equal_recovery --data FOLDER --mechanism tem madlib --strategy S1 S3 --level 0.2
+    uv run python -m benchmarks.equal_recovery --data FOLDER --model en en+sentiment=1 --mechanism tem tem_context \
+        --strategy S1 --json rows.json    # what the file has already is not measured again
 
 Of each data set equally many texts of either class are drawn, and rewritten by every mechanism and strategy at the base
 epsilon, found by bisection, at which the reader by the word names the wanted share of the perturbed content words,
 which are no function words. A linear classifier learns from rewritten texts to predict the class of other rewritten
 texts: what is utility where the class is what the texts are for, and an attack where it is who wrote them. Each score
 stands with its 95% interval over the documents that are predicted (percentiles of 1,000 bootstrap draws of them). The
-folder has sst2.parquet, imdb.parquet, trustpilot.parquet and movie_authors.parquet; `--model en+sentiment=1` keeps a
-purpose. Noise is seeded: this protects nothing. Markdown.
+folder has sst2.parquet, imdb.parquet, trustpilot.parquet, movie_authors.parquet and tweets.parquet, but for those that
+`--only` leaves out; `--model en+sentiment=1` keeps a purpose. Noise is seeded: this protects nothing. Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,12 +46,13 @@ from lexveil.runtime.tables import write_json
 SEED = 1
 TEST_SHARE = 0.3  # of the texts of a class are predicted
 STEPS = 7  # of a bisection on ln ε
-TRIED = 30_000  # words by which ε is found
+TRIED = 12_000  # words by which ε is found
 RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
 RANGE = (0.5, 128.0)  # of the others, in 1 / units of the embedding
 COLUMNS = {
     "level": "recovery",
+    "model": "model",
     "mechanism": "mechanism",
     "strategy": "strategy",
     "epsilon": "base ε",
@@ -133,6 +138,7 @@ PROBLEMS = [
     Problem("IMDb", "imdb", {"utility": "label"}),
     Problem("Trustpilot", "trustpilot", {"attack": "attribute"}),
     Problem("Movie authors", "movie_authors", {"utility": "label", "attack": "attribute"}),
+    Problem("Tweets", "tweets", {"utility": "label"}),
 ]
 
 
@@ -205,7 +211,7 @@ def compared(problem: Problem, rewriting: Rewriting, levels: Sequence[float]) ->
         return rewriting.run(few, epsilon, problem.average_words).recovered.share
 
     for level, epsilon in found_epsilons(recovered, rewriting.range, levels):
-        row: dict[str, Any] = {"level": level, "mechanism": rewriting.mechanism, "strategy": rewriting.strategy}
+        row: dict[str, Any] = {"level": level}
         if epsilon is None:
             yield row | {"note": "not reached"}
             continue
@@ -214,12 +220,20 @@ def compared(problem: Problem, rewriting: Rewriting, levels: Sequence[float]) ->
         yield row | {"epsilon": epsilon} | shares | problem.scores(done.texts)
 
 
+def kept_rows(file: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each data set that an earlier call with the same sizes has measured."""
+    kept: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
+    for row in chain.from_iterable(kept.values()):
+        row |= {name: Score(*value) for name, value in row.items() if isinstance(value, list)}
+    return kept
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare, and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.equal_recovery", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--model", default="en", metavar="NAME|FOLDER", help="a packaged model, or a project")
+    parser.add_argument("--model", nargs="+", default=["en"], metavar="NAME|FOLDER", help="packaged, or projects")
     names = ("tem", "madlib", "mahalanobis", "vickrey", "diffractor_geometric", "diffractor_tem")
     parser.add_argument("--mechanism", nargs="+", default=names)
     parser.add_argument("--strategy", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
@@ -228,23 +242,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--train", type=int, default=2000, help="texts to learn from")
     parser.add_argument("--test", type=int, default=600, help="texts to predict")
     parser.add_argument("--words", type=int, default=60, help="of each text, its first ones")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--json", type=Path, help="keep the figures here, and go on with what is there already")
     options = parser.parse_args(arguments)
-    model = Model.load(options.model, name="own") if Path(options.model).is_dir() else Model.load(name=options.model)
     sizes = options.train, options.test, options.words
     problems = [known.drawn(options.data, *sizes) for known in PROBLEMS if known.file in options.only]
-    rows: dict[str, list[dict[str, Any]]] = {
-        one.name: [{"mechanism": "clean texts", **one.scores(one.texts)}] for one in problems
-    }
-    for mechanism in options.mechanism:
-        for strategy in options.strategy:
-            rewriting = Rewriting(model, mechanism, strategy)
-            for problem in problems:
-                for row in compared(problem, rewriting, options.level):
-                    rows[problem.name].append(row)
-                    print(f"  {problem.name}: {row}", file=sys.stderr, flush=True)
-            if options.json:
-                write_json(rows, options.json)
+    rows = kept_rows(options.json) if options.json and options.json.exists() else {}
+    for problem in problems:
+        rows.setdefault(problem.name, [{"mechanism": "clean texts", **problem.scores(problem.texts)}])
+    for name, mechanism, strategy in product(options.model, options.mechanism, options.strategy):
+        about = {"model": name, "mechanism": mechanism, "strategy": strategy}
+        model = Model.load(name, name="own") if Path(name).is_dir() else Model.load(name=name)
+        rewriting = Rewriting(model, mechanism, strategy)
+        for problem in problems:
+            known = [row["level"] for row in rows[problem.name] if about.items() <= row.items()]
+            for row in compared(problem, rewriting, [level for level in options.level if level not in known]):
+                rows[problem.name].append(about | row)
+                print(f"  {problem.name}: {rows[problem.name][-1]}", file=sys.stderr, flush=True)
+                if options.json:
+                    write_json(rows, options.json)
     for problem in problems:
         found = sorted(rows[problem.name], key=lambda row: row.get("level", 2.0))
         n_train = int(problem.is_train.sum())

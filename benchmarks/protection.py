@@ -4,10 +4,11 @@
     uv run python -m benchmarks.protection --corpus FOLDER --check FILE.parquet FILE.parquet
 
 A level is a share of the content words and one of the rare words that a reader may name, both to hold. The reader
-knows the mechanism, the words and epsilon; the larger counts of what the reader by the word and the reader by context
-name, whose n-gram model learns from all files of the corpus (JSON lines, compressed) but the last. Documents of the
-last are rewritten, and epsilon, the same for every token, is found by bisection. `--check` measures at the levels of
-the file that ships on other texts. Noise is seeded: this protects nothing.
+knows the mechanism, the words and epsilon; the largest counts of what the readers name that are run: by the word, by
+context, whose n-gram model learns from all files of the corpus (JSON lines, compressed) but the last, and with
+`--reader smollm2` by a neural model. Documents of the last are rewritten, and epsilon, the same for every token, is
+found by bisection. `--check` measures at the levels of the file that ships on other texts. Noise is seeded: this
+protects nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -30,14 +31,18 @@ from benchmarks.table import markdown
 from lexveil.accounting.budgets import Action, DocumentBudget, Policy
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
+from lexveil.evaluation.base import PieceModel
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.registry import READER_MODELS
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
-from lexveil.recovery.context import ContextualAdversary, SeenTokens, written_before
+from lexveil.recovery.beams import contextual_adversary
+from lexveil.recovery.context import SeenTokens, written_before
+from lexveil.recovery.measured import GUESSES, READERS
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
@@ -50,20 +55,20 @@ RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)
 RANGE = (0.3, 50.0)  # of the others, in 1 / units of the embedding
 RARE = BANDS.index("rare")
 COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "level": "level", "epsilon": "ε",
-           "content_by_word": "content, by word", "content": "content", "rare_by_word": "rare, by word",
-           "rare": "rare", "unchanged": "unchanged", "words": "words per word",
+           "content_by_word": "content, by word", "content_by_context": "by n-grams",
+           "content_by_neural": "by SmolLM2", "content_knowing_rest": "knowing the rest",
+           "rare_by_word": "rare, by word", "rare_by_context": "by n-grams", "rare_by_neural": "by SmolLM2",
+           "rare_knowing_rest": "knowing the rest", "unchanged": "unchanged", "words": "words per word",
            "nats": "nats a word (clean)",
            "verbatim": "verbatim texts of 1,000", "note": ""}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the reader named of the perturbed words of some texts."""
+    """What each reader that was run named of the perturbed words of some texts, by its name."""
 
-    content: Share
-    content_by_word: Share
-    rare: Share
-    rare_by_word: Share
+    content: dict[str, Share]
+    rare: dict[str, Share]
     unchanged: Share
     words: float
     nats: str  # that the n-gram model needs for a word of the output, and of the texts
@@ -71,23 +76,24 @@ class Named:
 
     def row(self) -> dict[str, object]:
         """As a row of the table."""
-        shares = {name: f"{value.share:.3f} ({value.low:.3f}–{value.high:.3f})"
-                  for name, value in ((name, getattr(self, name)) for name in COLUMNS if hasattr(self, name))
-                  if isinstance(value, Share)}  # fmt: skip
-        return shares | {"words": self.words, "nats": self.nats, "verbatim": self.verbatim}
+        of = {"content": self.content, "rare": self.rare}
+        shares = {f"{band}_{name}": share for band, readers in of.items() for name, share in readers.items()}
+        shown = {name: f"{share.share:.3f} ({share.low:.3f}–{share.high:.3f})"
+                 for name, share in (shares | {"unchanged": self.unchanged}).items()}  # fmt: skip
+        return shown | {"words": self.words, "nats": self.nats, "verbatim": self.verbatim}
 
     @property
     def strongest(self) -> Shares:
-        """What the stronger reader named of content words, and of rare ones."""
-        return Shares(
-            max(self.content.share, self.content_by_word.share), max(self.rare.share, self.rare_by_word.share)
-        )
+        """What the strongest reader named of content words, and of rare ones."""
+        return Shares(*(max(of[name].share for name in READERS if name in of) for of in (self.content, self.rare)))
 
 
 class Measuring:
     """One mechanism and strategy over one model, with its readers."""
 
-    def __init__(self, model: Model, mechanism: str, strategy: str, language_model: NgramModel) -> None:
+    def __init__(
+        self, model: Model, mechanism: str, strategy: str, language_model: NgramModel, neural: PieceModel | None = None
+    ) -> None:
         chosen = model.params.policy
         policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
         settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False)
@@ -96,6 +102,7 @@ class Measuring:
         self.range = RANGES.get(mechanism, RANGE)
         tokens = [self.engine.lexicon.tokens[row] for row in self.public.prepared.vocabulary.rows.tolist()]
         self.pieces, self.language_model = [token.split("_") for token in tokens], language_model
+        self.neural = neural
 
     def named(self, texts: Sequence[str], epsilon: float) -> Named:
         """Rewrite texts at one epsilon of every token, and read them."""
@@ -106,33 +113,34 @@ class Measuring:
         is_drawn = done.action == Action.PERTURBED.value
         source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
         adversary = self.public.adversary((epsilon / 1.01, epsilon * 1.01))
-        reader = ContextualAdversary(adversary, np.maximum(self.public.prior, NEVER), self.language_model, self.pieces)
+        prior = np.maximum(self.public.prior, NEVER)
+        reader = contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
         n = len(is_drawn)
         words, first_word = done.encoded.words, done.encoded.first_word.tolist()
         is_kept = done.action == Action.KEPT.value
         certain = [words[word] if kept else None for word, kept in zip(first_word, is_kept.tolist(), strict=True)]
-        outputs = np.full(n, -1, dtype=np.int64)
-        outputs[is_drawn] = output
+        outputs, true = (np.full(n, -1, dtype=np.int64) for _ in range(2))
+        outputs[is_drawn], true[is_drawn] = output, source
         text_of = done.encoded.text_of.astype(np.int64)
         written = np.where(is_kept, done.encoded.rows, done.rows)
         before = written_before(text_of, written, done.action == Action.DROPPED.value)
-        guesses = reader.guess(SeenTokens(text_of, outputs, done.token_epsilon, certain, before))
+        guesses = asdict(reader.guess(SeenTokens(text_of, outputs, done.token_epsilon, certain, before, true)))
         bands = self.public.bands[source]
         content, rare = bands > 0, bands == RARE
+        shown = [name for name in GUESSES if name != "without_output" and guesses[name] is not None]
 
         def share(right: np.ndarray, of: np.ndarray) -> Share:
             return Share.of(int((right & of).sum()), int(of.sum()))
 
-        by_word, by_context = guesses.by_word == source, guesses.by_context == source
         scores = [self.language_model.score([*some]) for some in (done.texts, texts)]
         nats = "{:.2f} ({:.2f})".format(*(-one.log_sum.sum() / one.n_tokens.sum() for one in scores))
         drawn_in = done.encoded.text_of[is_drawn]
         changed, perturbed = (np.bincount(drawn_in, some, len(texts)) for some in (output != source, None))
         verbatim = round(1000 * float(((changed == 0) & (perturbed > 0)).sum() / max((perturbed > 0).sum(), 1)), 1)
         n_words = sum(len(text.split()) for text in texts), sum(len(text.split()) for text in done.texts)
-        return Named(share(by_context, content), share(by_word, content), share(by_context, rare),
-                     share(by_word, rare), share(output == source, content), round(n_words[1] / n_words[0], 3),
-                     nats, verbatim)  # fmt: skip
+        of_content, of_rare = ({name: share(guesses[name] == source, of) for name in shown} for of in (content, rare))
+        words_per_word = round(n_words[1] / n_words[0], 3)
+        return Named(of_content, of_rare, share(output == source, content), words_per_word, nats, verbatim)
 
     def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
         """The largest epsilon within the range at which both shares hold; None if they do at all or at none."""
@@ -213,15 +221,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--words", type=int, default=60_000, metavar="N", help="words to rewrite at each epsilon")
     parser.add_argument("--longest", type=int, default=200, metavar="N", help="words of a text, its first ones")
     parser.add_argument("--check", type=Path, nargs="+", default=[], metavar="FILE", help="other public texts")
+    parser.add_argument(
+        "--reader", default="ngrams", choices=["ngrams", *READER_MODELS], help="the strongest that is run"
+    )
     parser.add_argument("--json", type=Path, help="write the levels here")
     options = parser.parse_args(arguments)
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
     model, language_model = Model.load(name=options.model), learnt(learn, options.learn)
     assert model.packaged is not None and model.sha256 is not None
     shipped = measured_levels(model.sha256)
+    neural = READER_MODELS[options.reader].make() if options.reader in READER_MODELS else None
     rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
     for mechanism, strategy in product(options.mechanism, options.strategy):
-        measuring = Measuring(model, mechanism, strategy, language_model)
+        measuring = Measuring(model, mechanism, strategy, language_model, neural)
         for file, name in product(options.check or [held_out], LEVELS):
             texts = drawn(read_texts(file), options.words, options.longest)
             known = level_of(shipped, mechanism, strategy, name)

@@ -34,7 +34,8 @@ import numpy as np
 import psutil
 
 from benchmarks.table import print_table
-from lexveil.ledger.ledger import DATABASE, Ledger
+from lexveil.ledger.database import DATABASE
+from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
 SETTINGS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "5")

@@ -18,6 +18,7 @@ from lexveil.privatization.adapters.memory import Privatized
 from lexveil.privatization.looking import inspect as inspection
 from lexveil.privatization.looking.inspect import Inspection
 from lexveil.request import FileRequest, Options, Request
+from lexveil.runtime.objects import as_path
 from lexveil.runtime.stage import Watch
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def inspect(
     """Say what rewriting a file or a folder would do, without doing it: nothing is written or spent.
 
     Args:
-        source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder of such.
+        source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder of such; also in
+            object storage, by an address (s3://, gs://, abfs://).
         show_examples: name the most frequent words that would stay unprotected or are unknown: they are source text.
         project, model: as of ``privatize``.
         options: as of ``privatize`` (``quiet``, too), and those of files, such as ``text_column``. A row is a document.
@@ -128,7 +130,9 @@ def inspect(
         MissingArtifact: if the project has not run yet.
     """
     request = FileRequest.of(plain_options(options))
-    return inspection.inspect(Path(source), request, show_examples=show_examples, project=_model(project), model=model)
+    return inspection.inspect(
+        as_path(source), request, show_examples=show_examples, project=_model(project), model=model
+    )
 
 
 @takes_options(AuditRequest, ("mechanism", "epsilon"))

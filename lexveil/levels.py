@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}  # how each strategy cuts texts
 PREFIX = "r"  # of a level in params.yaml and in names of files and runs: r0.2
 
 

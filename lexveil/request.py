@@ -84,7 +84,7 @@ class Request(Options):
     protection: LevelName | None = None
     """how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones; balanced (the
     default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever the length of a text"""
-    mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), OptionHelp(metavar="M")] = "tem"
+    mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), OptionHelp(metavar="M")] = "tem_context"
     """how words are replaced (docs/reference/mechanisms.md)"""
     strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], OptionHelp(metavar="S")] = "S1"
     """none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; S3 (gst): collocations,

@@ -44,7 +44,7 @@ REQUIRED = {
     "spark.sql.sources.outputCommitterClass": "",
     "spark.hadoop.outputCommitCoordination.enabled": "true",
 }
-FIRST_VERSION = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}  # its job commit is where outputs appear
+COMMITS = {"mapreduce.fileoutputcommitter.algorithm.version": "1", "maxRecordsPerFile": "0"}
 SCHEMES = ("file", "hdfs", "viewfs", "abfs", "abfss")  # where a folder is renamed in one step
 COUNTS = "subject string, nano bigint, tokens bigint"  # COUNTED, as Spark writes it
 
@@ -116,11 +116,10 @@ def privatize(
     Raises:
         RequestError: if the request cannot be served.
     """
-    if frame.isStreaming or ".connect." in type(frame).__module__:
-        raise RequestError(
-            "frame: is a stream, or of Spark Connect; give a DataFrame with an end, of a classic session (a stream can "
-            "be released batch by batch, in foreachBatch)"
-        )
+    if ".connect." in type(frame).__module__ or frame.isStreaming:
+        raise RequestError("frame: is a stream, or of Spark Connect; give a DataFrame of a classic session that ends")
+    if not frame._jdf.queryExecution().analyzed().deterministic():
+        raise RequestError("frame: its plan draws random values, others each time; write it, or checkpoint() it, first")
     with renamed_fields(OF_TEXTS):
         request = Request.of(plain_options(options))
         checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))
@@ -140,9 +139,15 @@ class _SparkJob:
         self.texts = rewriter.columns
         self.spark: Any = frame.sparkSession
         self.hadoop: Any = self.spark._jvm.org.apache.hadoop.fs
-        configuration = self.spark._jsc.hadoopConfiguration()
-        self.files: Any = self.hadoop.Path(path).getFileSystem(configuration)
-        self.target: Any = self.files.makeQualified(self.hadoop.Path(path))
+        configuration, folder = self.spark._jsc.hadoopConfiguration(), self.hadoop.Path(path)
+        scheme = folder.toUri().getScheme() or self.hadoop.FileSystem.getDefaultUri(configuration).getScheme()
+        if scheme not in SCHEMES:
+            raise RequestError(
+                f"{shown(path)}: on {scheme} a folder cannot be renamed in one step; write to one of "
+                f"{', '.join(SCHEMES)}, and copy the table from there: what is published can be copied at no cost"
+            )
+        self.files: Any = folder.getFileSystem(configuration)
+        self.target: Any = self.files.makeQualified(folder)
         self.mask: Any = self.hadoop.permission.FsPermission.getUMask(configuration)
         self.staging: Any = self.hadoop.Path(self.target.getParent(), f".lexveil-{secrets.token_hex(8)}")
 
@@ -159,11 +164,6 @@ class _SparkJob:
                     f"{key} is {own}: what of several attempts of a task it publishes is not known; unset it for the "
                     "session that releases"
                 )
-        if (scheme := self.files.getUri().getScheme()) not in SCHEMES:
-            raise RequestError(
-                f"{where}: on {scheme} a folder cannot be renamed in one step; write to one of {', '.join(SCHEMES)}, "
-                "and copy the table from there: what is published can be copied at no cost"
-            )
         if checked.no_guarantee and STAMP not in self.target.getName():
             raise RequestError(f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}")
         for column in self.partition_by:
@@ -193,7 +193,7 @@ class _SparkJob:
         self.files.mkdirs(self.staging, self.hadoop.permission.FsPermission("700"))
         totals: Accumulator[RunTotals] = self.spark.sparkContext.accumulator(RunTotals(), _Merged())
         rewritten = self.frame.mapInArrow(partial(_rewrite, rewriter, totals), _bare(self.frame.schema))
-        writer = rewritten.write.mode("append").options(**FIRST_VERSION)
+        writer = rewritten.write.mode("append").options(**COMMITS)
         writer.partitionBy(*self.partition_by).parquet(self.staging.toString())
         added: RunTotals = totals.value
         return added
@@ -201,25 +201,28 @@ class _SparkJob:
     def publish(self, record: PrivacyRecord) -> None:
         """Rename the folder; of a table that is there, file after file."""
         assert record.release is not None
-        is_new = not self.files.exists(self.target)
+        is_new, file = not self.files.exists(self.target), f"_lexveil-{record.release.id}.record.json"
+        meanwhile = LexveilError(f"{shown(self.target.toString())}: was made meanwhile; nothing was published")
         if not (is_new or self.append):
-            raise LexveilError(f"{shown(self.target.toString())}: was made meanwhile; nothing was published")
-        folder = self.staging if is_new else self.target
-        out = self.files.create(self.hadoop.Path(folder, f"_lexveil-{record.release.id}.record.json"), False)
+            raise meanwhile
+        out = self.files.create(self.hadoop.Path(self.staging, file), False)
         out.write(json.dumps(record.to_dict(), indent=2, sort_keys=True).encode())
         out.close()
         if is_new:
             permission = self.hadoop.permission.FsPermission.getDirDefault().applyUMask(self.mask)
             self.files.setPermission(self.staging, permission)
             self._rename(self.staging, self.target)
+            if not self.files.exists(self.hadoop.Path(self.target, file)):  # it went into a folder that came meanwhile
+                raise meanwhile
             return
+        self._rename(self.hadoop.Path(self.staging, file), self.hadoop.Path(self.target, file))
         written, root = self.files.listFiles(self.staging, True), self.staging.toUri()
         while written.hasNext():
-            file = written.next().getPath()
-            if file.getName().startswith("part-"):
-                final = self.hadoop.Path(self.target, root.relativize(file.toUri()).getPath())
+            path = written.next().getPath()
+            if path.getName().startswith("part-"):
+                final = self.hadoop.Path(self.target, root.relativize(path.toUri()).getPath())
                 self.files.mkdirs(final.getParent())
-                self._rename(file, final)
+                self._rename(path, final)
 
     def _rename(self, path: Any, final: Any) -> None:
         if not self.files.rename(path, final):
@@ -267,12 +270,6 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _bare(schema: StructType) -> StructType:
     """The same columns and types without metadata, into which any program may have put texts."""
-
-    def without(value: Any) -> Any:
-        if isinstance(value, list):
-            return list(map(without, value))
-        if not isinstance(value, dict):
-            return value
-        return {key: {} if key == "metadata" else without(part) for key, part in value.items()}
-
-    return StructType.fromJson(without(schema.jsonValue()))
+    bare: dict[str, Any] = {"metadata": {}}
+    emptied = json.loads(schema.json(), object_hook=lambda part: part | bare if "metadata" in part else part)
+    return StructType.fromJson(emptied)

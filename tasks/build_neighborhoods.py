@@ -28,6 +28,7 @@ from lexveil.embeddings.neighborhoods import NearTable, nearest_words
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import LexveilError
 from lexveil.runtime.checkpoints import kept_work
+from lexveil.runtime.effort import foresee
 from lexveil.runtime.stage import Progress, named_segmentation, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Floats, Vectors
@@ -42,7 +43,9 @@ def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -
     vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
     vectors, key = vocabulary.vectors, key_of(vocabulary.vectors)
     n_lists = len(vectors) if params.neighborhoods.lists is None else min(params.neighborhoods.lists, len(vectors))
-    progress = Progress(f"near words {segmentation}", n_lists, "lists")
+    what, progress = f"near words {segmentation}", Progress(f"near words {segmentation}", n_lists, "lists")
+    effort = {"distances listed": n_lists * vectors.size, "words listed": len(vectors)}
+    foresee(f"{what}: {n_lists:,} lists", effort, "Lower neighborhoods.lists or embeddings.base_tokens", params.machine)
     if not n_lists:
         table = nearest_words(vectors, np.arange(0))
         write_lists(table, key, out)

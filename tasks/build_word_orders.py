@@ -16,9 +16,9 @@ from lexveil.config import load_params
 from lexveil.embeddings.list_sets import list_sets
 from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.runtime.effort import foresee
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory
-from lexveil.text.segment import TRAINED
 
 STREAM = "build_lists"  # names the random streams; another name would give other orders
 
@@ -31,12 +31,16 @@ def main() -> None:
     """
     params = load_params()
     options = params.word_orders
-    for segmentation in TRAINED:
+    for segmentation in params.grid.segmentations:
         # Other models know no collocations: in gst and mst the words that all of them share would be single words only.
         models = options.models if segmentation == "word" else ["own"]
         spaces = {model: load_model(model, segmentation=segmentation) for model in models}
 
-        def on_start(n_words: int, label: str = f"lists {segmentation}") -> Callable[[int], None]:
+        def on_start(
+            n_words: int, label: str = f"lists {segmentation}", size: int = spaces[models[0]].vectors.size
+        ) -> Callable[[int], None]:
+            work, way_out = {"distances ordered": n_words * size}, "Name fewer word_orders.sets or models"
+            foresee(f"{label}: {n_words:,} words in all", work, way_out, params.machine)
             return Progress(label, n_words, "words").advance
 
         streams = partial(stream, params.seed, STREAM, segmentation)

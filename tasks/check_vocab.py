@@ -30,7 +30,7 @@ def run(params: Params, documents: pa.Table, lexicon_of: LexiconOf, out: Path, d
 
     out.unlink(missing_ok=True)
     with duckdb_session.session(params.machine) as con:
-        con.register("text_words", text_words(documents, lexicon_of))
+        con.register("text_words", text_words(documents, params.grid.segmentations, lexicon_of))
         frame = duckdb_session.run(con, "checks/vocab_coverage").df()
     verdict = validate("vocab", vocab_suite(params.checks.min_coverage), frame, docs)
     coverage: dict[str, Any] = {}

@@ -25,9 +25,11 @@ from lexveil.evaluation.metrics.base import DatasetTexts, Entry, LeftOut, Models
 from lexveil.evaluation.metrics.membership import parts_of
 from lexveil.levels import stage_name
 from lexveil.recovery.runs import measure_recovery
+from lexveil.runtime.effort import foresee
 from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json
 
+LETTERS = 6  # of a word, with the space after it
 KEPT = ["dataset", "doc_id", "split", "label", "attribute"]  # what rewriting leaves as it is
 
 
@@ -78,6 +80,11 @@ def main() -> None:
     private = read_run(*run)
     is_clean = run[0] == "none"
     settings = params.evaluation
+    n_texts, n_words = private.num_rows, (pc.sum(pc.utf8_length(private.column("text"))).as_py() or 0) / LETTERS
+    named = min(1.0, (settings.max_texts or n_texts) * len(pc.unique(private.column("dataset"))) / max(n_texts, 1))
+    work = {"texts scored": n_texts * settings.shuffles, "tokens named": 0 if is_clean else named * n_words}
+    what, way_out = f"evaluate: {n_texts:,} texts", "Lower evaluation.shuffles or evaluation.max_texts"
+    foresee(what, work, way_out, params.machine)
     datasets = evaluate(private if is_clean else read_run(*CLEAN), private, params, load_models(settings))
     record = {
         **named_in_record(*run),

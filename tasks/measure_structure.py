@@ -19,7 +19,6 @@ from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import read_table, require, write_json
-from lexveil.text.segment import TRAINED
 
 STAGE = "measure_structure"  # the name of its stream
 TEXTS = 2000
@@ -34,14 +33,14 @@ def main() -> None:
     params = load_params()
     texts = first_texts(require(paths.SAMPLE, "sample_corpus"), TEXTS)
     if not texts and (model := find_base(params.embeddings)):
-        for segmentation in TRAINED:
+        for segmentation in params.grid.segmentations:
             brought = model.structure(segmentation)
             write_json(None if brought is None else brought.to_dict(), paths.structure(segmentation))
         print(f"there is no corpus; the measurement is that of {model.card.name}, if it has one")
         return
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
     source = "texts of the corpus that the model was trained on"
-    for segmentation in TRAINED:
+    for segmentation in params.grid.segmentations:
         try:
             replacements = Replacements(
                 texts,

@@ -40,6 +40,10 @@ def main() -> None:
         with atomic_directory(paths.PACKAGED) as partial:
             shutil.copytree(base.folder, partial, dirs_exist_ok=True)
         return
+    if SEGMENTATION not in params.grid.segmentations:
+        with atomic_directory(paths.PACKAGED):
+            print(f"params.yaml: grid.segmentations has no {SEGMENTATION}, so there is no model to hand on")
+        return
     space = load_embedding(SEGMENTATION)
     # Who uses the model names purposes anew: their axes are no part of it.
     own = space.vectors.shape[1] - len(params.embeddings.purposes)

@@ -10,7 +10,6 @@ from lexveil.collocations.segmenting import segment_file
 from lexveil.config import load_params
 from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import require, write_json
-from lexveil.text.segment import TRAINED
 
 SMALL = 5_000_000  # sentences below which starting worker processes costs more than it saves
 
@@ -19,10 +18,13 @@ def main() -> None:
     """Run the stage."""
     known_collocations = load_collocations()
     tokens, words = require(paths.TOKENS, "sample_corpus"), require(paths.WORDS, "sample_corpus")
-    machine = load_params().machine
+    params = load_params()
+    machine = params.machine
     if pq.read_metadata(tokens).num_rows < SMALL:
         machine = machine.alone()
-    for segmentation in TRAINED:
+    for segmentation in params.grid.segmentations:
+        if segmentation not in params.needed_segmentations:
+            print(f"params.yaml: no strategy needs {segmentation}; without it, grid.segmentations saves its training")
         collocations = None if segmentation == "word" else known_collocations
         totals = segment_file(tokens, words, paths.segmented(segmentation), segmentation, collocations, machine)
         write_json(totals, paths.METRICS / "segmented" / f"{segmentation}.json")

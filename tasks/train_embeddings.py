@@ -24,10 +24,10 @@ from lexveil.artifacts.training_checkpoints import FORMAT, resumed_training
 from lexveil.artifacts.user_lists import load_factors
 from lexveil.config import Params, load_params
 from lexveil.embeddings.base import Base
-from lexveil.embeddings.effort import default_epochs, default_min_count
 from lexveil.embeddings.purposes import with_axes
 from lexveil.embeddings.scaling import scaled
 from lexveil.embeddings.training import Trained, Word2VecSettings, with_plain_copies
+from lexveil.embeddings.training_defaults import default_epochs, default_min_count
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.runtime.checkpoints import kept_work
 from lexveil.runtime.stage import named_segmentation, stage_main
@@ -75,8 +75,8 @@ def main() -> None:
             read = folder / "with-plain-copies.txt"
             with corpus.open("rb") as lines, atomic_file(read) as partial, partial.open("wb") as out:
                 out.writelines(with_plain_copies(lines))
-        source, limit = (read if plain_copy else corpus), params.machine.stage_minutes
-        trained = resumed_training(segmentation, source, settings, base, folder, limit)
+        source = read if plain_copy else corpus
+        trained = resumed_training(segmentation, source, settings, base, folder, params.machine)
         write(trained.space, segmentation, about, trained, params)
 
 

@@ -1,15 +1,33 @@
-"""What rewrites files, with the options of a request as keyword arguments."""
+"""How tests ask: by a command of `lexveil`, or by the options of a request as keyword arguments."""
 
-from __future__ import annotations
-
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lexveil.cli.main import main
 from lexveil.privatization.adapters import files
 from lexveil.privatization.adapters.files import PrivatizedFiles
 from lexveil.privatization.looking import preview as looking
 from lexveil.privatization.looking.preview import Preview
 from lexveil.request import FileRequest
+
+
+def until(condition: Callable[[], Any], patience: float = 300.0) -> Any:
+    """Wait until something holds, and give it; nothing is measured by the patience."""
+    deadline = time.monotonic() + patience
+    while not (value := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return value
+
+
+def command(*arguments: object) -> int:
+    """The exit code of `lexveil ...`, also where the arguments are none that it could read."""
+    try:
+        return main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        return int(end.code or 0)
 
 
 def privatize_file(

@@ -3,11 +3,14 @@
 import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy: as in the stages that tests compare with
 
 import importlib
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,6 +28,11 @@ from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.tables import read_json, write_json
 from tests.shared_trees import build_once, changes, share, stand_beside
+
+# A worker of pytest-xdist has a main module of no file, which PySpark, where it is installed, takes for doctests: it
+# would end the process when Great Expectations looks for it.
+if sys.modules["__main__"].__spec__ is None:
+    sys.modules["__main__"].__spec__ = SimpleNamespace(name=None)  # type: ignore[assignment]
 
 ROOT = Path(__file__).parents[1]
 SEGMENTATIONS = ("word", "gst", "mst")
@@ -147,6 +155,13 @@ def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """No test reads or writes the data folder of whoever runs it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEXVEIL_HOME", str(tmp_path_factory.mktemp("home") / "lexveil"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_environment() -> Iterator[None]:
+    """What a command puts into the environment ends with its test."""
+    with mock.patch.dict(os.environ):
         yield
 
 

@@ -1,7 +1,5 @@
 """German-like texts: sentences from a list of patterns and words, with fixed expressions that become collocations."""
 
-from __future__ import annotations
-
 import numpy as np
 
 PATTERNS = (

@@ -3,8 +3,6 @@
 What is published must then be the same, byte by byte: it is a function of output, parameters and disclosed structure.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 import os

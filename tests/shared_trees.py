@@ -1,7 +1,5 @@
 """Folders that tests share: built once for all workers, and only read. A test that writes into one of them fails."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`import lexveil`: light, complete, and working from a folder that is no project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +17,6 @@ def test_every_name_is_there() -> None:
     assert issubclass(lexveil.MissingArtifact, lexveil.RequestError)
     with pytest.raises(AttributeError, match="no attribute 'privatise'"):
         _ = lexveil.privatise
-
-
-def test_it_is_quiet_if_asked(built: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    how = HOW | {"epsilon": 2.0, "project": built}
-    assert lexveil.privatize(TEXTS, quiet=True, **how).record.mode == "release"
-    assert capfd.readouterr() == ("", "")
-    assert lexveil.privatize(TEXTS, **how).record.mode == "release"
-    assert "audit" in capfd.readouterr().err
 
 
 def test_it_tells_how_far_it_is(built: Path, capfd: pytest.CaptureFixture[str]) -> None:

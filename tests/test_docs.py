@@ -1,7 +1,5 @@
 """The documentation holds together: links lead somewhere, messages name pages that exist, the README stays short."""
 
-from __future__ import annotations
-
 import re
 import string
 import subprocess

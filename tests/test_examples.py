@@ -1,7 +1,5 @@
 """The examples run on a small project, print what they promise and leave the project alone."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import sys

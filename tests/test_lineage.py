@@ -1,11 +1,13 @@
-"""The graph is complete: a stage is stale when code, a query or a parameter that it uses has changed."""
+"""The graph is complete: a stage is stale when what it uses has changed; and rooms import as their contracts say."""
 
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
 import pytest
 import yaml
+from importlinter.cli import lint_imports
 
 from lexveil import paths
 from lexveil.runtime import stage_code
@@ -103,3 +105,15 @@ def test_a_stage_declares_every_parameter_it_reads(stage: str) -> None:
 def test_every_query_belongs_to_a_stage_or_a_command() -> None:
     sources = {file for room in ("lexveil", "tasks") for file in (ROOT / room).rglob("*.py")}
     assert queries_in(sources) == QUERIES
+
+
+def test_import_contracts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(Path(__file__).parents[1])
+    failed = lint_imports(no_cache=True)
+    assert not failed, capsys.readouterr().out
+
+
+def test_there_are_no_circles() -> None:
+    """Inside rooms neither, where no contract looks; imports inside functions and for types count too."""
+    graph = grimp.build_graph("lexveil", "tasks", "flows", cache_dir=None)
+    TopologicalSorter({module: graph.find_modules_directly_imported_by(module) for module in graph.modules}).prepare()

@@ -1,7 +1,5 @@
 """The one request: each face has its options, and calls them in its own way in messages."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

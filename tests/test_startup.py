@@ -82,10 +82,13 @@ def imported(script: str, folder: Path) -> set[str]:
     return set(json.loads(without(HEAVY, script + report, folder).stdout.splitlines()[-1]))
 
 
-def test_the_import_of_the_library_is_light(tmp_path: Path) -> None:
+def test_the_import_of_the_library_and_help_are_light(tmp_path: Path) -> None:
     assert not {"numba", "numpy", "pyarrow", "pydantic", "yaml", "rich", "cyclopts"} & imported(
         "import lexveil", tmp_path
     )
+    for verb in ([], ["privatize"], ["service"]):
+        shown = f"from lexveil.cli.main import main\nassert main({[*verb, '--help']}) == 0"
+        assert not {"numba", "numpy", "pandas", "pyarrow", "fastapi"} & imported(shown, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The wheel: what is in it, and that it makes a project in an empty folder, without the repository."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

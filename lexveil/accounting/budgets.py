@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.errors import ParameterError
+from lexveil.levels import SEGMENTATION_OF as SEGMENTATION_OF  # noqa: PLC0414
 from lexveil.types import Counts, Floats
 
 Codes = npt.NDArray[np.int8]
 
-SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}
 STRATEGIES = tuple(SEGMENTATION_OF)
 
 ORDINARY = 1_000  # tokens of a document: the cap that a ledger has by itself follows from them

@@ -10,7 +10,6 @@ import pyarrow as pa
 from lexveil.artifacts.text_rows import texts_of
 from lexveil.runtime.stage import Progress
 from lexveil.text.encode import Lexicon, TokenClass, encode
-from lexveil.text.segment import TRAINED
 from lexveil.types import Ids
 
 BATCH = 5_000  # texts cut at a time, which bounds memory
@@ -35,12 +34,12 @@ def count_words(texts: Sequence[str], lexicon: Lexicon) -> dict[str, Ids]:
     return {"n_words": n_words, "n_covered": n_covered, "n_oov": n_words - n_covered}
 
 
-def text_words(documents: pa.Table, lexicon_of: LexiconOf) -> pa.Table:
+def text_words(documents: pa.Table, segmentations: Sequence[str], lexicon_of: LexiconOf) -> pa.Table:
     """One row per segmentation and text: dataset, segmentation, doc_id, field, n_words, n_covered, n_oov."""
     texts = texts_of(documents)
-    progress = Progress("coverage", len(TRAINED) * texts.num_rows, "texts")
+    progress = Progress("coverage", len(segmentations) * texts.num_rows, "texts")
     tables = [SCHEMA.empty_table()]
-    for segmentation in TRAINED:
+    for segmentation in segmentations:
         lexicon = lexicon_of(segmentation)  # one at a time: on a large corpus each fills much memory
         for batch in texts.to_batches(max_chunksize=BATCH):
             columns: dict[str, object] = {name: batch.column(name) for name in ("dataset", "doc_id", "field")}

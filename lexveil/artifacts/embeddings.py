@@ -24,7 +24,7 @@ def write_embedding(space: WordSpace, out: Path, about: Mapping[str, Any] | None
 
 def load_embedding(segmentation: str, project: Path = Path()) -> WordSpace:
     """The embedding trained on one segmentation; its vectors are mapped from disk."""
-    return read_space(require(project / paths.embedding(segmentation), f"train_embeddings@{segmentation}"))
+    return read_space(_folder(segmentation, project))
 
 
 def read_space(folder: Path) -> WordSpace:
@@ -35,9 +35,12 @@ def read_space(folder: Path) -> WordSpace:
 
 def load_words(segmentation: str, project: Path = Path()) -> list[str]:
     """The tokens of one embedding, in row order."""
-    return read_words(
-        require(project / paths.embedding(segmentation), f"train_embeddings@{segmentation}") / "words.txt"
-    )
+    return read_words(_folder(segmentation, project) / "words.txt")
+
+
+def _folder(segmentation: str, project: Path) -> Path:
+    made_by = f"train_embeddings@{segmentation}, if params.yaml: grid.segmentations has {segmentation}"
+    return require(project / paths.embedding(segmentation), made_by)
 
 
 def write_arrays(

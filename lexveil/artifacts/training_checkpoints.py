@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from lexveil.config import MachineParams
 from lexveil.embeddings.base import Base
-from lexveil.embeddings.effort import training_effort
 from lexveil.embeddings.training import Trained, TrainingState, Word2VecSettings, train_word2vec
-from lexveil.errors import RequestError
+from lexveil.runtime.effort import foresee
 from lexveil.runtime.tables import atomic_directory
 
 FORMAT = 1  # of a checkpoint; an older one is not read
@@ -115,12 +115,12 @@ def resumed_training(
     settings: Word2VecSettings,
     base: Base | None,
     folder: Path,
-    most_minutes: int | None = None,
+    machine: MachineParams,
 ) -> Trained:
     """Train, or go on with what a stopped training left in ``folder``, and say how far it is.
 
     Raises:
-        RequestError: if it is estimated to take more than ``most_minutes``.
+        RequestError: as ``foresee``.
     """
     epochs, workers = settings.epochs, settings.workers
     if workers > 1:
@@ -133,14 +133,10 @@ def resumed_training(
 
     def on_start(n_tokens: int, n_words: int) -> None:
         finished = state.epoch if state else 0
-        effort = training_effort(n_tokens, n_words, epochs - finished, settings.dimensions, workers)
-        print(f"train {segmentation}: {n_tokens:,} tokens, {n_words:,} vectors, {epochs} epochs: {effort}", flush=True)
-        if most_minutes is not None and effort.minutes > most_minutes:
-            raise RequestError(
-                f"training {segmentation} is estimated at {effort.minutes:,.0f} minutes; params.yaml: "
-                f"machine.stage_minutes allows {most_minutes:,}. Lower embeddings.epochs or sample.max_documents, "
-                "raise embeddings.min_count, or raise the limit"
-            )
+        what = f"train {segmentation}: {n_tokens:,} tokens, {n_words:,} vectors, {epochs} epochs"
+        read, held = (epochs - finished) * n_tokens * settings.dimensions, n_words * settings.dimensions
+        work = {"token dimensions trained": read, "vector dimensions trained": held}
+        foresee(what, work, "Lower embeddings.epochs or sample.max_documents", machine, workers)
         progress.begin(n_tokens, finished)
 
     def on_epoch(state: TrainingState) -> None:

@@ -170,17 +170,21 @@ def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
     return FitResult(epsilon, len(chances), n, error, chances[worst], worst, factor, chances[worst] < each)
 
 
-def independence_audit(pairs: dict[str, tuple[Ids, Ids]], share: float, error: float, epsilon: float) -> FitResult:
-    """Whether outputs that must be independent are equal more or less often than by chance.
+def independence_audit(pairs: dict[str, tuple[Ids, Ids]], error: float, epsilon: float) -> FitResult:
+    """Whether outputs that must be independent are equal more or less often than if one side were shuffled.
 
     Args:
-        pairs: outputs side by side, by what they are.
-        share: how often independent outputs are equal.
+        pairs: outputs side by side, by what they are; the sides may be of other ε.
     """
     least, worst, draws = 1.0, "", 0
     for name, (first, second) in pairs.items():
         n = len(first)
         draws += n
+        kinds, which = np.unique(np.concatenate([first, second]), return_inverse=True)
+        share = (
+            float(np.dot(*(np.bincount(side, minlength=len(kinds)) for side in (which[:n], which[n:]))))
+            / max(n, 1) ** 2
+        )
         # A pair shares its draws with the pairs beside it: three times the variance bounds that.
         deviation = np.sqrt(3 * share * (1 - share) / n + (0.01 * share) ** 2) if n else 1.0
         z = abs(float((first == second).mean()) - share) / max(deviation, 1e-12) if n else 0.0

@@ -10,7 +10,7 @@ import contextlib
 import io
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +32,7 @@ from lexveil.config import Params
 from lexveil.formats.chunks import ROWS
 from lexveil.ledger.statement import subject, summary
 from lexveil.runtime.stage import Progress
-from lexveil.types import Ids
+from lexveil.types import Floats, Ids
 
 SAME = 4  # documents of one word at the start of each batch
 BATCHES = 6  # at least, of a release by several processes
@@ -178,9 +178,10 @@ def copies(release: Release) -> list[str]:
     """Of a consistent release: equal tokens of a document must have equal replacements."""
     wrong = []
     for name in release.documents:
-        codes, fates = release.codes(name), release.staying(name)
-        for at, fate in enumerate(fates):
-            if fate.leader != at and fate.leader < len(fates) and (codes[:, at] != codes[:, fate.leader]).any():
+        fates, codes = release.fates(name), release.codes(name)
+        staying = [at for at, fate in enumerate(fates) if fate.action != "drop"]
+        for column, at in enumerate(staying):
+            if (codes[:, column] != codes[:, staying.index(fates[at].leader)]).any():
                 wrong.append(f"document {name!r}: equal tokens were not replaced alike")
     return list(dict.fromkeys(wrong))
 
@@ -278,12 +279,13 @@ def reuse(releases: Sequence[Release], place: str, name: str, claim: Claim, erro
     if not whole:
         return [AuditFinding.fact(place, "noise", ["no text of one word came out whole"], "")]
     runs, epsilon = [codes for _, codes in whole], whole[0][0].budget / WORDS_PER_TEXT
-    every = np.concatenate([codes.ravel() for codes in runs])
-    share, independent = _equal(every), runs
+    share, independent = max(map(_equal, runs)), runs
     if claim.in_context:
-        share = max(_equal_in_context(release.fates(name)[0], claim) for release, _ in whole)
-        independent = _after_one_token([(codes, release.contexts(name, codes)) for release, codes in whole])
-    length = math.ceil((50 + 2 * math.log2(len(every))) / -math.log2(min(share, 1 - 1e-9)))
+        own = [_own(release.fates(name)[0], claim) for release, _ in whole]
+        share = max(float((pmf(before=before) ** 2).sum()) for pmf in own for before in range(-1, claim.space.size))
+        likeliest = int(own[0](before=-1).argmax())  # by the claim: what was drawn chooses nothing that is tested
+        independent = [_after(likeliest, codes, release.contexts(name, codes)) for release, codes in whole]
+    length = math.ceil((50 + 2 * math.log2(sum(map(np.size, runs)))) / -math.log2(min(share, 1 - 1e-9)))
     if length > REPEATED // 2:
         unclear = f"inconclusive: outputs of one word are equal {share:.0%} of the time"
         return [AuditFinding(place, "noise", False, None, unclear, True)]
@@ -295,31 +297,28 @@ def reuse(releases: Sequence[Release], place: str, name: str, claim: Claim, erro
     ]
     wrong = ["noise is used twice"] if len(set(windows)) < len(windows) else []
     seen = f"{len(windows):,} runs of {length} outputs of one word: none twice"
-    chance = _equal(np.concatenate([codes.ravel() for codes in independent]))
-    tested = independence_audit(_side_by_side(independent), chance, error, epsilon)
+    tested = independence_audit(_side_by_side(independent), error, epsilon)
     return [AuditFinding.fact(place, "noise", wrong, seen), AuditFinding.of(place, tested)]
 
 
 def _equal(codes: Ids) -> float:
     """How often two of these are equal."""
-    return float(((np.bincount(codes - codes.min(initial=0)) / len(codes)) ** 2).sum())
+    return float(((np.bincount((codes + 1).ravel()) / codes.size) ** 2).sum())
 
 
-def _equal_in_context(fate: TokenFate, claim: Claim) -> float:
-    """How often two draws of one token are equal, at most, after any token that both are written after."""
-    own = partial(claim.pmf, fate.number, fate.epsilon) if fate.action == "perturb" else claim.unknown
-    return max(float((own(before=before) ** 2).sum()) for before in range(-1, claim.space.size))
+def _own(fate: TokenFate, claim: Claim) -> Callable[..., Floats]:
+    """What is claimed of one token, after each token that it may be written after."""
+    return partial(claim.pmf, fate.number, fate.epsilon) if fate.action == "perturb" else claim.unknown
 
 
-def _after_one_token(runs: Sequence[tuple[Ids, Ids]]) -> list[Ids]:
-    """Of releases of one word, with what was written before each token: what came after the most frequent one.
+def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
+    """Of a release of one word, with what was written before each token: what came after ``token``.
 
-    These are independent where all tokens are not, as each depends on the one before it.
+    This is independent where all tokens are not, as each depends on the one before it.
     """
-    most = np.bincount(np.concatenate([contexts.ravel() for _, contexts in runs]) + 1).argmax() - 1
-    after = [codes[contexts == most] for codes, contexts in runs]
-    width = max(1, min(REPEATED // 8, *map(len, after)))
-    return [row[: len(row) // width * width].reshape(-1, width) for row in after]
+    row, width = codes[contexts == token], REPEATED // 16
+    whole: Ids = row[: len(row) // width * width].reshape(-1, width)
+    return whole
 
 
 def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:

@@ -163,7 +163,7 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         file.write_text("\n".join(LISTED) + "\n", encoding="utf-8")
         release["shares"] = shares.model_copy(update={"list": f"{file}@{sha256(file)[:12]}"})
     changes: dict[str, dict[str, object]] = {
-        "ledger": {"folder": ".lexveil/ledger", "cap": None},
+        "ledger": {"folder": ".lexveil/ledger", "cap": "unlimited"},
         "release": release,
         "machine": {"dask_scheduler": None},
         "embeddings": {"base": NO_BASE},

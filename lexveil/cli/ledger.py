@@ -81,7 +81,8 @@ def verify(*, record: Annotated[tuple[Path, ...], Files] = (), json: Json = Fals
     records = [path.absolute() for path in record]
     from lexveil.ledger import verification
 
-    checked = verification.verify(_ledger().folder, records)
+    params = _ledger()
+    checked = verification.verify(params.folder, records, address=params.database)
     show(checked.as_json() if json else checked, json, verification.as_text)
     return 0 if checked.holds else 1
 
@@ -109,13 +110,14 @@ def accept(*, because: Reason) -> None:
     was spent and is not in the ledger any more is forgotten. The reason becomes an entry of its chain; balances become
     the sums of what releases charged, and the anchor is written anew.
     """
-    from lexveil.ledger.ledger import DATABASE, Ledger
+    from lexveil.ledger.database import store_of
+    from lexveil.ledger.ledger import Ledger
 
     params = _ledger()
-    is_there, is_anchored = Path(params.folder, DATABASE).exists(), Path(params.anchor).exists()
+    is_there, is_anchored = store_of(params.folder, params.database).exists(), Path(params.anchor).exists()
     opened = Ledger.open(
         params.folder, None if is_there else params.keys, make=is_anchored and not is_there, anchor=params.anchor,
-        accepts=True,
+        accepts=True, address=params.database,
     )  # fmt: skip
     with opened as balances:
         n_wrong = balances.accept(because)
@@ -163,7 +165,8 @@ def _opened() -> Iterator[tuple[Ledger, LedgerParams]]:
     from lexveil.ledger.ledger import Ledger
 
     params = _ledger()
-    with Ledger.open(params.folder, None, make=False, anchor=params.anchor) as balances:
+    opened = Ledger.open(params.folder, None, make=False, anchor=params.anchor, address=params.database)
+    with opened as balances:
         _say_recovered(balances)
         yield balances, params
 

@@ -214,7 +214,8 @@ purpose = actions(
     """Scales of words that rewriting keeps: more use of a text for one purpose, at the same recovery of its words.
 
     A purpose is a public scale, as of sentiment: words of one side are more often replaced by words of that side. What
-    a text says on the scale is hidden less; the record says by how much. One ships with Lexveil: sentiment.
+    a text says on the scale is hidden less; the record says by how much. Two ship with Lexveil: sentiment, and
+    emergency (reports of danger against everyday life).
 
         lexveil purpose list
         lexveil purpose show sentiment

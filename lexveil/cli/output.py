@@ -31,12 +31,13 @@ def anywhere() -> Path | None:
 
 
 def located(text: str) -> Path | str:
-    """A file, a folder, the address of a database or -, so that it stays the same from another folder."""
+    """A file, a folder, an address or -, so that it stays the same from another folder."""
     from lexveil.databases.address import is_address, read_address
+    from lexveil.runtime.objects import as_path
 
     if text == "-":
         return text
-    return read_address(text).text if is_address(text) else Path(text).absolute()
+    return read_address(text).text if is_address(text) else as_path(text).absolute()
 
 
 def show(

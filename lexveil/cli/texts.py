@@ -50,10 +50,10 @@ def privatize(
     r"""Rewrite a file or a folder of texts.
 
     Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL or SQLite, rewrites the
-    text columns, and leaves the rest as it is. A record of what was protected, what was not and what was spent goes
-    with the output, and the ledger (`lexveil ledger`) keeps what each subject has spent in all releases. Works
-    anywhere: outside of projects with a model that is installed, and a ledger in your data folder. `lexveil inspect
-    IN` says beforehand what would happen.
+    text columns, and leaves the rest as it is. Files and folders may lie in object storage (s3://, gs://, abfs://).
+    A record of what was protected, what was not and what was spent goes with the output, and the ledger (`lexveil
+    ledger`) keeps what each subject has spent in all releases. Works anywhere: outside of projects with a model that
+    is installed, and a ledger in your data folder. `lexveil inspect IN` says beforehand what would happen.
 
         lexveil privatize tickets.csv -o out.csv
         lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
@@ -64,6 +64,7 @@ def privatize(
         lexveil privatize letters.jsonl --preview 5
         lexveil privatize postgresql://localhost/crm --sql 'SELECT id, body AS text FROM tickets' \
             -o postgresql://localhost/crm --table tickets_private
+        lexveil privatize s3://bucket/tickets/ -o s3://bucket/private/
         cat a.jsonl | lexveil privatize - -o - > b.jsonl
 
     Args:
@@ -102,8 +103,12 @@ def _print_outputs(done: PrivatizedFiles, output: str, stream: TextIO) -> None:
         output = done.target.name
     if output == "-":
         return
-    if done.target is not None and done.target.name != Path(output).name:
-        output = str(Path(output).with_name(done.target.name))
+    from lexveil.runtime.objects import as_path
+
+    asked = as_path(output)
+    output = str(asked)
+    if done.target is not None and done.target.name != asked.name:
+        output = str(asked.with_name(done.target.name))
         print(f"the output has no guarantee, so it is named {output}", file=stream)
     print(f"record: {output}.record.json", file=stream)
     if done.operator is not None:

@@ -24,6 +24,7 @@ from lexveil.config import MachineParams
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
 from lexveil.runtime.checkpoints import check_disk, expect_file, kept_work, own_folder
+from lexveil.runtime.effort import foresee
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_directory, read_json, read_table, write_json
@@ -196,6 +197,8 @@ def count(tokens: Path, words: Path, out: Path, min_count: int, machine: Machine
     with kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work, atomic_directory(out) as folder:
         check_disk(work, *disk(table, used), "counting")
         shards = shards_of(tokens.resolve(), work.resolve(), size)  # elsewhere, workers have other folders
+        n_tokens = sum(shard.n_tokens for shard in shards if not shard.totals().exists())
+        foresee(f"count: {n_tokens:,} tokens", {"tokens counted": n_tokens}, "Lower sample.max_documents", machine)
         totals = count_shards(shards, used, machine)
         if totals["n_tokens"] != (pc.sum(table.column("count")).as_py() or 0):
             raise RequestError(

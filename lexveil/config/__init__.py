@@ -34,6 +34,7 @@ from lexveil.config.privacy import (
     every_mechanism,
 )
 from lexveil.errors import ParameterError
+from lexveil.levels import SEGMENTATION_OF
 from lexveil.parameters import Section, validated
 
 
@@ -70,6 +71,22 @@ class Params(Section):
                 f"collocations.min_count is {self.collocations.min_count}, but count.min_count stores no n-gram rarer "
                 f"than {self.count.min_count}; raise the first or lower the second"
             )
+        return self
+
+    @property
+    def needed_segmentations(self) -> dict[str, str]:
+        """The segmentations that there must be an embedding of, and what needs each."""
+        released = [self.inbox.strategy] if self.inbox.source or self.inbox.sql else []
+        needed = {SEGMENTATION_OF[strategy]: f"strategy {strategy}" for strategy in [*self.grid.strategies, *released]}
+        needed |= {model: "word_orders.models" for model in self.word_orders.models if model in ("gst", "mst")}
+        return {"word": "the evaluation"} | needed
+
+    @model_validator(mode="after")
+    def _segmented(self) -> Self:
+        there, needed = self.grid.segmentations, self.needed_segmentations
+        for name in needed.keys() - set(there):
+            listed = ", ".join(name for name in ("word", "gst", "mst") if name in {*there, *needed})
+            raise ValueError(f"grid.segmentations lacks {name}, which {needed[name]} needs; write [{listed}]")
         return self
 
 

@@ -12,6 +12,7 @@ from lexveil.parameters import Documented, ListFile, Several, matching, refused
 from lexveil.protection import LevelName
 from lexveil.request import BUDGETS, BandName, MechanismName, OnExhausted, Request, Share, StrategyName, as_requested
 
+SERVER = r"postgres(ql)?://(?!.*:[^/]*@)(?!.*(passw(or)?d|pwd|secret)=).+"
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
 NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
 
@@ -28,7 +29,7 @@ class MachineParams(Documented):
     workers: int = Field(2, ge=1, le=1024)
     """independent stages that run side by side, and processes of one"""
     stage_minutes: int | None = Field(480, ge=1, le=10**6)
-    """a training that is estimated to take longer is refused before it begins; null: never"""
+    """a stage that is estimated to take longer is refused before it begins; null: never"""
     dask_scheduler: Annotated[
         str | None,
         matching(
@@ -108,13 +109,27 @@ class LedgerParams(Documented):
     cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = None
     """epsilon of one subject over all releases; null: 10 times the first document budget"""
     folder: str = ".lexveil/ledger"
-    """the database and its secret salt: keep copies"""
+    """the database, its secret salt, and the locks of this machine's releases: keep copies"""
+    database: Annotated[
+        str | None,
+        matching(
+            SERVER,
+            "it must be null or postgresql://HOST/DATABASE, without a password: libpq reads that from ~/.pgpass, "
+            "PGPASSFILE or PGPASSWORD",
+        ),
+    ] = None
+    """postgresql://HOST/DATABASE for machines that share one budget; null: a file in the folder"""
     anchor: str = ".ledger-anchor.json"
     """file that says how far the ledger has come: commit it"""
     keys: Literal["hashed", "plain"] = "hashed"
     """of subjects in the ledger: salted hashes, or plain"""
     on_exhausted: OnExhausted = "withhold"
     """documents beyond the cap are left out; or refuse: nothing is released then"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _address(cls, given: object) -> object:
+        return {"database": given} if isinstance(given, str) else given
 
 
 class ReleaseParams(Documented):

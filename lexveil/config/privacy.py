@@ -133,6 +133,9 @@ class GridParams(Documented):
     """registered mechanisms"""
     strategies: Several[StrategyName] = ["S1", "S2", "S3", "S4"]
     """how budgets are allocated"""
+    segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst", "mst"]
+    """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1 word, S2 and S3 gst,
+    S4 mst), and word, by which texts are compared; package_model needs gst"""
     epsilons: Several[GridEpsilon] = [1.0, 10.0, 50.0]
     """base epsilon per word, written 1.0, not 1: it becomes a folder name; or a level, such as r0.2: the share of
     the words of recovery_band that an adversary is expected to name, by public word frequencies; the epsilon is then
@@ -183,6 +186,8 @@ class EvaluationParams(Documented):
     """of texts that are compared: weighted means of word vectors; or MiniLM"""
     language_model: Literal["kneser_ney", "gpt2"] = "kneser_ney"
     """of perplexity: n-grams of the corpus; or GPT-2"""
+    reader: Literal["ngrams", "smollm2"] = "ngrams"
+    """strongest adversary whose recovery is measured: n-grams of the corpus; or SmolLM2 beside them"""
     transformer_model: str | None = None
     """folder of a model in the form of transformers"""
     gpt2_model: str | None = None
@@ -205,6 +210,11 @@ class EvaluationParams(Documented):
                     f"evaluation.{key} is {chosen}, but evaluation.{folder} names no folder of its model; no model is "
                     "fetched"
                 )
+        if self.reader != "ngrams" and self.language_model != "kneser_ney":
+            raise ValueError(
+                f"evaluation.reader is {self.reader}, which reads beside the n-grams of the corpus; let "
+                "evaluation.language_model be kneser_ney"
+            )
         return self
 
 

@@ -92,6 +92,22 @@ class Postgresql(OpenDatabase):
         self.cursor.fetchall()
 
 
+def connection_of(address: Address, autocommit: bool = False) -> Any:
+    """A connection of the driver.
+
+    Raises:
+        RequestError: if the drivers are not installed, or there is no connection to be had.
+    """
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ModuleNotFoundError:
+        raise RequestError("adbc-driver-postgresql is not installed; `pip install 'lexveil[databases]'`") from None
+    try:
+        return dbapi.connect(address.text, autocommit=autocommit)
+    except dbapi.Error as error:
+        raise RequestError(f"{address.shown}: {_no_connection(str(error))}") from None
+
+
 @contextmanager
 def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Postgresql]:
     """Connect to a database.
@@ -99,14 +115,7 @@ def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Post
     Raises:
         RequestError: if the drivers are not installed; of what goes wrong there.
     """
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ModuleNotFoundError:
-        raise RequestError("adbc-driver-postgresql is not installed; `pip install 'lexveil[databases]'`") from None
-    try:
-        connection = dbapi.connect(address.text)
-    except dbapi.Error as error:
-        raise RequestError(f"{address.shown}: {_no_connection(str(error))}") from None
+    connection = connection_of(address)
     with closing(connection), closing(connection.cursor()) as cursor:
         try:
             if to_write:
@@ -114,7 +123,7 @@ def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Post
                 if cursor.fetchone() == ("on",):
                     raise RequestError(f"{address.shown}: {READ_ONLY}")
             yield Postgresql(address, connection, cursor)
-        except dbapi.Error as error:
+        except connection.Error as error:
             raise RequestError(f"{address.shown}: {_reason(error, quotables)}") from None
 
 

@@ -26,8 +26,8 @@ from lexveil.request import OnExhausted
 from lexveil.runtime.crash import short_report
 
 WITHHELD = (
-    "that rows are withheld is not hidden: all rows of a subject are, if together they cost more than the ledger has left "
-    "for it"
+    "that rows are withheld is not hidden: all rows of a subject are, if together they cost more than the ledger has "
+    "left for it"
 )
 CHANGED = (
     "the table was not the same when it was read again, so nothing is published. Give one that stays as it is: write "
@@ -83,22 +83,6 @@ class _ClusterRun(TwoPassRun):
         return measured if entry is None or entry.cap is None else measured.adding(WITHHELD)
 
 
-@dataclass(slots=True)
-class _CountedTable:
-    """What the first pass found, as its batches go to the ledger."""
-
-    rewriter: Rewriter
-    check: int = 0
-    tokens: int = 0
-
-    def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches, as the ledger takes them."""
-        for batch in batches:
-            self.check += self.rewriter.check(batch.column("subject").to_pylist(), batch.column("nano").to_numpy())
-            self.tokens += sum(batch.column("tokens").to_pylist())
-            yield batch
-
-
 def release_table(
     checked: Checked, rewriter: Rewriter, cluster: Cluster, on_exhausted: OnExhausted | None = None
 ) -> ReleasedTable:
@@ -114,22 +98,30 @@ def release_table(
     try:
         with open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment, _explained():
             assert isinstance(payment, LedgerCharge)
-            counted = _CountedTable(rewriter)
-            withheld = payment.reserve_in_bulk(counted.read(cluster.count(rewriter)), run.budget)
+            counted = RunTotals()
+            withheld = payment.reserve_in_bulk(_read(cluster.count(rewriter), rewriter, counted), run.budget)
             second = rewriter.without(withheld, counted.tokens)
             payment.spend()
             totals = cluster.rewrite(second)
             if totals.check != counted.check:
                 raise LexveilError(CHANGED)
             run.tally, run.spent, run.survey.rows = totals.tally, totals.spent, totals.rows
-            record, report, charged = run.record(payment), run.operator_report(payment), totals.rows - totals.withheld
-            numbers = zip(("requested", "charged", "withheld"), (totals.rows, charged, totals.withheld), strict=True)
-            costs = payment.costs().model_copy(update={f"documents_{what}": n for what, n in numbers})
+            record, report = run.record(payment), run.operator_report(payment)
+            rows = {"requested": totals.rows, "charged": totals.rows - totals.withheld, "withheld": totals.withheld}
+            costs = payment.costs().model_copy(update={f"documents_{what}": n for what, n in rows.items()})
             cluster.publish(record)
             payment.publish(nothing)
             return ReleasedTable(record, report.model_copy(update={"ledger": costs}))
     finally:
         cluster.discard()
+
+
+def _read(batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals) -> Iterator[pa.RecordBatch]:
+    """What the first pass found, as the ledger takes it; its totals are added to ``counted``."""
+    for batch in batches:
+        counted.check += rewriter.check(batch.column("subject").to_pylist(), batch.column("nano").to_numpy())
+        counted.tokens += sum(batch.column("tokens").to_pylist())
+        yield batch.select(["subject", "nano"])
 
 
 @contextmanager

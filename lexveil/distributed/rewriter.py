@@ -12,7 +12,7 @@ import platform
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from operator import mul
@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lexveil.accounting.budgets import DocumentBudget
+from lexveil.accounting.record import ModelReference
 from lexveil.accounting.shares import WHOLE
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
@@ -46,7 +47,7 @@ from lexveil.privatization.release.preconditions import Checked
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import library_hash, version
-from lexveil.types import Flags, Int64
+from lexveil.types import Int64
 
 # What the first pass says of a batch, and an engine adds up by subject.
 COUNTED = pa.schema([("subject", pa.string()), ("nano", pa.int64()), ("tokens", pa.int64())])
@@ -81,8 +82,8 @@ def told(error: BaseException) -> LexveilError | None:
     """What a worker said, from the error of an engine; None if none of ours said anything."""
     if (said := SAID.search(str(error))) is not None:
         return (RequestError if said[1] == "2" else LexveilError)(said[2])
-    if re.search(r"No module named '(lexveil|pyarrow|numba|pydantic)\b", str(error)):
-        return RequestError("a worker has no Lexveil; install the driver's version in the Python that workers run")
+    if re.search(r"No module named '(lexveil|pyarrow|numba|pydantic)\b|PYTHON_VERSION_MISMATCH", str(error)):
+        return RequestError("a worker has no Lexveil, or another Python; install the driver's versions on all of them")
     return None
 
 
@@ -99,16 +100,16 @@ class RunTotals:
     Attributes:
         check: the sum over all rows of their nano-epsilon, times the hash of their subject: who reads other rows than
             were counted has another one.
+        tokens: that will be perturbed, of the first pass.
         rows, withheld: that were read, and that of these were left out.
     """
 
-    def __init__(self, budget: float = 0.0) -> None:
-        self.spent, self.tally = SpendHistogram(budget), Tally()
-        self.check = self.rows = self.withheld = 0
+    def __init__(self) -> None:
+        self.spent, self.tally = SpendHistogram(0.0), Tally()
+        self.check = self.tokens = self.rows = self.withheld = 0
 
     def merge(self, other: RunTotals) -> RunTotals:
         """Add what another part of the job has added up."""
-        self.spent.budget = other.spent.budget or self.spent.budget
         self.spent.merge(other.spent)
         self.tally.merge(other.tally)
         self.check += other.check
@@ -128,8 +129,7 @@ class Rewriter:
         settings: of a release.
         columns: the text columns.
         subject_column: says whom a row is about; None if each text is a subject of its own.
-        model: its name, with its purposes.
-        model_sha256: of its card and purposes.
+        model: its name and hash, with its purposes.
         model_folder: where each worker has it; None is among the installed ones.
         mechanisms: the parameters of mechanisms.
         made_with: the sha256 of the artifacts that decide what comes out.
@@ -142,8 +142,7 @@ class Rewriter:
     budget: DocumentBudget
     columns: tuple[str, ...]
     subject_column: str | None
-    model: str
-    model_sha256: str
+    model: ModelReference
     model_folder: str | None
     mechanisms: MechanismParams
     made_with: Mapping[str, str]
@@ -171,14 +170,14 @@ class Rewriter:
                 f"{option('mode')}, {option('seed')}, {option('average_words')}: on a cluster texts are released, with "
                 "noise of its workers and a budget that is known before; for experiments call lexveil.privatize"
             )
-        if model.packaged is None or model.sha256 is None:
+        if model.packaged is None:
             raise RequestError(
                 f"model {model.name}: workers load a model by its name; package it by `lexveil model export own -o "
                 "FILE`, add it on every worker by `lexveil model add FILE --name NAME`, and name it"
             )
         _check_columns(schema, columns, subject_column)
-        of_model = (model.name, model.sha256, model_folder, model.params.mechanisms)
-        return cls(settings, checked.budget, tuple(columns), subject_column, *of_model, checked.made_with)
+        of_model = (checked.model, model_folder, model.params.mechanisms, checked.made_with)
+        return cls(settings, checked.budget, tuple(columns), subject_column, *of_model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # In two steps, so that a worker with other code says so rather than that it cannot read the rest.
@@ -225,10 +224,14 @@ class Rewriter:
         texts, subjects = self._read(batch)
         keep = ~np.isin(self.hashes(subjects), self.withheld)
         done = self._rewritten(texts.only(keep) if not keep.all() else texts)
-        nano = self._costs(done.spent)
+        nano = costs(done.spent, self.budget.total or 1.0)
         if not keep.all():
             nano = np.where(keep, nano, self._count(texts.only(~keep))[0])
-        totals.merge(self._totals(done, subjects, nano, keep))
+        totals.spent.budget = self.budget.total
+        totals.spent.add(done.spent[keep], done.per_token[keep])
+        totals.tally.merge(done.tally)
+        totals.check += self.check(subjects, nano)
+        totals.rows, totals.withheld = totals.rows + len(keep), totals.withheld + int((~keep).sum())
         for column, rewritten in zip(self.columns, done.texts.columns, strict=True):
             number = batch.schema.get_field_index(column)
             own = batch.schema.field(number)
@@ -238,24 +241,16 @@ class Rewriter:
 
     def _rewritten(self, texts: ArrowRows) -> RewrittenChunk:
         worker = replace(self._engine().worker(self.columns), log=())
-        parts = self._batch(texts).parts(CHARACTERS)
+        parts = _batch(texts).parts(CHARACTERS)
         marks = [*[None] * (len(parts) - 1), True]
         rewritten = (worker.rewrite(part, self.budget) for part in parts)
         return next(merge_chunks(zip(marks, rewritten, strict=True)))[1]
-
-    def _totals(self, done: RewrittenChunk, subjects: Sequence[str], nano: Int64, keep: Flags) -> RunTotals:
-        totals = RunTotals(self.budget.total)
-        totals.spent.add(done.spent[keep], done.per_token[keep])
-        totals.tally.merge(done.tally)
-        totals.check = self.check(subjects, nano)
-        totals.rows, totals.withheld = len(keep), int((~keep).sum())
-        return totals
 
     def _count(self, texts: ArrowRows) -> tuple[Int64, Int64]:
         """(n_rows,) nano-epsilon of each, and tokens that pay."""
         engine = self._engine()
         worker = engine.worker(self.columns)
-        counted = [worker.count(part) for part in self._batch(texts).parts(CHARACTERS)]
+        counted = [worker.count(part) for part in _batch(texts).parts(CHARACTERS)]
         for part in counted:
             if part.without_spaces is not None:
                 _, column, script = part.without_spaces
@@ -265,21 +260,14 @@ class Rewriter:
                 )
         spent = np.concatenate([engine.spends(part, self.budget) for part in counted])
         tokens = np.concatenate([part.counts[2] for part in counted]) // (1 if engine.shares is None else WHOLE)
-        return self._costs(spent), tokens
-
-    def _costs(self, spent: npt.NDArray[np.float64]) -> Int64:
-        return costs(spent, self.budget.total or 1.0)
-
-    @staticmethod
-    def _batch(texts: ArrowRows) -> Batch:
-        return Batch(texts, [()] * len(texts))
+        return costs(spent, self.budget.total or 1.0), tokens
 
     def _read(self, batch: pa.RecordBatch) -> tuple[ArrowRows, list[str]]:
         """The texts of each row, and the key of its subject."""
         columns = [_checked_texts(batch.column(column), column) for column in self.columns]
         texts = ArrowRows(columns)
         if self.subject_column is None:
-            return texts, self._batch(texts).text_keys
+            return texts, _batch(texts).text_keys
         return texts, _subjects(batch.column(self.subject_column), self.subject_column)
 
     def _engine(self) -> Engine:
@@ -294,26 +282,19 @@ class Rewriter:
         return engine
 
     def _load(self) -> Engine:
-        base, *purposes = self.model.split("+")
+        base, *purposes = self.model.name.split("+")
         packaged = find(base) if self.model_folder is None else PackagedModel(Path(self.model_folder))
         home = Project.of_user()
         params = home.params.model_copy(update={"mechanisms": self.mechanisms})
-        named = tuple(map(find_purpose, purposes))
-        model = Model(replace(home, params=params), packaged, True, True, named)
-        try:
+        model = Model(replace(home, params=params), packaged, True, True, tuple(map(find_purpose, purposes)))
+        with suppress(OSError):  # of a folder that is not there
             engine = Engine(self.settings, model)
-            is_same = (model.sha256, engine.made_with()) == (self.model_sha256, self.made_with)
-        except OSError as error:
-            raise RequestError(
-                f"model {self.model} cannot be read on {platform.node()}: {packaged.folder} ({error.strerror}); "
-                f"install it on every worker, or give {option('model_folder')} on storage that all of them see"
-            ) from None
-        if not is_same:
-            raise RequestError(
-                f"model {self.model} on {platform.node()} ({packaged.folder}) is another one than the driver's; "
-                "install the same on every worker: `lexveil model show` prints its hash"
-            )
-        return engine
+            if (model.sha256, engine.made_with()) == (self.model.sha256, self.made_with):
+                return engine
+        raise RequestError(
+            f"model {self.model.name} on {platform.node()} ({packaged.folder}) is not the driver's; install the same "
+            "on every worker (`lexveil model show` prints its hash), or name a folder of it that all of them see"
+        )
 
 
 _LOADED: dict[bytes, tuple[Engine, bool]] = {}  # of this process, by the key of the release
@@ -328,19 +309,22 @@ def _opened(of_driver: str, values: bytes) -> Rewriter:
     return Rewriter(**pickle.loads(values))
 
 
+def _batch(texts: ArrowRows) -> Batch:
+    return Batch(texts, [()] * len(texts))
+
+
 def _check_columns(schema: pa.Schema, columns: Sequence[str], subject_column: str | None) -> None:
     there = schema.names
     for column, role in [*((column, "column") for column in columns), (subject_column, "subjects")]:
         if column is not None and there.count(column) != 1:
-            why = "none" if column not in there else "several"
-            raise RequestError(f"{role}: {name(column)} is {why} of the columns {names(there)}")
+            raise RequestError(f"{role}: {name(column)} is not one of the columns {names(there)}")
     if not columns or len({*columns}) < len(columns) or subject_column in columns:
         raise RequestError("column: name each text column once, and none that says whom a row is about")
     for column in columns:
         if not is_text(schema.field(column).type):
             raise RequestError(f"column: {name(column)} holds no texts; choose a column of strings")
-    kind = None if subject_column is None else schema.field(subject_column).type
-    if kind is not None and (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+    kind = pa.string() if subject_column is None else schema.field(subject_column).type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise RequestError(f"subjects: {name(str(subject_column))} holds no names; it must be a string or a number")
 
 
@@ -359,10 +343,7 @@ def _checked_texts(column: pa.Array, called: str) -> pa.LargeStringArray:
 
 
 def _subjects(column: pa.Array, called: str) -> list[str]:
-    keys = []
-    for value in column.to_pylist():
-        plain = plain_value(value, called, "a row")
-        keys.append("" if plain is None else subject_key(plain))
+    keys = [subject_key(plain_value(value, called, "a row") or "") for value in column.to_pylist()]
     if "" in keys:
         raise RequestError(
             f"a row has no subject: {name(called)} is null or blank; every row must say whom it is about, so that the "

@@ -27,11 +27,10 @@ class Bigrams(NamedTuple):
     @classmethod
     def of(cls, first: Ids, second: Ids, counts: Ids, n: int) -> Self:
         """Pairs in any order, (E,) each, of n tokens; the counts of equal pairs are added up."""
-        key = first.astype(np.int64) * n + second
-        pairs, place = np.unique(key, return_inverse=True)
-        total = np.bincount(place, weights=counts, minlength=len(pairs)).astype(np.int64)
-        starts = np.searchsorted(pairs, np.arange(n + 1, dtype=np.int64) * n)
-        return cls(starts.astype(np.int64), (pairs % max(n, 1)).astype(np.int32), total)
+        from scipy.sparse import coo_array
+
+        added = coo_array((counts, (first, second)), shape=(n, n)).tocsr()
+        return cls(added.indptr.astype(np.int64), added.indices.astype(np.int32), added.data)
 
     @property
     def first(self) -> Ids:

@@ -168,16 +168,6 @@ class ExactSearch:
         return slack
 
 
-def search_way() -> str:
-    """By what products large searches are done on this machine, in words."""
-    from lexveil.embeddings.kernels.dot import KINDS, processor_kind
-
-    kind = processor_kind()
-    if kind < 0:
-        return f"float32 products: this processor has none of {', '.join(each.name for each in KINDS)}"
-    return f"8-bit products by {KINDS[kind].name}, decided in float64"
-
-
 def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
     """Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the vectors, shape (n,)."""
     from lexveil.embeddings.kernels.search import measure_pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,10 +33,26 @@ def load(module: str, what: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise RequestError(
-            f"{what} needs the package of {error.name}, which is not installed; run `uv sync --extra {NEURAL}`, "
-            "or choose another in params.yaml: evaluation"
-        ) from None
+        raise _not_installed(error.name, what) from None
+
+
+def package_folder(module: str, what: str) -> str:
+    """The folder of an installed package that ``what`` needs for its files; no code of it is run.
+
+    Raises:
+        RequestError: naming the command that installs it, if it is not installed.
+    """
+    spec = importlib.util.find_spec(module)
+    if spec is None or not spec.submodule_search_locations:
+        raise _not_installed(module, what)
+    return spec.submodule_search_locations[0]
+
+
+def _not_installed(module: str | None, what: str) -> RequestError:
+    return RequestError(
+        f"{what} needs the package of {module}, which is not installed; run `uv sync --extra {NEURAL}`, or choose "
+        "another in params.yaml: evaluation"
+    )
 
 
 @contextmanager

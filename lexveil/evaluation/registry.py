@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from lexveil.evaluation.base import Classifier, Encoder, LanguageModel
+from lexveil.evaluation.base import Classifier, Encoder, LanguageModel, PieceModel
 from lexveil.evaluation.classifier import Linear
 from lexveil.evaluation.encoder import TfidfMean
 from lexveil.evaluation.fasttext import FastText
 from lexveil.evaluation.gpt2 import Gpt2
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.minilm import MiniLm
+from lexveil.evaluation.smollm2 import SmolLm2
 from lexveil.evaluation.transformer import Transformer
 
 T = TypeVar("T")
@@ -50,3 +51,5 @@ LANGUAGE_MODELS: dict[str, BackEnd[LanguageModel]] = {
     "kneser_ney": BackEnd(NgramModel),
     "gpt2": BackEnd(Gpt2, "gpt2_model"),
 }
+# Of adversaries, beside the n-grams of the corpus. Each is made from nothing.
+READER_MODELS: dict[str, BackEnd[PieceModel]] = {"smollm2": BackEnd(SmolLm2)}

@@ -19,6 +19,7 @@ from lexveil.formats.base import Formulas, InputTable, Source, TableRequest, Wri
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.messages import NoColumn, is_a_value, no_documents, shown
+from lexveil.runtime.objects import ObjectPath
 
 LOOKED_AT = 200  # rows, to find the column of texts
 SEVERAL_WORDS = 3  # on average: such a column has texts; a name of so many is rather a text, of a file without a header
@@ -191,7 +192,19 @@ def check_output(out: Path, source: Path | None, form: Source, named: Source | N
         raise RequestError(f"{shown(out)}: is a folder; name the file to write")
     if out.exists() and out.stat().st_size:
         raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
-    if not out.parent.is_dir():
-        raise RequestError(f"{shown(out.parent)}: there is no such folder; make it first")
+    require_folder(out.parent)
     if named is None or (named.format, named.compression) != (form.format, form.compression):
         raise RequestError(f"{shown(out)}: the output has the input's form, so its name must end like the input's")
+
+
+def require_folder(folder: Path) -> None:
+    """See that there is a folder to write into; in object storage it is made, which asks for the right to write.
+
+    Raises:
+        RequestError: if there is none.
+        OSError: if it cannot be made.
+    """
+    if isinstance(folder, ObjectPath):
+        folder.mkdir()
+    elif not folder.is_dir():
+        raise RequestError(f"{shown(folder)}: there is no such folder; make it first")

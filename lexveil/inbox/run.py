@@ -26,8 +26,8 @@ from lexveil.inbox.gate import NothingToRelease, ReleaseGate
 from lexveil.inbox.report import ReleaseReport
 from lexveil.inbox.selection import ReleaseSelection, select_documents
 from lexveil.inbox.source import Columns
-from lexveil.ledger.database import text
-from lexveil.ledger.ledger import DATABASE, Ledger
+from lexveil.ledger.database import store_of, text
+from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.output_files import make_folder
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.privatization.adapters.files import privatize_file
@@ -84,12 +84,12 @@ def _open_archive(params: Params, make: bool) -> Archive:
     terms, account = params.inbox, params.ledger
     folder = Path(terms.archive)
     memory = Path(terms.operator, folder)
-    if not make and not Path(account.folder, DATABASE).exists():
+    if not make and not store_of(account.folder, account.database).exists():
         salt = secrets.token_bytes(SALT_BYTES)  # without a ledger nothing was released yet
         archive = Archive(folder, memory, params.machine, Hasher(salt), fingerprint(salt))
         archive.check([])
         return archive
-    with Ledger.open(account.folder, keys=account.keys, anchor=account.anchor) as ledger:
+    with Ledger.open(account.folder, account.keys, anchor=account.anchor, address=account.database) as ledger:
         ((salt_print,),) = ledger.database.rows("select value from meta where name = 'salt'")
         charged = [json.loads(payload)["about"] for _, payload in ledger.database.rows(text("ledger/charged"))]
         archive = Archive(folder, memory, params.machine, ledger.hasher, str(salt_print))

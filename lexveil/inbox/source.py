@@ -27,6 +27,7 @@ from lexveil.runtime.tables import PARQUET
 
 WITHDRAWN = "withdrawn"  # the column that says so of a row
 WITHDRAWN_IDS = "withdrawn.txt"  # the file of an inbox that lists ids
+FLAGS = ("BOOLEAN", "INTEGER", "BIGINT", "VARCHAR")  # SQLite has 0 and 1 alone, and of a column of nulls no type
 BATCH = 2_000  # rows that are held at a time
 DATABASE = "source"  # what an attached database is called
 
@@ -168,7 +169,7 @@ def _query(params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection
         for column in columns.texts:
             if kinds[column] != "VARCHAR":
                 raise RequestError(f"params.yaml: {key}: {name(column)} is of type {kinds[column]}, not text; cast it")
-        if kinds.get(WITHDRAWN, "BOOLEAN") != "BOOLEAN":
+        if kinds.get(WITHDRAWN, "BOOLEAN") not in FLAGS:
             raise RequestError(
                 f"params.yaml: {key}: `{WITHDRAWN}` is of type {kinds[WITHDRAWN]}, not boolean; cast it or rename it"
             )
@@ -191,7 +192,7 @@ def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
         return f"{quoted(column)}::varchar" if column in (*is_text, columns.spans) else quoted(column)
 
     wanted = [f"{value(column)} as {columns.inner(column)}" for column in columns.names]
-    is_withdrawn = f"coalesce({quoted(WITHDRAWN)}, false)" if WITHDRAWN in kinds else "false"
+    is_withdrawn = f"coalesce({quoted(WITHDRAWN)}::boolean, false)" if WITHDRAWN in kinds else "false"
     start = "'row ' || row_number() over () as place"
     return f"select {start}, {is_withdrawn} as is_withdrawn, {', '.join(wanted)} from ({query}) as source"
 

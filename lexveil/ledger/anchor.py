@@ -8,16 +8,19 @@ a crash in between; one that is behind, or another one, has forgotten what was s
 from __future__ import annotations
 
 import os
-import sqlite3
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, ValidationError
 
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.locks import sync, take
+
+if TYPE_CHECKING:
+    from lexveil.ledger.database import Connection
 
 LOCK = "anchor"  # in the folder of the ledger's locks
 ACCEPT = "to go on with the ledger as it is all the same, run `lexveil ledger accept --because TEXT`, which is recorded"
@@ -48,7 +51,7 @@ class Anchor:
     salt: str
     is_behind: bool = False
 
-    def check(self, con: sqlite3.Connection) -> None:
+    def check(self, con: Connection) -> None:
         """See that the ledger is the one that the anchor was left by, or ahead of it. Four rows are read at most.
 
         Raises:
@@ -126,11 +129,11 @@ def read(path: Path) -> Mark | None:
         raise RequestError(f"{path}: is not the anchor of a ledger; bring it back from git or your copy") from None
 
 
-def check_absent(path: Path, folder: Path) -> None:
+def check_absent(path: Path, ledger: str) -> None:
     """See that no anchor tells of a ledger that is not there.
 
     Raises:
         RequestError: if one does.
     """
     if (mark := read(path)) is not None:
-        raise RequestError(f"{folder}: the ledger is gone, whose entry {mark.entries:,} {path} names; {RESTORE}")
+        raise RequestError(f"{ledger}: the ledger is gone, whose entry {mark.entries:,} {path} names; {RESTORE}")

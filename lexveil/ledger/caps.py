@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import NamedTuple
 
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.amounts import MOST, budget_nano
+from lexveil.ledger.database import Connection
 
 TIMES = 10  # times what an ordinary document of the first release without a cap may spend
 
@@ -20,7 +20,7 @@ class OwnCap(NamedTuple):
     is_new: bool = False
 
 
-def own_cap(con: sqlite3.Connection) -> OwnCap | None:
+def own_cap(con: Connection) -> OwnCap | None:
     """The ledger's own cap, by the newest entry that says one; None if there is none.
 
     Raises:
@@ -34,7 +34,7 @@ def own_cap(con: sqlite3.Connection) -> OwnCap | None:
     return OwnCap(json.loads(entry.payload)["cap"])
 
 
-def fix_cap(con: sqlite3.Connection, budget: float) -> OwnCap:
+def fix_cap(con: Connection, budget: float) -> OwnCap:
     """The ledger's own cap, which is fixed now if there is none: ``TIMES`` what an ordinary document may spend."""
     if (cap := own_cap(con)) is not None:
         return cap

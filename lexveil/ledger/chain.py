@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lexveil.errors import ParameterError
+
+if TYPE_CHECKING:
+    from lexveil.ledger.database import Connection
 
 START = "0" * 64  # what stands for the hash before the first entry
 
@@ -53,19 +55,19 @@ def canonical(value: Any) -> str:
         raise ParameterError(f"what is said about a release must be JSON: {type(error).__name__}") from None
 
 
-def entries(con: sqlite3.Connection, clause: str = "order by seq") -> Iterator[Entry]:
+def entries(con: Connection, clause: str = "order by seq") -> Iterator[Entry]:
     """The entries that a clause of SQL chooses, in its order."""
     columns = ", ".join(Entry._fields)
     return map(Entry._make, con.execute(f"select {columns} from entries {clause}"))
 
 
-def newest(con: sqlite3.Connection, *kinds: str) -> Entry | None:
+def newest(con: Connection, *kinds: str) -> Entry | None:
     """The newest entry, or the newest of some kinds; None if there is none."""
     listed = ", ".join(f"'{kind}'" for kind in kinds)
     return next(entries(con, f"{f'where kind in ({listed})' if kinds else ''} order by seq desc limit 1"), None)
 
 
-def append(con: sqlite3.Connection, release: str | None, kind: str, payload: Mapping[str, Any]) -> Entry:
+def append(con: Connection, release: str | None, kind: str, payload: Mapping[str, Any]) -> Entry:
     """Add an entry, in the transaction of the change it describes."""
     last = newest(con)
     seq, previous = (last.seq, last.hash) if last else (0, START)

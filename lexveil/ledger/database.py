@@ -1,4 +1,6 @@
-"""SQLite, so that what is committed outlives a power cut, and what goes wrong is said in words.
+"""The tables of a ledger in SQLite: what is committed outlives a power cut, and what goes wrong is said in words.
+
+PostgreSQL (``lexveil.ledger.postgresql``) takes the same SQL and the same steps.
 
 A rollback journal, not WAL: between transactions the ledger is one file, so that a copy of it is all of it. Without WAL
 ``synchronous = full`` leaves a moment in which a power cut brings the removed journal back and undoes what was
@@ -8,23 +10,27 @@ told in the middle of a transaction that another is reading.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
+from lexveil.ledger.locks import sync
 
 if TYPE_CHECKING:
     from lexveil.ledger.anchor import Anchor
 
 T = TypeVar("T")
+Parameters = Mapping[str, Any] | Sequence[Any]
 
+DATABASE = "ledger.sqlite"
 APPLICATION = 0x4C58564C  # "LXVL", in the header of the file
 SCHEMA = 2
 
@@ -54,11 +60,99 @@ def text(name: str) -> str:
     return paths.query(name).read_text(encoding="utf-8")
 
 
-class Database:
-    """One connection to a ledger's database, for one thread of one process."""
+class Answer(Protocol):
+    """The rows of a small result."""
 
-    def __init__(self, file: Path, patience: float, read_only: bool = False) -> None:
-        """Open an existing database.
+    def __iter__(self) -> Iterator[Any]: ...
+    def fetchone(self) -> Any: ...  # noqa: D102
+    def fetchall(self) -> list[Any]: ...  # noqa: D102
+
+
+class Connection(Protocol):
+    """What a ledger asks of an engine. SQL is one text for all; its parameters are ? in order, or $name.
+
+    Attributes:
+        mac: the keyed hash of a subject and its balance.
+        in_transaction: between ``begin`` and ``commit``.
+    """
+
+    mac: Callable[[object, object], bytes | None]
+
+    @property
+    def in_transaction(self) -> bool: ...  # noqa: D102
+
+    def execute(self, sql: str, parameters: Parameters = (), /) -> Answer: ...  # noqa: D102
+
+    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
+        """The rows of a large result, in flat memory; other statements may run meanwhile."""
+        ...
+
+    def scratch(self, table: str, columns: str) -> None:
+        """Make a temporary table anew whose key is its column `subject`."""
+        ...
+
+    def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Put many rows into a temporary table; they may come from a ``stream``."""
+        ...
+
+    def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:
+        """Put what balances become from temp.charges into temp.sealed.
+
+        Args:
+            mac: what a new keyed hash is, of subject, balance, its keyed hash, and what is paid; in order of subjects.
+        """
+        ...
+
+    def analyze(self, table: str) -> None:
+        """Tell the planner of a temporary table that was filled."""
+        ...
+
+    def close(self) -> None: ...  # noqa: D102
+
+
+class SqliteConnection(sqlite3.Connection):
+    """SQLite by the standard library."""
+
+    mac: Callable[[object, object], bytes | None]
+
+    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:  # noqa: D102
+        return self.execute(sql, parameters)
+
+    def scratch(self, table: str, columns: str) -> None:  # noqa: D102
+        self.execute(f"drop table if exists temp.{table}")
+        # In the order of subjects, in which it is filled and read: nothing has to be sorted again.
+        self.execute(f"create temp table {table} ({columns}, primary key (subject)) without rowid")
+
+    def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:  # noqa: D102
+        marks = ", ".join("?" * len(columns.split(", ")))
+        self.executemany(f"insert into temp.{table} ({columns}) values ({marks})", rows)
+
+    def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:  # noqa: D102
+        self.create_function("sealed_mac", 4, mac)  # takes half as long as rows that come here and go back
+        made = "subject, balance + paid, sealed_mac(subject, balance, mac, paid)"
+        self.execute(f"insert into temp.sealed select {made} from temp.charges order by subject")
+
+    def analyze(self, table: str) -> None:  # noqa: D102
+        pass  # plans that are good for any table of this kind
+
+
+class Store:
+    """Where the tables of a ledger are: here, a file of SQLite in its folder.
+
+    Attributes:
+        name: for messages.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / DATABASE
+        self.name = str(self.file)
+
+    def exists(self) -> bool:
+        """Whether somebody has made it."""
+        return self.file.exists()
+
+    def open(self, patience: float, read_only: bool = False) -> Database:
+        """Open it.
 
         Args:
             patience: seconds to wait while other processes hold it.
@@ -66,7 +160,63 @@ class Database:
         Raises:
             RequestError: if it is no ledger, of another version, or cannot be read.
         """
-        self.file, self._patience = file, patience
+        return Database(self.file, patience, read_only)
+
+    def make(self, meta: Mapping[str, str]) -> None:
+        """Make it, whole or not at all."""
+        partial = self.file.with_name(f".{self.file.name}.partial")
+        partial.unlink(missing_ok=True)
+        try:
+            with closing(sqlite3.connect(partial, isolation_level=None, factory=SqliteConnection)) as con:
+                durable(con)
+                con.execute(f"pragma application_id = {APPLICATION}")
+                con.execute(f"pragma user_version = {SCHEMA}")
+                con.executescript(text("ledger/schema"))
+                begin_chain(con, meta)
+        except sqlite3.Error as error:
+            raise RequestError(f"{self.file}: the ledger cannot be made ({error}); is the disk full?") from None
+        partial.chmod(0o600)
+        os.replace(partial, self.file)
+        sync(self.file.parent)
+
+
+def store_of(folder: Path | str, address: str | None) -> Store:
+    """Where the tables of a ledger are: in PostgreSQL if there is an address, else in the ledger's folder."""
+    if address is None:
+        return Store(Path(folder))
+    from lexveil.ledger.postgresql import ServerStore
+
+    return ServerStore(address)
+
+
+def begin_chain(con: Connection, meta: Mapping[str, str]) -> None:
+    """Write what a new ledger begins with."""
+    for row in meta.items():
+        con.execute("insert into meta values (?, ?)", row)
+    chain.append(con, None, "created", {**meta, "schema": SCHEMA})
+
+
+class Database:
+    """One connection to a ledger's tables, for one thread of one process.
+
+    Attributes:
+        name: for messages.
+        is_shared: whether releases of other machines are in it, whose files are not here.
+        guard: the anchor, which each change is checked against.
+    """
+
+    is_shared: ClassVar = False
+    failure: type[Exception] = sqlite3.Error
+    to_write: ClassVar[tuple[str, ...]] = ("begin exclusive",)
+    to_read: ClassVar[tuple[str, ...]] = (
+        "begin",
+        "select 1 from sqlite_master limit 1",
+    )  # only after the second it is one state
+    con: Connection
+
+    def __init__(self, file: Path, patience: float, read_only: bool = False) -> None:
+        """Open an existing database, as ``Store.open`` says."""
+        self.name, self._patience = str(file), patience
         self.guard: Anchor | None = None
         with self.errors():
             self.con = sqlite3.connect(
@@ -74,6 +224,7 @@ class Database:
                 uri=True,
                 isolation_level=None,
                 timeout=min(TRY, patience),
+                factory=SqliteConnection,
             )
             try:
                 self._check()
@@ -85,22 +236,26 @@ class Database:
         application = self.rows("pragma application_id")[0][0]
         version = self.rows("pragma user_version")[0][0]
         if application != APPLICATION:
-            raise RequestError(f"{self.file}: is a database, but no ledger of Lexveil; name another folder")
-        if version != SCHEMA:
-            raise RequestError(
-                f"{self.file}: was written by another Lexveil (form {version}, this one knows {SCHEMA}); use that one"
-            )
+            raise RequestError(f"{self.name}: is a database, but no ledger of Lexveil; name another folder")
+        self.check_form(version)
         self._patiently(lambda: durable(self.con))
 
+    def check_form(self, form: object) -> None:
+        """See that it is the form that this Lexveil knows."""
+        if str(form) != str(SCHEMA):
+            raise RequestError(
+                f"{self.name}: was written by another Lexveil (form {form}, this one knows {SCHEMA}); use that one"
+            )
+
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[Connection]:
         """All that the block does, or none of it; durable when it ends.
 
         Raises:
             RequestError: if the ledger is not the one that its anchor tells of.
         """
         with self.errors():
-            self._patiently(lambda: self.con.execute("begin exclusive"))
+            self._begin(self.to_write)
             try:
                 if self.guard is not None:
                     self.guard.check(self.con)
@@ -108,25 +263,42 @@ class Database:
                 last = chain.newest(self.con)
                 self.con.execute("commit")
             except BaseException:
-                if self.con.in_transaction:
-                    self.con.execute("rollback")
+                self._roll_back()
                 raise
             if self.guard is not None and last is not None:
                 self.guard.write(last.seq, last.hash)
 
     @contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Read one state of the ledger; writers wait so long."""
+    def snapshot(self) -> Iterator[Connection]:
+        """Read one state of the ledger; SQLite's writers wait so long."""
         with self.errors():
-            self.con.execute("begin")
             try:
-                self.rows("select 1 from sqlite_master limit 1")  # only now is it one state
+                self._begin(self.to_read)
                 yield self.con
             finally:
-                if self.con.in_transaction:
-                    self.con.execute("rollback")
+                self._roll_back()
 
-    def rows(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[Any]:
+    def _begin(self, statements: Sequence[str]) -> None:
+        def begin() -> None:
+            try:
+                for statement in statements:
+                    self.con.execute(statement).fetchall()
+            except BaseException:
+                self._roll_back()
+                raise
+
+        self._patiently(begin)
+
+    def _roll_back(self) -> None:
+        if self.con.in_transaction:
+            with suppress(self.failure):  # what led here is said, not that the connection is gone too
+                self.con.execute("rollback")
+
+    def damage(self) -> Iterator[str]:
+        """What the engine itself finds wrong; SQLite names tables and rows, no content."""
+        return (str(finding) for (finding,) in self.con.execute("pragma integrity_check(20)") if finding != "ok")
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """All rows of a small result."""
         with self.errors():
             return self._patiently(lambda: self.con.execute(sql, parameters).fetchall())
@@ -140,28 +312,38 @@ class Database:
         while True:
             try:
                 return action()
-            except sqlite3.OperationalError as error:
-                if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            except self.failure as error:
+                if not self.is_busy(error):
                     raise
                 if time.monotonic() >= end:
                     raise RequestError(
-                        f"{self.file}: another process has held the ledger for more than {self._patience:g} s; "
+                        f"{self.name}: another process has held the ledger for more than {self._patience:g} s; "
                         "try again when it has ended"
                     ) from None
                 if not is_waiting:
-                    print(f"waiting for another process that uses the ledger {self.file}", file=sys.stderr, flush=True)
+                    print(f"waiting for another process that uses the ledger {self.name}", file=sys.stderr, flush=True)
                     is_waiting = True
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what SQLite reports into words."""
+        """Turn what the engine reports into words."""
         try:
             yield
-        except sqlite3.Error as error:
-            raise RequestError(f"{self.file}: {_reason(error)}") from None
+        except self.failure as error:
+            raise RequestError(f"{self.name}: {self.reason(error)}") from None
+
+    def is_busy(self, error: Any) -> bool:
+        """Whether others hold what is asked for."""
+        return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+    def reason(self, error: Any) -> str:
+        """What the engine reports, in words."""
+        code = _code(error)
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        return next((reason for codes, reason in REASONS.items() if code in codes), f"SQLite reports {name}")
 
 
-def durable(con: sqlite3.Connection) -> None:
+def durable(con: Connection) -> None:
     """Set up a connection so that a commit outlives a power cut."""
     con.execute("pragma journal_mode = delete")
     con.execute("pragma synchronous = extra")
@@ -169,11 +351,5 @@ def durable(con: sqlite3.Connection) -> None:
         con.execute(f"pragma {schema}.cache_size = -65536")
 
 
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def _reason(error: sqlite3.Error) -> str:
-    code = _code(error)
-    name = getattr(error, "sqlite_errorname", type(error).__name__)
-    return next((reason for codes, reason in REASONS.items() if code in codes), f"SQLite reports {name}")
+def _code(error: object) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

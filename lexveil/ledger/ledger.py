@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
-import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,13 +19,13 @@ from lexveil.ledger.anchor import LOCK, Anchor, check_absent
 from lexveil.ledger.anchor import read as anchor_of
 from lexveil.ledger.balances import count, rebuild
 from lexveil.ledger.caps import own_cap
-from lexveil.ledger.database import APPLICATION, SCHEMA, Database, durable, text
+from lexveil.ledger.database import Database, Store, store_of
 from lexveil.ledger.locks import sync, take
 from lexveil.ledger.output_files import absolute, make_folder, roll_forward, stored
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.ledger.transaction import ENDED, Transaction, announce, finish, undo
 
-DATABASE, SALT, LOCKS = "ledger.sqlite", "salt", "locks"
+SALT, LOCKS = "salt", "locks"
 MAKING = "making"  # the lock of who makes a ledger
 
 PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
@@ -47,7 +45,8 @@ class Ledger:
     """The ledger of one folder, for one thread of one process. A context that closes it.
 
     Attributes:
-        folder: absolute.
+        folder: absolute; of its salt and of the locks of this machine's releases.
+        name: of where its tables are, for messages.
         database: its tables.
         hasher: of subjects' keys.
         keys: hashed or plain.
@@ -58,7 +57,7 @@ class Ledger:
     """
 
     def __init__(self, folder: Path, meta: Mapping[str, str], database: Database, hasher: Hasher) -> None:
-        self.folder, self.database, self.hasher = folder, database, hasher
+        self.folder, self.database, self.hasher, self.name = folder, database, hasher, database.name
         self.keys, self.keys_rule = meta["keys"], meta["keys_rule"]
         self.recovered: list[Recovered] = []
         self.refusal: str | None = None
@@ -67,7 +66,7 @@ class Ledger:
     @classmethod
     def open(
         cls, folder: Path | str, keys: Literal["hashed", "plain"] | None = "hashed", *, patience: float = PATIENCE,
-        make: bool = True, anchor: Path | str | None = None, accepts: bool = False,
+        make: bool = True, anchor: Path | str | None = None, accepts: bool = False, address: str | None = None,
     ) -> Self:  # fmt: skip
         """Open the ledger of a folder, and put right what dead processes left.
 
@@ -77,29 +76,32 @@ class Ledger:
             make: make it if the folder has none.
             anchor: the file outside the folder that says how far the ledger has come; None for none.
             accepts: make one in spite of its anchor, and recover nothing: the caller will ``accept``.
+            address: of a database of PostgreSQL that has the tables, for machines that share them; None for a file
+                in the folder. Each machine's folder has a copy of one salt.
 
         Raises:
             RequestError: if it is damaged, lacks its salt, or cannot be written; or gone, though its anchor is there.
             MissingArtifact: without ``make``, if there is none.
         """
         folder = absolute(folder)
-        if not (folder / DATABASE).exists() and not (folder / SALT).exists() and not make:
+        store = store_of(folder, address)
+        if not make and not (folder / SALT).exists() and not store.exists():
             raise MissingArtifact(f"{folder} has no ledger yet; the first release makes it (params.yaml: release)")
-        if anchor is not None and not accepts and not (folder / DATABASE).exists():
-            check_absent(absolute(anchor), folder)
-        salt = _salt(folder, keys or "hashed", make)
-        database = Database(folder / DATABASE, patience)
+        if anchor is not None and not accepts and not store.exists():
+            check_absent(absolute(anchor), store.name)
+        salt = _salt(folder, store, keys or "hashed", make)
+        database = store.open(patience)
         try:
             meta = dict(database.rows("select name, value from meta"))
             if meta.get("salt") != fingerprint(salt):
                 raise RequestError(f"{folder / SALT}: is not the salt of this ledger; bring back the one of your copy")
             if keys is not None and meta.get("keys") != keys:
                 raise RequestError(
-                    f"{folder}: this ledger keeps {meta.get('keys')} keys since it was made, and {keys} ones are asked "
-                    "for (params.yaml: ledger.keys)"
+                    f"{store.name}: this ledger keeps {meta.get('keys')} keys since it was made, and {keys} ones are "
+                    "asked for (params.yaml: ledger.keys)"
                 )
             ledger = cls(folder, meta, database, Hasher(salt))
-            database.con.create_function("mac", 2, ledger.hasher.mac, deterministic=True)
+            database.con.mac = ledger.hasher.mac
             if anchor is not None:
                 ledger.anchor = database.guard = Anchor(absolute(anchor), folder, fingerprint(salt))
             try:
@@ -193,7 +195,7 @@ class Ledger:
         self.check_anchor()
         if self.keys_rule != KEYS_RULE:
             raise RequestError(
-                f"{self.folder}: this ledger knows subjects by another rule, and would forget what they have spent "
+                f"{self.name}: this ledger knows subjects by another rule, and would forget what they have spent "
                 "(docs/explanation/ledger.md, Subject keys). Name another folder in params.yaml: ledger.folder, and "
                 "lower ledger.cap by the largest balance that `lexveil ledger show --top 1` names"
             )
@@ -205,11 +207,12 @@ class Ledger:
         lock = take(self._lock_of(name), wait=True)
         assert lock is not None
         try:
+            if self.database.is_shared:
+                sync(self.folder / LOCKS)  # the lock alone says that this machine has to put the release right
             with self.database.transaction() as con:
-                row = con.execute("insert into releases (id, state) values (?, 'open')", (name,))
-                number = row.lastrowid
-                assert number is not None
-                announce(con, number, partials)
+                insert = "insert into releases (number, id, state) select coalesce(max(number), 0) + 1, ?, 'open' "
+                ((number,),) = con.execute(f"{insert} from releases returning number", (name,)).fetchall()
+                announce(con, number, partials, self.folder / LOCKS)
                 chain.append(con, name, "opened", {"about": about})
         except BaseException:
             lock.release(remove=True)
@@ -220,7 +223,10 @@ class Ledger:
         """Abort or complete releases whose process is gone; those of living ones are left alone."""
         states = "('open', 'reserved', 'spent', 'written')"
         rows = self.database.rows(f"select id, number from releases where state in {states} order by number")
-        unfinished = dict(rows)
+        # In a shared ledger those of other machines, whose files are there, are theirs.
+        unfinished = {
+            name: number for name, number in rows if not self.database.is_shared or self._lock_of(name).exists()
+        }
         ended = {path.name for path in (self.folder / LOCKS).iterdir()} - {MAKING, LOCK, *unfinished}
         # Locks of releases that ended, or died before the ledger knew of them, are only removed.
         for name in (*unfinished, *ended):
@@ -255,13 +261,13 @@ class Ledger:
         return self.folder / LOCKS / name
 
 
-def _salt(folder: Path, keys: str, make: bool) -> bytes:
+def _salt(folder: Path, store: Store, keys: str, make: bool) -> bytes:
     """The salt of a ledger, which is made first if there is none."""
-    database, salt = folder / DATABASE, folder / SALT
-    if make and not (database.exists() and salt.exists()):
-        _make(folder, keys)
-    if not database.exists():
-        raise _gone(database)
+    salt = folder / SALT
+    if make and not (salt.exists() and store.exists()):
+        _make(folder, store, keys)
+    if not store.exists():
+        raise _gone(store)
     try:
         content = salt.read_bytes() if salt.exists() else b""
     except OSError as error:
@@ -271,7 +277,7 @@ def _salt(folder: Path, keys: str, make: bool) -> bytes:
     return content
 
 
-def _make(folder: Path, keys: str) -> None:
+def _make(folder: Path, store: Store, keys: str) -> None:
     """Make the ledger of a folder, or end what a process had begun that was killed while it made it.
 
     The salt gets its name last: a database without a salt, and a salt without a database, are then what somebody has
@@ -279,7 +285,7 @@ def _make(folder: Path, keys: str) -> None:
     """
     if keys not in ("hashed", "plain"):
         raise ParameterError(f"keys is {keys!r}; it must be hashed or plain")
-    database, salt, partial = folder / DATABASE, folder / SALT, folder / f".{SALT}.partial"
+    salt, partial = folder / SALT, folder / f".{SALT}.partial"
     try:
         for path in (folder, folder / LOCKS):
             make_folder(path, mode=0o700)
@@ -287,10 +293,10 @@ def _make(folder: Path, keys: str) -> None:
         assert making is not None
         try:
             if salt.exists():
-                if not database.exists():
-                    raise _gone(database)
+                if not store.exists():
+                    raise _gone(store)
                 return
-            if database.exists():
+            if store.exists():
                 if not partial.exists():
                     raise _unsalted(folder)
             else:
@@ -301,7 +307,7 @@ def _make(folder: Path, keys: str) -> None:
                     file.flush()
                     os.fsync(file.fileno())
                 sync(folder)
-                _make_database(database, content, keys)
+                store.make({"keys": keys, "keys_rule": KEYS_RULE, "salt": fingerprint(content)})
             os.replace(partial, salt)
             sync(folder)
         finally:
@@ -311,34 +317,15 @@ def _make(folder: Path, keys: str) -> None:
         raise RequestError(f"{error.filename or folder}: {why}") from None
 
 
-def _make_database(database: Path, salt: bytes, keys: str) -> None:
-    partial = database.with_name(f".{database.name}.partial")
-    partial.unlink(missing_ok=True)
-    try:
-        with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as con:
-            durable(con)
-            con.execute(f"pragma application_id = {APPLICATION}")
-            con.execute(f"pragma user_version = {SCHEMA}")
-            con.executescript(text("ledger/schema"))
-            meta = {"keys": keys, "keys_rule": KEYS_RULE, "salt": fingerprint(salt)}
-            con.executemany("insert into meta values (?, ?)", meta.items())
-            chain.append(con, None, "created", {**meta, "schema": SCHEMA})
-    except sqlite3.Error as error:
-        raise RequestError(f"{database}: the ledger cannot be made ({error}); is the disk full?") from None
-    partial.chmod(0o600)
-    os.replace(partial, database)
-    sync(database.parent)
-
-
-def _gone(database: Path) -> RequestError:
+def _gone(store: Store) -> RequestError:
     return RequestError(
-        f"{database} is gone, but its salt is there: bring the database back from your copy, or move the folder away "
+        f"{store.name} is gone, but its salt is there: bring the database back from your copy, or move the folder away "
         "to forget what every subject has spent"
     )
 
 
 def _unsalted(folder: Path) -> RequestError:
     return RequestError(
-        f"{folder / SALT} is missing or not whole: bring it back from your copy. Under another one all subjects could "
-        "spend their cap once more"
+        f"{folder / SALT} is missing or not whole: bring it back from your copy, or from another machine that uses the "
+        "ledger. Under another one all subjects could spend their cap once more"
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexveil.ledger.database import text
+from lexveil.ledger.database import Connection, text
 from lexveil.ledger.locks import sync
 from lexveil.runtime.hashes import sha256
+from lexveil.runtime.objects import ObjectPath, as_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class File:
     sha256: str | None = None
 
 
-def stored(con: sqlite3.Connection, number: int) -> list[File]:
+def stored(con: Connection, number: int) -> list[File]:
     """The files of a release; those that are written in the order in which they are to appear."""
     rows = con.execute("select partial, final, sha256 from files where release = ?", (number,)).fetchall()
     files = [
-        File(Path(os.fsdecode(partial)), None if final is None else Path(os.fsdecode(final)), digest)
+        File(Path(os.fsdecode(partial)), None if final is None else as_path(os.fsdecode(final)), digest)
         for partial, final, digest in rows
     ]
     entry = con.execute(text("ledger/written"), {"release": number}).fetchone()
@@ -37,20 +37,21 @@ def stored(con: sqlite3.Connection, number: int) -> list[File]:
     return sorted(files, key=lambda file: order.get(str(file.final), -1))
 
 
-def store(con: sqlite3.Connection, number: int, files: Sequence[File]) -> None:
+def store(con: Connection, number: int, files: Sequence[File]) -> None:
     """Remember files; one that is there is replaced."""
-    con.executemany(
-        "insert or replace into files values (?, ?, ?, ?)",
-        (
-            (number, os.fsencode(file.partial), None if file.final is None else os.fsencode(file.final), file.sha256)
-            for file in files
-        ),
-    )
+    for file in files:
+        final = None if file.final is None else os.fsencode(file.final)
+        con.execute(
+            "insert into files values (?, ?, ?, ?) on conflict (release, partial) do update "
+            "set final = excluded.final, sha256 = excluded.sha256",
+            (number, os.fsencode(file.partial), final, file.sha256),
+        )
 
 
 def absolute(path: Path | str) -> Path:
     """The same file from any folder; links are not followed."""
-    return Path(os.path.abspath(path))  # noqa: PTH100
+    path = as_path(path)
+    return path if isinstance(path, ObjectPath) else Path(os.path.abspath(path))  # noqa: PTH100
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:
@@ -101,6 +102,30 @@ def discard(files: Iterable[File]) -> None:
         sync(folder)
 
 
+def bring(files: Sequence[tuple[Path, Path]]) -> None:
+    """Bring hidden files to where they go, in this order and durably.
+
+    Objects are uploaded one after the other, which may take hours: if one fails, those before it are removed again.
+    """
+    uploaded = list[Path]()
+    try:
+        for partial, final in files:
+            if isinstance(final, ObjectPath):
+                uploaded.append(final)
+                final.upload(partial)
+            else:
+                os.replace(partial, final)
+                sync(final.parent)  # before the next has its name: no text without its record
+    except BaseException:
+        for final in uploaded:
+            with suppress(OSError):
+                final.unlink()
+        raise
+    for partial, final in files:
+        if isinstance(final, ObjectPath):
+            erase(partial)
+
+
 def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
     """Bring written files to where they go, durably; twice does no harm.
 
@@ -110,19 +135,19 @@ def roll_forward(files: Sequence[File], trusted: bool) -> list[str]:
     Returns:
         What could not be brought there because it is gone or damaged, a line each.
     """
-    lost = []
+    lost, whole = list[str](), list[tuple[Path, Path]]()
     for file in files:
         if file.final is None:
             continue
         if file.partial.is_file() and (trusted or sha256(file.partial) == file.sha256):
-            os.replace(file.partial, file.final)
-            sync(file.final.parent)  # before the next has its name: no text without its record
+            whole.append((file.partial, file.final))
         elif not file.final.is_file() or sha256(file.final) != file.sha256:
             state = "damaged" if file.partial.is_file() or file.final.is_file() else "missing"
             lost.append(f"{file.final}: {state}")
+    bring(whole)
     # What was announced and is not among the outputs, and what is damaged.
     discard(files)
     for folder in {file.final.parent for file in files if file.final is not None}:
-        if folder.is_dir():
+        if not isinstance(folder, ObjectPath) and folder.is_dir():
             sync(folder)
     return lost

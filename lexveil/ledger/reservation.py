@@ -7,17 +7,23 @@ its process, beside the balances that it is charged to.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from lexveil.errors import RequestError
 from lexveil.ledger.amounts import MOST, NANO
-from lexveil.ledger.balances import digest_of, edited
-from lexveil.ledger.database import text
+from lexveil.ledger.balances import CHARGES, edited, seal
+from lexveil.ledger.database import Connection, text
 from lexveil.types import Flags
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lexveil.ledger.spool import Spool
 
 
 class Exhausted(RequestError):
@@ -52,6 +58,7 @@ class Reservation:
         largest_balance: nano-epsilon that one of its subjects has spent most, this release included.
         cap: nano-epsilon of one subject over all releases; None for no limit.
         digest: of what subjects pay, as the chain has it.
+        n_new: of who pays, those who have paid nothing before.
         head: hash of the ledger's chain after this was reserved.
         is_new_cap: whether the ledger had no cap of its own before.
     """
@@ -65,13 +72,23 @@ class Reservation:
     largest_balance: int
     cap: int | None
     digest: str
+    n_new: int
     marks: Flags = field(repr=False)
     head: str = ""
     is_new_cap: bool = False
+    keys: Spool | None = field(default=None, repr=False)
 
     def withheld(self, start: int, stop: int) -> Flags:
         """Whether documents [start, stop), counted from 0 in the order asked for, are withheld."""
         return self.marks[start:stop]
+
+    def withheld_subjects(self) -> Iterator[pa.RecordBatch]:
+        """Of ``reserve_in_bulk``: the rows that are withheld, as they came: their column `subject`, in order."""
+        start = 0
+        for batch in self.keys or ():
+            marks = self.withheld(start, start := start + batch.num_rows)
+            if marks.any():
+                yield batch.filter(marks)
 
     def payload(self) -> dict[str, Any]:
         """What the chain keeps of it."""
@@ -88,25 +105,25 @@ class Reservation:
 
 
 def ask(
-    con: sqlite3.Connection,
+    con: Connection,
     release: int,
     first: int,
     subjects: Sequence[bytes],
     nano: Sequence[int],
-    keys: Sequence[Any],
+    keys: Sequence[str] | None,
 ) -> None:
     """Keep the next documents of a release, in order.
 
     Args:
         first: number of the first of them, from 0.
         nano: what each will spend, in nano-epsilon.
-        keys: of the subjects, in clear; all None in a ledger of hashed keys.
+        keys: of the subjects, in clear; None in a ledger of hashed keys.
     """
     con.execute(text("ledger/asked"))
     con.execute("begin")  # of the temporary table alone: no process waits for it, and nothing is synced
     try:
-        rows = zip([release] * len(subjects), range(first, first + len(subjects)), subjects, nano, keys, strict=True)
-        con.executemany("insert into temp.asked values (?, ?, ?, ?, ?)", rows)
+        rows = zip(repeat(release), range(first, first + len(subjects)), subjects, nano, keys or repeat(None))
+        con.fill("asked", "release, document, subject, nano, key", rows)
         con.execute("commit")
     except BaseException:
         if con.in_transaction:
@@ -114,49 +131,51 @@ def ask(
         raise
 
 
-def forget(con: sqlite3.Connection, release: int) -> None:
+def forget(con: Connection, release: int) -> None:
     """Let go of what was asked for."""
     con.execute(text("ledger/asked"))
-    con.execute("delete from temp.asked where release = ?", (release,))
+    con.execute("delete from asked where release = ?", (release,))
 
 
-def charge(con: sqlite3.Connection, release: int, n_documents: int, most: int, cap: int | None) -> Reservation:
+def charge(con: Connection, release: int, n_documents: int, most: int | None, cap: int | None) -> Reservation:
     """Charge the subjects of a release, as far as the cap allows: the only way in which a balance grows.
 
     Args:
-        most: nano-epsilon that a document costs at most.
+        most: nano-epsilon that a document costs at most; None takes a subject's documents together or not at all.
         cap: nano-epsilon of one subject over all releases; None for no cap.
 
     Raises:
         RequestError: if a balance was edited, or a subject would spend more than the ledger can hold.
     """
     con.execute(text("ledger/asked"))
-    con.execute("drop table if exists temp.charges")
+    con.analyze("asked")
+    con.scratch("charges", CHARGES)
+    terms = {"release": release, "limit": MOST if cap is None else cap, **({} if most is None else {"most": most})}
+    query = "ledger/charges_in_bulk" if most is None else "ledger/charges"
     try:
-        terms = {"release": release, "most": most, "limit": MOST if cap is None else cap}
-        con.execute("create temp table charges as " + text("ledger/charges"), terms)
+        con.execute(f"insert into charges {text(query)}", terms)
     except sqlite3.OperationalError as error:
         if "integer overflow" not in str(error):
             raise
         raise _too_much() from None
+    con.analyze("charges")
     (wrong,) = con.execute(text("ledger/edited")).fetchone()
-    if wrong:
-        raise edited(wrong)
+    n_edited, digest = seal(con)
+    if wrong or n_edited:
+        raise edited(max(wrong, n_edited))
     row = con.execute(text("ledger/reserved")).fetchone()
-    n_withheld, n_subjects, n_exhausted, n_charged, whole, nano, largest = row
+    n_withheld, n_subjects, n_exhausted, n_charged, n_new, epsilons, nano, largest = row
     if cap is None and n_withheld:
         raise _too_much()
-    con.execute(
-        "insert into spends select ?, subject, paid from temp.charges where paid > 0 order by subject", (release,)
-    )
+    con.execute("insert into spends select ?, subject, paid from charges where paid > 0 order by subject", (release,))
     con.execute(text("ledger/raise"))
     con.execute(text("ledger/names"), {"release": release})
     marks = np.zeros(n_documents, dtype=bool)
     if n_withheld:
-        for (document,) in con.execute(text("ledger/withheld"), {"release": release}):
+        for (document,) in con.stream(text("ledger/withheld"), {"release": release}):
             marks[document] = True
     counts = (n_documents, n_withheld, n_subjects, n_exhausted, n_charged)
-    return Reservation(*counts, whole * NANO + nano, largest, cap, digest_of(con, release), marks)
+    return Reservation(*counts, epsilons * NANO + nano, largest, cap, digest, n_new, marks)
 
 
 def _too_much() -> RequestError:

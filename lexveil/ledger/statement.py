@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -132,14 +133,14 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
     limit = None if cap is None else int(cap_nano(cap) * (1 - NOTHING_LEFT))
     with ledger.database.snapshot() as con:
         row = con.execute(text("ledger/balances"), {"cap": limit}).fetchone()
-        by_size = "select lower(hex(subject)), nano from balances order by nano desc, subject limit ?"
+        by_size = "select subject, nano from balances order by nano desc, subject limit ?"
         largest = con.execute(by_size, (top,)).fetchall()
         newest = con.execute(text("ledger/releases"), {"limit": releases}).fetchall()
         states = dict(con.execute("select state, count(*) from releases group by state order by state"))
         last = chain.newest(con)
     n_subjects, n_exhausted, whole, nano, *spread = row
     return Summary(
-        folder=str(ledger.folder),
+        folder=ledger.name if ledger.database.is_shared else str(ledger.folder),
         keys=ledger.keys,
         cap=cap,
         subjects=n_subjects,
@@ -148,13 +149,31 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
         balance={name: value / NANO for name, value in zip(SPREAD, spread, strict=True) if value is not None},
         states=states,
         releases=[
-            ReleaseEntry(name, state, time, json.loads(about), Reserved(**json.loads(reserved)) if reserved else None)
-            for name, state, time, about, reserved in newest
+            ReleaseEntry(name, state, time, json.loads(opened)["about"] if opened else None, _reserved(reserved))
+            for name, state, time, opened, reserved in newest
         ],
-        top=[Balance(subject, nano / NANO) for subject, nano in largest],
+        top=[Balance(subject.hex(), nano / NANO) for subject, nano in largest],
         entries=last.seq if last else 0,
         head=last.hash if last else chain.START,
         recovered=ledger.recovered,
+    )
+
+
+def _reserved(payload: str | None) -> Reserved | None:
+    """What an entry says that was reserved."""
+    if payload is None:
+        return None
+    said = json.loads(payload)
+    return Reserved(
+        budget=said["budget"] / NANO,
+        cap=None if said["cap"] is None else said["cap"] / NANO,
+        epsilon=said["total"] / NANO,
+        documents=said["documents"],
+        charged=said["documents"] - said["withheld"],
+        withheld=said["withheld"],
+        subjects=said["subjects"],
+        paying=said["spends"],
+        exhausted=said["exhausted"],
     )
 
 
@@ -187,12 +206,17 @@ def export(ledger: Ledger, target: Path | str) -> int:
     if target != "-" and path.exists():
         raise RequestError(f"{path}: exists already; remove it or choose another output")
     names = [name for name in COLUMNS if name != "key" or ledger.keys == "plain"]
-    query, n_rows = text("ledger/export"), 0
+    n_rows = 0
     try:
         with _writer(target, names) as write, ledger.database.snapshot() as con:
-            cursor = con.execute(f"select {', '.join(names)} from ({query})")
-            while rows := cursor.fetchmany(BATCH):
-                write(rows)
+            spent = con.stream(text("ledger/export"))
+            while rows := list(islice(spent, BATCH)):
+                write(
+                    [
+                        (subject.hex(), nano, nano / NANO, n_releases, key)[: len(names)]
+                        for subject, nano, n_releases, key in rows
+                    ]
+                )
                 n_rows += len(rows)
     except OSError as error:
         raise RequestError(f"{path}: cannot be written ({error.strerror})") from None

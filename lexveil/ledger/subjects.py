@@ -21,7 +21,7 @@ class Hasher:
         block = salt.ljust(BLOCK, b"\0")
         self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
-        self._balances = hmac.digest(salt, b"\0balances", "sha256")
+        self._balances = hashlib.blake2b(digest_size=8, key=hmac.digest(salt, b"\0balances", "sha256"))
 
     def one(self, key: str) -> bytes:
         """The hash of one key, ``HASH_BYTES`` long."""
@@ -37,8 +37,9 @@ class Hasher:
         """
         if not (isinstance(subject, bytes) and isinstance(nano, int)):
             return None
-        packed = subject + nano.to_bytes(8, "big", signed=True)
-        return hashlib.blake2b(packed, digest_size=8, key=self._balances).digest()
+        keyed = self._balances.copy()
+        keyed.update(subject + nano.to_bytes(8, "big", signed=True))
+        return keyed.digest()
 
     def all(self, keys: Sequence[str], first: int) -> list[bytes]:
         """The hash of each key.

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
 from lexveil.errors import ParameterError, RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.amounts import budget_nano, cap_nano, costs, nano_epsilon
-from lexveil.ledger.balances import check_count, count, give_back
+from lexveil.ledger.balances import check_count, give_back
 from lexveil.ledger.caps import fix_cap
-from lexveil.ledger.database import Database, text
+from lexveil.ledger.database import Connection, Database, text
 from lexveil.ledger.locks import Lock, sync
 from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored
 from lexveil.ledger.reservation import Exhausted, Reservation, ask, charge, forget
 from lexveil.ledger.subjects import Hasher
+from lexveil.runtime.objects import ObjectPath
 from lexveil.types import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ENDED = ("committed", "aborted", "failed")
 PUT_RIGHT = "put that right and run `lexveil ledger show`, which goes on with it"
@@ -47,6 +50,7 @@ class Transaction:
         self._database, self._hasher, self._plain = database, hasher, plain
         self._lock, self._number = lock, number
         self._n_documents, self._largest = 0, 0.0  # epsilon that one document asks for
+        self._is_bulk = False
 
     def __enter__(self) -> Self:
         return self
@@ -77,16 +81,61 @@ class Transaction:
         epsilon = np.asarray(epsilon, dtype=np.float64)
         if epsilon.shape != (len(subjects),) or not np.all(np.isfinite(epsilon) & (epsilon >= 0)):
             raise ParameterError("epsilon must be one number for each subject, finite and at least 0")
+        self._ask(subjects, nano_epsilon(epsilon).tolist())
+        self._largest = max(self._largest, float(epsilon.max(initial=0.0)))
+
+    def _ask(self, subjects: Sequence[str], nano: Sequence[int]) -> None:
         hashes = self._hasher.all(subjects, self._n_documents)
-        keys = subjects if self._plain else [None] * len(subjects)
         try:
             with self._database.errors():
-                nano = nano_epsilon(epsilon).tolist()
+                keys = subjects if self._plain else None
                 ask(self._database.con, self._number, self._n_documents, hashes, nano, keys)
         except UnicodeEncodeError:
             raise RequestError("a subject's key is not valid Unicode; a ledger of plain keys cannot keep it") from None
         self._n_documents += len(subjects)
-        self._largest = max(self._largest, float(epsilon.max(initial=0.0)))
+
+    def reserve_in_bulk(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        budget: float,
+        cap: float | Literal["own"] | None,
+        on_exhausted: Literal["withhold", "refuse"] = "withhold",
+        spends: bool = False,
+        usual: float | None = None,
+    ) -> Reservation:
+        """Charge subjects what each spends on all of its documents, or nothing where that does not fit under the cap.
+
+        In place of ``request`` and ``reserve``, for a job that counts its documents elsewhere. Rows of one subject are
+        added up. ``withheld_subjects`` of what is returned says whose documents have to be left out.
+
+        Args:
+            batches: to iterate over once, with columns `subject`, a text: the key, and `nano`, int64: nano-epsilon.
+            budget: document budget B, for the chain; how many documents a row is of, the ledger does not know.
+            cap, on_exhausted, spends, usual: as of ``reserve``.
+
+        Raises:
+            Exhausted, ParameterError: as ``reserve``; also if a batch has other columns, or amounts below 0.
+            RequestError: if a key is no text or empty.
+        """
+        import pyarrow as pa
+
+        from lexveil.ledger.spool import Spool
+
+        self._must_be("open", "reserve_in_bulk")
+        if self._n_documents:
+            raise ParameterError("documents were requested one by one; reserve_in_bulk needs a transaction of its own")
+        keys, self._is_bulk = Spool(pa.schema([("subject", pa.string())])), True
+        for batch in batches:
+            if batch.schema.names != ["subject", "nano"] or batch.schema.field("nano").type != pa.int64():
+                raise ParameterError("batches of a bulk reservation have the columns subject (text) and nano (int64)")
+            subjects, nano = batch.columns
+            if nano.null_count or (batch.num_rows and nano.to_numpy().min() < 0):
+                raise ParameterError("nano of a bulk reservation must be whole numbers, at least 0")
+            self._ask(subjects.to_pylist(), nano.to_numpy().tolist())
+            keys.add(pa.record_batch([subjects.cast(pa.string())], names=["subject"]))
+        reserved = self.reserve(budget, cap, on_exhausted, (), spends, usual)
+        reserved.keys = keys
+        return reserved
 
     def reserve(
         self,
@@ -120,18 +169,20 @@ class Transaction:
         costs(np.array([self._largest]), budget)  # refuses what is more than the budget
         with self._database.transaction() as con:
             self._still(con)
-            check_count(con)
+            n_balances = check_count(con)
             if cap == "own":
                 limit, is_new = fix_cap(con, usual or budget)
-            reserved = charge(con, self._number, self._n_documents, budget_nano(budget), limit)
+            most = None if self._is_bulk else budget_nano(budget)
+            reserved = charge(con, self._number, self._n_documents, most, limit)
             if on_exhausted == "refuse" and reserved.n_withheld:
                 documents, subjects = (
                     (reserved.n_withheld, reserved.n_documents),
                     (reserved.n_exhausted, reserved.n_subjects),
                 )
                 raise Exhausted.of(limit or 0, documents, subjects)
-            announce(con, self._number, partials)
-            payload = {"budget": budget_nano(budget), "balances": count(con), **reserved.payload()}
+            announce(con, self._number, partials, self._lock.path.parent)
+            n_balances += reserved.n_new
+            payload = {"budget": budget_nano(budget), "balances": n_balances, **reserved.payload()}
             entry = chain.append(con, self.id, "reserved", payload)
             con.execute(
                 "update releases set state = 'reserved', budget = ?, cap = ?, reserved_seq = ? where number = ?",
@@ -151,7 +202,7 @@ class Transaction:
             self._spend(con)
         self.state = "spent"
 
-    def _spend(self, con: sqlite3.Connection) -> None:
+    def _spend(self, con: Connection) -> None:
         con.execute("update releases set state = 'spent' where number = ?", (self._number,))
         chain.append(con, self.id, "spent", {})
 
@@ -190,7 +241,7 @@ class Transaction:
         try:
             lost = roll_forward(stored(self._database.con, self._number), trusted=True)
         except OSError as error:
-            why = f"the output cannot be renamed ({error.strerror}). It is paid for"
+            why = f"the output cannot be brought there ({error.strerror}). It is paid for"
             raise RequestError(f"{error.filename2 or error.filename}: {why}; {PUT_RIGHT}") from None
         self._commit({"lost": lost} if lost else {})
         if lost:
@@ -218,7 +269,7 @@ class Transaction:
         if self.state != state:
             raise RequestError(f"release {self.id} is {self.state}; {call} needs one that is {state}")
 
-    def _still(self, con: sqlite3.Connection) -> None:
+    def _still(self, con: Connection) -> None:
         """The database must not be another than the one we left: its folder may have been replaced meanwhile."""
         row = con.execute("select state from releases where number = ? and id = ?", (self._number, self.id)).fetchone()
         if row != (self.state,):
@@ -228,22 +279,29 @@ class Transaction:
             )
 
     def _end(self) -> None:
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(RequestError), self._database.errors():
             forget(self._database.con, self._number)
         self._lock.release(remove=self.state in ENDED)
 
 
-def announce(con: sqlite3.Connection, number: int, partials: Iterable[Path | str]) -> None:
+def announce(con: Connection, number: int, partials: Iterable[Path | str], locks: Path) -> None:
     """Remember files that a release may write from now on.
+
+    Args:
+        locks: the folder of the locks of this machine's releases; files of others are elsewhere.
 
     Raises:
         RequestError: if another release that has not ended writes one of them: who puts that one right would remove it.
     """
     files = [File(absolute(partial)) for partial in partials]
     for file in files:
-        other = con.execute(text("ledger/writer"), {"release": number, "partial": os.fsencode(file.partial)}).fetchone()
-        if other:
-            writer = f"release {other[0]}, which is {other[1]}, writes this file too"
+        others = con.execute(
+            text("ledger/writer"), {"release": number, "partial": os.fsencode(file.partial)}
+        ).fetchall()
+        for name, state in others:
+            if not (locks / name).exists():
+                continue
+            writer = f"release {name}, which is {state}, writes this file too"
             raise RequestError(f"{file.partial}: {writer}; wait until it has ended, or choose another output")
     store(con, number, files)
 
@@ -272,15 +330,14 @@ def undo(database: Database, number: int, name: str, payload: dict[str, object])
         raise RequestError(f"{error.filename}: {why}; {PUT_RIGHT}") from None
     with database.transaction() as con:
         if ended == "aborted":
-            give_back(con, number)
-            payload = payload | {"balances": count(con)}
+            payload = payload | {"balances": give_back(con, number)}
         con.execute("delete from files where release = ?", (number,))
         con.execute("update releases set state = ? where number = ?", (ended, number))
         chain.append(con, name, ended, payload)
     return ended
 
 
-def finish(con: sqlite3.Connection, number: int, name: str, payload: dict[str, object]) -> None:
+def finish(con: Connection, number: int, name: str, payload: dict[str, object]) -> None:
     """Commit a release, in a transaction."""
     con.execute("update releases set state = 'committed' where number = ?", (number,))
     chain.append(con, name, "committed", payload)
@@ -293,11 +350,12 @@ def _check_publishable(file: File) -> None:
         sync(file.partial)
         sync(file.partial.parent)
         status = file.partial.lstat()
-        if status.st_dev != file.final.parent.stat().st_dev:
+        is_object = isinstance(file.final, ObjectPath)
+        if not is_object and status.st_dev != file.final.parent.stat().st_dev:
             raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside that")
     except OSError as error:
         raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
     if not is_own(status):
         raise RequestError(f"{file.partial}: is a link, has another name, or is somebody else's; nothing was published")
-    if file.final.is_dir():
+    if not is_object and file.final.is_dir():
         raise RequestError(f"{file.final}: is a folder; choose another output")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -16,10 +15,10 @@ from typing import Any
 
 from lexveil.errors import MissingArtifact, RequestError
 from lexveil.ledger.amounts import NANO
-from lexveil.ledger.balances import spend_digest
-from lexveil.ledger.chain import START, Entry, canonical, entries
-from lexveil.ledger.database import Database, text
-from lexveil.ledger.ledger import DATABASE, PATIENCE, SALT
+from lexveil.ledger.balances import edited_macs, spend_digest
+from lexveil.ledger.chain import START, Entry, canonical
+from lexveil.ledger.database import Connection, Database, store_of, text
+from lexveil.ledger.ledger import PATIENCE, SALT
 from lexveil.ledger.output_files import absolute
 from lexveil.ledger.subjects import Hasher, fingerprint
 from lexveil.runtime.hashes import sha256
@@ -34,6 +33,7 @@ NEXT = {
     "spent": ("written", "committed", "failed"),
     "written": ("committed",),
 }
+NOBODY_PAYS = spend_digest(())[2]
 KINDS = ("opened", "reserved", "spent", "written", "committed", "aborted", "failed")
 
 
@@ -90,10 +90,13 @@ class _Release:
     files: list[dict[str, str]] | None = None
 
 
-def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = PATIENCE) -> Verification:
+def verify(
+    folder: Path | str, records: Sequence[Path] = (), patience: float = PATIENCE, address: str | None = None
+) -> Verification:
     """Compute a ledger again.
 
     Args:
+        folder, address: as of ``Ledger.open``.
         records: privacy records whose release must be in the ledger's chain.
 
     Raises:
@@ -101,24 +104,26 @@ def verify(folder: Path | str, records: Sequence[Path] = (), patience: float = P
         RequestError: if it is no database at all, or a record cannot be read.
     """
     folder = absolute(folder)
-    if not (folder / DATABASE).exists():
-        raise MissingArtifact(f"{folder} has no ledger ({DATABASE})")
+    store = store_of(folder, address)
+    if not store.exists():
+        raise MissingArtifact(f"{store.name}: there is no ledger")
     claims = [(path, _release_of(path), sha256(path)) for path in records]
-    database = Database(folder / DATABASE, patience, read_only=True)
+    database = store.open(patience, read_only=True)
+    place = store.name.rpartition("/")[2]
     problems: list[Fault] = []
     counted: dict[str, Any] = {}
     try:
-        with database.snapshot() as con:
+        with database.snapshot():
             try:
-                for check in _checks(con, folder, claims, counted):
+                for check in _checks(database, folder, claims, counted):
                     problems += islice(check, SHOWN)
                     if n_more := sum(1 for _ in check):
                         problems.append(Fault(problems[-1].where, f"{n_more:,} more like this are not listed"))
-            except sqlite3.Error as error:
-                problems.append(Fault(DATABASE, f"is damaged ({error.sqlite_errorname})"))
+            except database.failure as error:
+                problems.append(Fault(place, database.reason(error)))
             except (TypeError, ValueError, AttributeError, OverflowError):
                 # Whoever can write the file can write anything: what is read is not of the form that we write.
-                problems.append(Fault(DATABASE, "holds what Lexveil does not write"))
+                problems.append(Fault(place, "holds what Lexveil does not write"))
     finally:
         database.close()
     return Verification(problems, len(claims), **counted)
@@ -139,11 +144,12 @@ def as_text(checked: Verification) -> list[str]:
 
 
 def _checks(
-    con: sqlite3.Connection, folder: Path, claims: Sequence[tuple[Path, str, str]], counted: dict[str, Any]
+    database: Database, folder: Path, claims: Sequence[tuple[Path, str, str]], counted: dict[str, Any]
 ) -> Iterator[Iterator[Fault]]:
     """Each check in turn; what is counted on the way goes to ``counted``."""
     known: dict[str, _Release] = {}
-    yield _integrity(con)
+    con, place = database.con, database.name.rpartition("/")[2]
+    yield (Fault(place, what) for what in database.damage())
     yield _chain(con, known, counted)
     yield _releases(con, known)
     yield _files(con, known)
@@ -156,17 +162,10 @@ def _checks(
     yield (Fault(str(path), what) for path, name, digest in claims if (what := _record(known.get(name), digest)))
 
 
-def _integrity(con: sqlite3.Connection) -> Iterator[Fault]:
-    """SQLite names tables and rows, no content."""
-    for (finding,) in con.execute("pragma integrity_check(20)"):
-        if finding != "ok":
-            yield Fault(DATABASE, str(finding))
-
-
-def _chain(con: sqlite3.Connection, known: dict[str, _Release], counted: dict[str, Any]) -> Iterator[Fault]:
+def _chain(con: Connection, known: dict[str, _Release], counted: dict[str, Any]) -> Iterator[Fault]:
     """Replay the entries: what they say of each release goes to ``known``."""
     seq, head = 0, START
-    for entry in entries(con):
+    for entry in map(Entry._make, con.stream(f"select {', '.join(Entry._fields)} from entries order by seq")):
         where = f"entry {entry.seq}"
         if entry.seq != seq + 1:
             yield Fault(where, f"entry {seq + 1} is missing before it")
@@ -189,7 +188,7 @@ def _chain(con: sqlite3.Connection, known: dict[str, _Release], counted: dict[st
     counted |= {"entries": seq, "head": head}
 
 
-def _replay(con: sqlite3.Connection, entry: Entry, payload: Any, known: dict[str, _Release]) -> str | None:
+def _replay(con: Connection, entry: Entry, payload: Any, known: dict[str, _Release]) -> str | None:
     """Take an entry over into what is known; what is wrong about it, None if nothing is."""
     if entry.seq == 1:
         meta = dict(con.execute("select name, value from meta"))
@@ -211,7 +210,7 @@ def _replay(con: sqlite3.Connection, entry: Entry, payload: Any, known: dict[str
     return None
 
 
-def _releases(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Fault]:
+def _releases(con: Connection, known: dict[str, _Release]) -> Iterator[Fault]:
     """The table of releases says what the chain says."""
     rows = con.execute("select id, state, budget, cap, reserved_seq from releases").fetchall()
     for name, state, budget, cap, seq in rows:
@@ -226,9 +225,9 @@ def _releases(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[F
         yield Fault(f"release {name}", "is in the chain, and gone from the releases")
 
 
-def _files(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Fault]:
+def _files(con: Connection, known: dict[str, _Release]) -> Iterator[Fault]:
     """The files of a release are those that its entry `written` names."""
-    rows = con.execute(
+    rows = con.stream(
         "select releases.id, files.final, files.sha256 from files "
         "inner join releases on releases.number = files.release where files.final is not null"
     )
@@ -238,7 +237,7 @@ def _files(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Faul
             yield Fault(f"release {name}", "a file of it is not what its entry `written` says")
 
 
-def _spends(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Fault]:
+def _spends(con: Connection, known: dict[str, _Release]) -> Iterator[Fault]:
     """What subjects pay for each release has the digest that the chain has; what was aborted costs nothing."""
     numbers = dict(con.execute("select number, id from releases").fetchall())
     for (number,) in con.execute("select release from spends group by release"):
@@ -247,25 +246,31 @@ def _spends(con: sqlite3.Connection, known: dict[str, _Release]) -> Iterator[Fau
     for number, name in numbers.items():
         release = known.get(name, _Release())
         reserved = {} if release.state in (None, "open", "aborted") else release.reserved
-        rows = con.execute("select subject, nano from spends where release = ? order by subject", (number,)).fetchall()
-        total = sum(nano for _, nano in rows if isinstance(nano, int))
-        expected = reserved.get("spends", 0), reserved.get("total", 0), reserved.get("spends_sha256", spend_digest(()))
-        if (len(rows), total, spend_digest(rows)) != expected:
+        found = spend_digest(
+            con.stream("select subject, nano from spends where release = ? order by subject", (number,))
+        )
+        expected = reserved.get("spends", 0), reserved.get("total", 0), reserved.get("spends_sha256", NOBODY_PAYS)
+        if found != expected:
+            n_paying, total, _ = found
             yield Fault(
                 f"entry {release.reserved_seq}" if reserved else f"release {name}",
-                f"what subjects pay for release {name} was changed: {len(rows):,} of them pay {total / NANO:g} "
+                f"what subjects pay for release {name} was changed: {n_paying:,} of them pay {total / NANO:g} "
                 f"epsilon, and {expected[0]:,} paid {expected[1] / NANO:g}, or others, or otherwise",
             )
 
 
-def _subjects(con: sqlite3.Connection, query: str, what: str) -> Iterator[Fault]:
+def _subjects(con: Connection, query: str, what: str) -> Iterator[Fault]:
     """Whom a query finds: subject, and amounts that ``what`` names in epsilon."""
-    for subject, *nano in con.execute(query):
-        name = subject if isinstance(subject, bytes) else str(subject).encode()
-        yield Fault(f"subject {name.hex()}", what.format(*(amount / NANO for amount in nano)))
+    for subject, *nano in con.stream(query):
+        yield _of_subject(subject, what.format(*(amount / NANO for amount in nano)))
 
 
-def _salted(con: sqlite3.Connection, folder: Path) -> Iterator[Fault]:
+def _of_subject(subject: Any, what: str) -> Fault:
+    name = subject if isinstance(subject, bytes) else str(subject).encode()
+    return Fault(f"subject {name.hex()}", what)
+
+
+def _salted(con: Connection, folder: Path) -> Iterator[Fault]:
     """Keys in clear, and the keyed hashes of balances, are right. Without the salt that cannot be told."""
     meta = dict(con.execute("select name, value from meta"))
     if meta.get("keys") != "plain" and con.execute("select 1 from names limit 1").fetchone():
@@ -277,12 +282,12 @@ def _salted(con: sqlite3.Connection, folder: Path) -> Iterator[Fault]:
         yield Fault(SALT, "is not the salt of this ledger")
         return
     hasher = Hasher(salt)
-    con.create_function("mac", 2, hasher.mac, deterministic=True)
-    con.create_function("hashed", 1, lambda key: hasher.one(str(key)), deterministic=True)
-    keys = "select subject from names where subject is not hashed(key)"
-    yield from _subjects(con, keys, "its key in clear is not its own")
-    balances = "select subject from balances where mac is not mac(subject, nano)"
-    yield from _subjects(con, balances, "its balance was edited: its keyed hash is another")
+    con.mac = hasher.mac
+    for subject, key in con.stream("select subject, key from names"):
+        if subject != hasher.one(str(key)):
+            yield _of_subject(subject, "its key in clear is not its own")
+    for subject in edited_macs(con):
+        yield _of_subject(subject, "its balance was edited: its keyed hash is another")
 
 
 def _release_of(path: Path) -> str:

@@ -50,6 +50,7 @@ class SeenTokens:
         epsilon: (n,) the budget of each.
         certain: n words that were kept, None where nothing is known or a word was replaced.
         before: (n,) what is written before each, as a row of the embedding, or -1; None: nobody asks for it.
+        source: (n,) number of the word that was replaced, of whoever measures; for the adversary who knows the rest.
     """
 
     text_of: Ids
@@ -57,6 +58,7 @@ class SeenTokens:
     epsilon: Floats
     certain: Sequence[str | None]
     before: Ids | None = None
+    source: Ids | None = None
 
     @property
     def is_certain(self) -> Flags:
@@ -72,14 +74,18 @@ class Guesses:
         by_word: from the output alone.
         by_context: from the outputs of the text and the n-gram model.
         without_output: from the n-gram model and the certain tokens.
+        by_neural: from the outputs, both models and the certain tokens; None if no such reader was run.
+        knowing_rest: the same with all other words of the text known; None as well where nobody knows them.
     """
 
     by_word: Ids
     by_context: Ids
     without_output: Ids
+    by_neural: Ids | None = None
+    knowing_rest: Ids | None = None
 
 
-class _Symbols(NamedTuple):
+class Symbols(NamedTuple):
     """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN, (n,) each.
 
     First and last differ at the end of a sentence: what follows it follows the beginning of the next.
@@ -91,18 +97,32 @@ class _Symbols(NamedTuple):
     first: Ids
     last: Ids
     before: Ids
+    source: Ids
+    certain: Sequence[str | None]
 
-    def part(self, start: int, end: int) -> _Symbols:
-        """The positions from ``start`` to before ``end``."""
-        part = slice(start, end)
-        return _Symbols(
-            self.text_of[part],
-            self.outputs[part],
-            self.epsilon[part],
-            self.first[part],
-            self.last[part],
-            self.before[part],
-        )
+    def part(self, start: int, stop: int) -> Symbols:
+        """Of the tokens from ``start`` to before ``stop``."""
+        return Symbols._make(each[start:stop] for each in self)
+
+
+class Chains(NamedTuple):
+    """What is known of p replaced words by the n-gram model, of k candidates each, (p, k) each.
+
+    Attributes:
+        ids: words.
+        likelihood: Pr[M(w)=y], the largest of each position 1; 0 where there is no candidate.
+        posterior: of each candidate, given its chain.
+        follows: how likely what is known of the words after it is after each candidate, the largest 1.
+    """
+
+    ids: Ids
+    likelihood: Floats
+    posterior: Floats
+    follows: Floats
+
+    def best(self) -> Ids:
+        """(p,) the words with the largest posterior."""
+        return likeliest(self.ids, self.posterior)
 
 
 class ContextualAdversary:
@@ -149,21 +169,26 @@ class ContextualAdversary:
         first, last = (np.full(n, NOT_CERTAIN, dtype=np.int64) for _ in range(2))
         first[is_certain] = self._symbols(words)
         last[is_certain] = np.where(ends_sentence, self.bigrams.begin, first[is_certain])
-        before = np.full(n, -1) if tokens.before is None else tokens.before
-        whole = _Symbols(tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before)
-        starts = np.flatnonzero(_is_new(tokens.text_of))
-        cuts = starts[_is_new(starts // POSITIONS)].tolist()
-        empty = np.empty(0, dtype=np.int64)
-        parts = [(empty, empty, empty), *(self._guess(whole.part(*bounds)) for bounds in pairwise([*cuts, n]))]
+        before, source = (np.full(n, -1) if known is None else known for known in (tokens.before, tokens.source))
+        whole = Symbols(tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before, source, tokens.certain)
+        starts = np.flatnonzero(is_new(tokens.text_of))
+        cuts = starts[is_new(starts // POSITIONS)].tolist() or [0]
+        parts = [self.guess_part(whole.part(a, b)) for a, b in pairwise([*cuts, n])]
         return Guesses(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _guess(self, tokens: _Symbols) -> tuple[Ids, Ids, Ids]:
+    def guess_part(self, tokens: Symbols) -> list[Ids]:
+        """What is guessed of some texts, in the order of ``Guesses``."""
+        return self.by_ngrams(tokens)[0]
+
+    def by_ngrams(self, tokens: Symbols) -> tuple[list[Ids], Chains]:
+        """What is guessed by the word, by context and without the output, and what is known by context."""
         drawn = tokens.outputs >= 0
         outputs, epsilon, before = tokens.outputs[drawn], tokens.epsilon[drawn], tokens.before[drawn]
         found = self.adversary.candidates(outputs, epsilon, LOOKED_AT, before)
-        by_context = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
+        chains = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
         likely = self._without_output(tokens)
-        return found.ids[:, 0], by_context, self._decode(tokens, likely, np.ones(likely.shape))
+        blind = self._decode(tokens, likely, np.ones(likely.shape))
+        return [found.ids[:, 0], chains.best(), blind.best()], chains
 
     def _suiting(self, found: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
         """Of the candidates of p outputs the CANDIDATES that are likeliest between certain neighbours, and the first.
@@ -183,7 +208,7 @@ class ContextualAdversary:
             ids, likelihood = np.take_along_axis(ids, chosen, axis=1), np.take_along_axis(likelihood, chosen, axis=1)
         return ids, likelihood / likelihood.max(axis=1, keepdims=True)
 
-    def _without_output(self, tokens: _Symbols) -> Ids:
+    def _without_output(self, tokens: Symbols) -> Ids:
         """The likeliest words between the neighbours of each replaced one, (p, k), as far as they are certain."""
         frequent = np.argsort(-self.prior, kind="stable")[:FREQUENT]
         left, right = self._neighbours(tokens)
@@ -210,16 +235,16 @@ class ContextualAdversary:
         mixed = self.weight * self.bigrams.probability(self.last[words], known)
         return np.where(symbols == NOT_CERTAIN, 1.0, mixed + (1 - self.weight) * self.bigrams.single[known])
 
-    def _neighbours(self, tokens: _Symbols) -> tuple[Ids, Ids]:
+    def _neighbours(self, tokens: Symbols) -> tuple[Ids, Ids]:
         """The certain symbols before and after each replaced word, NOT_CERTAIN where there is none."""
         drawn = np.flatnonzero(tokens.outputs >= 0)
-        is_first = _is_new(tokens.text_of)
+        is_first = is_new(tokens.text_of)
         left = np.where(is_first, self.bigrams.begin, np.roll(tokens.last, 1))
         right = np.where(np.roll(is_first, -1), NOT_CERTAIN, np.roll(tokens.first, -1))
         return left[drawn], right[drawn]
 
-    def _decode(self, tokens: _Symbols, ids: Ids, likelihood: Floats) -> Ids:
-        """The candidates with the largest posterior probability, of (p, k) at the p positions of replaced words."""
+    def _decode(self, tokens: Symbols, ids: Ids, likelihood: Floats) -> Chains:
+        """What the n-gram model knows of (p, k) candidates at the p positions of replaced words."""
         from lexveil.recovery.kernels.chains import ChainCandidates, marginals
 
         drawn, certain = tokens.outputs >= 0, tokens.first != NOT_CERTAIN
@@ -245,21 +270,20 @@ class ContextualAdversary:
             spread(self.prior[word], self.bigrams.single[tokens.first[fixed]]),
             spread(likelihood[kept], np.ones(len(fixed))),
         )
-        posterior = marginals(chains, before, offsets, candidates, self.weight, self.bigrams)
-        scores = np.full(ids.shape, -1.0)
-        scores[kept] = posterior[of_drawn]
-        best: Ids = np.take_along_axis(ids, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
-        return best
+        known = marginals(chains, before, offsets, candidates, self.weight, self.bigrams)
+        posterior, follows = np.full(ids.shape, -1.0), np.zeros(ids.shape)
+        posterior[kept], follows[kept] = (of[of_drawn] for of in known)
+        return Chains(ids, likelihood, posterior, follows)
 
-    def _chains(self, tokens: _Symbols, here: Ids) -> tuple[Ids, Ids]:
+    def _chains(self, tokens: Symbols, here: Ids) -> tuple[Ids, Ids]:
         """Where chains start among the positions ``here``, with the end, and the symbol before each."""
         if not len(here):
             return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
-        cut = _is_new(tokens.text_of[here]) | np.append(True, np.diff(here) > 1)
+        cut = is_new(tokens.text_of[here]) | np.append(True, np.diff(here) > 1)
         starts = np.flatnonzero(cut)
         inside = np.arange(len(here)) - np.repeat(starts, np.diff(starts, append=len(here)))
         starts = np.flatnonzero(inside % LONGEST == 0)
-        before = np.where(_is_new(tokens.text_of)[here[starts]], self.bigrams.begin, NOT_CERTAIN)
+        before = np.where(is_new(tokens.text_of)[here[starts]], self.bigrams.begin, NOT_CERTAIN)
         return np.append(starts, len(here)), before
 
 
@@ -279,7 +303,13 @@ def written_before(text_of: Ids, rows: Ids, is_dropped: Flags) -> Ids:
     return np.where(known, rows[previous], -1)
 
 
-def _is_new(values: Ids) -> Flags:
+def likeliest(ids: Ids, scores: Floats) -> Ids:
+    """Of (p, k) words those with the largest score of each row, (p,)."""
+    best: Ids = np.take_along_axis(ids, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return best
+
+
+def is_new(values: Ids) -> Flags:
     """Whether each of n values differs from the one before; so does the first."""
     new = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])

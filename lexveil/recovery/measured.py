@@ -15,7 +15,8 @@ from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.shares import Share
 from lexveil.types import Bytes, Flags, Ids
 
-GUESSES = ("by_word", "by_context", "without_output")
+READERS = ("by_word", "by_context", "by_neural")  # who need nothing but public text and the output
+GUESSES = (*READERS, "without_output", "knowing_rest")
 LISTED = "listed"  # beside the frequency bands: the words of the user's list
 
 

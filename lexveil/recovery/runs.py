@@ -29,11 +29,14 @@ from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.artifacts.user_lists import load_words
 from lexveil.config import CLEAN, Params
 from lexveil.errors import RequestError
+from lexveil.evaluation.base import PieceModel
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM, drawn
+from lexveil.evaluation.registry import READER_MODELS
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.context import CANDIDATES, WEIGHT, ContextualAdversary, SeenTokens, written_before
+from lexveil.recovery.beams import contextual_adversary
+from lexveil.recovery.context import CANDIDATES, WEIGHT, SeenTokens, written_before
 from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.runtime.hashes import sha256
@@ -100,7 +103,7 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
     written = np.where(kept, encoded.rows, pc.fill_null(log.column("word_id"), -1).to_numpy())
     is_dropped = pc.equal(action, Action.DROPPED.name.lower()).to_numpy(zero_copy_only=False)
     before = written_before(text_of, written, is_dropped)
-    return Aligned(SeenTokens(text_of, output, log.column("epsilon").to_numpy(), certain, before), source)
+    return Aligned(SeenTokens(text_of, output, log.column("epsilon").to_numpy(), certain, before, source), source)
 
 
 def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
@@ -151,13 +154,17 @@ def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Para
     aligned = dict(datasets(clean, log_file, model, strategy, words))
     is_trained = params.evaluation.language_model == NgramModel.name
     language_model = load_language_model() if is_trained else None
-    replaced = decode(aligned, words, tokens, language_model)
+    reader = params.evaluation.reader
+    neural = READER_MODELS[reader].make() if language_model and reader in READER_MODELS else None
+    without = None if neural or reader not in READER_MODELS else f"by {reader}, for want of the n-grams of a corpus"
+    replaced = decode(aligned, words, tokens, language_model, neural)
     return {
         **named_in_record(mechanism, strategy, epsilon),
         "language_model": None if language_model is None else language_model.name,
+        "reader": None if neural is None else neural.name,
         "weight": None if language_model is None else WEIGHT,
         "candidates": CANDIDATES,
-        "left_out": None,
+        "left_out": without,
         "sensitive_sha256": None if sensitive is None else sha256(Path(sensitive.rpartition("@")[0])),
         "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
         "datasets": {name: part.shares(words.bands, listed) for name, part in replaced.items()},
@@ -165,7 +172,11 @@ def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Para
 
 
 def decode(
-    aligned: dict[str, Aligned], words: PublicWords, tokens: list[str], language_model: NgramModel | None
+    aligned: dict[str, Aligned],
+    words: PublicWords,
+    tokens: list[str],
+    language_model: NgramModel | None,
+    neural: PieceModel | None = None,
 ) -> dict[str, Replaced]:
     """What is guessed, by data set; by the word alone without a language model."""
     spent = np.concatenate([np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())])
@@ -174,7 +185,7 @@ def decode(
         return {name: texts.replaced(lambda *_: {"by_word": none}) for name, texts in aligned.items()}
     unigram = words.adversary((float(spent.min()), float(spent.max())))
     prior, pieces = np.maximum(words.prior, NEVER), [token.split("_") for token in tokens]
-    contextual = ContextualAdversary(unigram, prior, language_model, pieces) if language_model else None
+    contextual = contextual_adversary(unigram, prior, language_model, pieces, neural) if language_model else None
 
     def guesses(seen: SeenTokens, is_replaced: Flags) -> dict[str, Ids | None]:
         if contextual is None:

@@ -163,7 +163,8 @@ class ReportData:
     def segmented(self) -> dict[str, Record]:
         """Metrics of the segmented corpus, by segmentation."""
         return {
-            name: read_json(paths.METRICS / "segmented" / f"{name}.json", "segment_corpus") for name in SEGMENTATIONS
+            name: read_json(paths.METRICS / "segmented" / f"{name}.json", "segment_corpus")
+            for name in self.params.grid.segmentations
         }
 
     @cached_property
@@ -171,7 +172,7 @@ class ReportData:
         """Metrics of the embeddings, by segmentation."""
         return {
             name: read_json(paths.METRICS / "embeddings" / f"{name}.json", f"train_embeddings@{name}")
-            for name in SEGMENTATIONS
+            for name in self.params.grid.segmentations
         }
 
     @cached_property
@@ -183,7 +184,7 @@ class ReportData:
     @cached_property
     def nearest(self) -> dict[str, float]:
         """Median distance of a token to its nearest neighbour, by segmentation."""
-        return {name: float(np.median(self.distances(name)[1][:, 0])) for name in SEGMENTATIONS}
+        return {name: float(np.median(self.distances(name)[1][:, 0])) for name in self.params.grid.segmentations}
 
     @cached_property
     def collocations(self) -> dict[str, list[Record]]:

@@ -28,6 +28,7 @@ from lexveil.evaluation.frontier import (
 )
 from lexveil.evaluation.frontier import recommend as within_limits
 from lexveil.levels import epsilon_in
+from lexveil.recovery.measured import READERS
 from lexveil.report import formatting
 from lexveil.report.formatting import NORMAL
 from lexveil.report.records import RunRecovery
@@ -35,7 +36,6 @@ from lexveil.runtime.tables import read_json
 
 METRIC = "macro_f1"
 ATTACKER = "adaptive"
-READERS = ("by_word", "by_context")
 
 Record = Mapping[str, Any]
 
@@ -117,7 +117,7 @@ class WeighedRun:
         return Point(self.name, utility.estimate, attack.estimate, utility.paired, attack.paired)
 
     def recovered(self, dataset: str, band: str) -> float | None:
-        """The upper end of the 95% interval of what the better reader gets back; None where it was not measured."""
+        """The upper end of the 95% interval of what the strongest reader gets back; None where it was not measured."""
         file = paths.recovery(self.record["mechanism"], self.record["strategy"], epsilon_in(self.record))
         run = RunRecovery(read_json(file, "evaluate") if file.exists() else {"datasets": {}})
         shares = [run.share(band, reader, dataset) for reader in READERS]

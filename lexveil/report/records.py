@@ -10,6 +10,7 @@ from lexveil import paths
 from lexveil.errors import CheckFailed
 from lexveil.levels import Level, epsilon_in
 from lexveil.recovery.bands import BANDS_OF, CONTENT
+from lexveil.recovery.measured import READERS
 from lexveil.recovery.shares import Share
 from lexveil.report.formatting import Interval
 
@@ -62,17 +63,18 @@ class RunRecovery:
 
         Args:
             band: one of the record, or content: all bands but that of the function words, which S1 keeps.
-            which: unchanged, by_word, by_context, without_output; or recovered: by context, without a language model
-                by the word.
+            which: unchanged, or one of ``lexveil.recovery.measured.GUESSES``; or recovered: the largest share of the
+                readers that were run.
         """
+        if which == "recovered":
+            shares = [share for one in READERS if (share := self.share(band, one, dataset)) is not None]
+            return max(shares, key=lambda share: share.share, default=None)
         if band == CONTENT:
             parts = [(self.n_words(one, dataset), self.share(one, which, dataset)) for one in BANDS_OF[band]]
             known = [(n, part.share) for n, part in parts if part is not None]
             whole = Share.of(round(sum(n * part for n, part in known)), sum(n for n, _ in known))
             return Interval(whole.share, whole.low, whole.high) if whole.n else None
         entry = self._entry(band, dataset)
-        if which == "recovered":
-            which = "by_context" if entry.get("by_context") else "by_word"
         found = entry.get(which)
         if not found or not entry["n"] or found["share"] is None:
             return None

@@ -16,8 +16,8 @@ from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.ledger.caps import own_cap
-from lexveil.ledger.database import Database
-from lexveil.ledger.ledger import DATABASE, Ledger
+from lexveil.ledger.database import store_of
+from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.reservation import Exhausted
 from lexveil.privatization.adapters.memory import Privatized, Texts, privatize_texts
 from lexveil.privatization.engine.engine import Engine
@@ -92,7 +92,9 @@ class TextRewriter:
         """
         charged: list[str] = []
         about = {} if client is None else {"client": client}
-        charge = ChargeOptions(about, self.terms.ledger_seconds, single_commit=True, on_spent=charged.append)
+        charge = ChargeOptions(
+            about, self.terms.ledger_seconds, single_commit=True, tells_operator=False, on_spent=charged.append
+        )
         if subjects is not None and client is not None and self.terms.subjects == "by-key":
             # No key's name has a slash, so that no two keys' subjects can meet.
             subjects = [f"{client}/{subject_key(subject)}" for subject in subjects]
@@ -118,14 +120,14 @@ class TextRewriter:
 
     def ledger_state(self) -> Literal["ok", "none yet", "failed"]:
         """Whether the ledger can be read; one that others hold for a moment can."""
-        file = Path(ledger_of(self.model.project).folder) / DATABASE
-        if not file.exists():
-            return "none yet"
+        params = ledger_of(self.model.project)
         try:
-            database = Database(file, HEALTH_SECONDS, read_only=True)
+            store = store_of(params.folder, params.database)
+            if not store.exists():
+                return "none yet"
+            store.open(HEALTH_SECONDS, read_only=True).close()
         except RequestError:
             return "failed"
-        database.close()
         return "ok"
 
     def _checked(self, asked: Mapping[str, Any]) -> preconditions.Checked:
@@ -220,7 +222,10 @@ def check_start(terms: Terms, model: Model) -> None:
         engine.prepared.keep_lists(min(budget.cap, budget.total))
     if is_of_user(params.folder):
         make_user_data()
-    with Ledger.open(params.folder, params.keys, anchor=params.anchor, patience=terms.ledger_seconds) as ledger:
+    opened = Ledger.open(
+        params.folder, params.keys, anchor=params.anchor, patience=terms.ledger_seconds, address=params.database
+    )
+    with opened as ledger:
         if ledger.refusal is not None:
             raise RequestError(ledger.refusal)
         with ledger.database.snapshot() as con:

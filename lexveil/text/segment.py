@@ -16,7 +16,6 @@ from lexveil.text.strings import letters_of
 from lexveil.types import Floats, Ids, Lengths
 
 SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")
-TRAINED = SEGMENTATIONS[:3]  # those that a project trains embeddings of
 
 
 def segment(segmentation: str, pair_score: Floats, triple_score: Floats, sentence_offsets: Ids) -> Lengths:

@@ -12,9 +12,9 @@ with ranked as (
 )
 select
     count(*) as n_subjects,
-    coalesce(sum(nano >= $cap), 0) as n_exhausted,
-    sum(nano / 1000000000) as total_whole,
-    sum(nano % 1000000000) as total_nano,
+    count(*) filter (where nano >= $cap) as n_exhausted,
+    cast(sum(nano / 1000000000) as bigint) as total_whole,
+    cast(sum(nano % 1000000000) as bigint) as total_nano,
     min(nano) as smallest,
     min(nano) filter (where place >= 0.5 * n) as median,
     min(nano) filter (where place >= 0.9 * n) as quantile_90,

@@ -8,12 +8,7 @@
 with paid as (
     select subject, count(*) as n_releases from spends group by subject
 )
-select
-    lower(hex(balances.subject)) as subject,
-    balances.nano as spent_nano,
-    balances.nano / 1e9 as epsilon,
-    paid.n_releases,
-    names.key
+select balances.subject, balances.nano, paid.n_releases, names.key
 from balances
 left join paid on paid.subject = balances.subject
 left join names on names.subject = balances.subject

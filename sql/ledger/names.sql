@@ -3,8 +3,9 @@
 -- reads    asked (release, subject, key), balances (subject)
 -- params   $release: number
 -- writes   names (subject, key)
-insert or ignore into names
+insert into names
 select asked.subject, asked.key
-from temp.asked
+from asked
 inner join balances on balances.subject = asked.subject
 where asked.release = $release and asked.key is not null
+on conflict do nothing

@@ -9,7 +9,9 @@ with running as (
     select
         releases.cap,
         spends.subject,
-        sum(spends.nano) over (partition by spends.subject order by releases.reserved_seq) as nano
+        cast(
+            sum(spends.nano) over (partition by spends.subject order by releases.reserved_seq) as bigint
+        ) as nano
     from spends
     inner join releases on releases.number = spends.release
 )

@@ -1,11 +1,10 @@
--- Add what subjects pay for a release to what they have spent.
+-- Make the balances of a release's subjects what they are with it. What is 0 then is deleted by the caller.
 --
--- reads    charges (subject, balance, paid)
+-- reads    sealed (subject, nano, mac): mac is null of who pays nothing
 -- writes   balances (subject, nano, mac)
--- uses     mac(subject, nano): the keyed hash of a balance
 insert into balances
-select subject, balance + paid, mac(subject, balance + paid)
-from temp.charges
-where paid > 0
+select subject, nano, mac
+from sealed
+where mac is not null
 order by subject
 on conflict (subject) do update set nano = excluded.nano, mac = excluded.mac

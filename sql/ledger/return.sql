@@ -1,14 +1,10 @@
--- Take what subjects were to pay for a release off what they have spent. What comes to 0 is deleted by the caller.
+-- What is taken off the balances of subjects that were to pay for a release.
 --
--- reads    spends (release, subject, nano)
--- writes   balances (subject, nano, mac)
+-- reads    spends (release, subject, nano), balances (subject, nano, mac)
 -- params   $release: number of the release
--- uses     mac(subject, nano): the keyed hash of a balance
-update balances
-set
-    nano = nano - (select spends.nano from spends where spends.release = $release and spends.subject = balances.subject),
-    mac = mac(
-        subject,
-        nano - (select spends.nano from spends where spends.release = $release and spends.subject = balances.subject)
-    )
-where subject in (select spends.subject from spends where spends.release = $release)
+-- key      subject
+select spends.subject, coalesce(balances.nano, 0) as balance, balances.mac, -spends.nano as paid
+from spends
+left join balances on balances.subject = spends.subject
+where spends.release = $release
+order by spends.subject

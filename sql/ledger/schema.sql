@@ -1,4 +1,6 @@
--- The tables of the budget ledger, in a new SQLite database. Amounts are whole nano-epsilon.
+-- The tables of the budget ledger, in a new database. Amounts are whole nano-epsilon.
+--
+-- PostgreSQL has blob as a domain over bytea, and nothing in place of `without rowid`.
 --
 -- entries   the chain; everything else but subjects' hashes and amounts can be made again from it
 -- releases  budget, cap and reserved_seq are null until something is reserved; cap is null if there was none
@@ -23,8 +25,8 @@ create table releases (
     state text not null check (
         state in ('open', 'reserved', 'spent', 'written', 'committed', 'aborted', 'failed')
     ),
-    budget integer,
-    cap integer,
+    budget bigint,
+    cap bigint,
     reserved_seq integer
 );
 create table files (
@@ -37,13 +39,13 @@ create table files (
 create table spends (
     release integer not null,
     subject blob not null,
-    nano integer not null check (nano > 0),
+    nano bigint not null check (nano > 0),
     primary key (release, subject)
 ) without rowid;
 create index spends_of_subject on spends (subject, nano);
 create table balances (
     subject blob primary key,
-    nano integer not null check (nano >= 0),
+    nano bigint not null check (nano >= 0),
     mac blob not null
 ) without rowid;
 create table names (subject blob primary key, key text not null) without rowid;

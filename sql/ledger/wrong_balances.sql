@@ -8,7 +8,7 @@ with both_sides as (
     union all
     select subject, -nano from balances
 )
-select subject, sum(nano) as nano_missing
+select subject, cast(sum(nano) as bigint) as nano_missing
 from both_sides
 group by subject
 having sum(nano) <> 0

@@ -1,4 +1,4 @@
-"""Budgets by hand (CLMLDP Figure 1 and Table 8), and their invariants."""
+"""Budgets by hand (CLMLDP Figure 1 and Table 8), their invariants, and shares of them by public classes of tokens."""
 
 from fractions import Fraction
 from math import inf
@@ -9,10 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lexveil.accounting.budgets import Action, Policy, document_budget, epsilon_per_token
+from lexveil.accounting.budgets import Action, DocumentBudget, Policy, epsilon_per_part, epsilon_per_token
+from lexveil.accounting.measurements import NoBound
+from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, BudgetShares, parts_of
 from lexveil.errors import ParameterError
 from lexveil.privatization import settings
-from tests.accounting.toy_measurements import toy_engine
+from lexveil.privatization.engine.batch import Batch
+from tests.accounting.toy_measurements import between, measured, structures_of, toy_engine
 
 PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action
 
@@ -67,12 +70,6 @@ def test_the_limit_of_a_token_is_twice_the_base_epsilon(given: dict[str, Any], t
     assert (budget.total, budget.cap) == (total, cap)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
-def test_bad_epsilon(epsilon: float) -> None:
-    with pytest.raises(ParameterError, match="finite and greater than 0"):
-        document_budget(epsilon, np.array([1]))
-
-
 def test_policy_decides_per_class() -> None:
     kind = np.array([0, 1, 2, 3, 1], dtype=np.int8)
     known = np.array([True, True, True, False, False])
@@ -82,3 +79,105 @@ def test_policy_decides_per_class() -> None:
     assert other.actions(kind, known).tolist() == [PERTURBED, PERTURBED, DROPPED, KEPT, KEPT]
     # A stop word without a vector cannot be perturbed: it is treated as unknown.
     assert Policy.of("S3", "perturb", "perturb", "sample").actions(kind, known)[4] == SAMPLED
+
+
+LIST = frozenset({"police", "south"})
+SHARES = BudgetShares(stopwords=20, numbers=50, listed=20, words=LIST, list_sha256="0" * 64)
+SIX = DocumentBudget(6.0, 3.0)
+ROWS: list[list[str | None]] = [["the fire, new water"], ["police"], ["the new the south"], [""], ["zorblax"]]
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        ("the", STOPWORDS), ("42", NUMBERS), ("3.14", NUMBERS), ("b2b", OTHER), ("police", LISTED),
+        ("south_wales", LISTED),        ("new_york", OTHER), ("of_the", OTHER), (",", OTHER),
+    ],
+)  # fmt: skip
+def test_the_token_alone_decides_its_class(token: str, expected: int) -> None:
+    assert SHARES.class_of(token) == expected
+
+
+@pytest.mark.parametrize("share", [0, -1, 0.005, 0.333, 10.01, float("nan"), float("inf")])
+def test_a_share_is_a_number_of_hundredths(share: float) -> None:
+    with pytest.raises(ValueError, match=r"in steps of 0\.01"):
+        parts_of(share)
+    assert [parts_of(share) for share in (0.01, 0.29, 0.57, 1, 10.0)] == [1, 29, 57, 100, 1000]
+
+
+def spent(engine: Any, rows: Any = ROWS, budget: DocumentBudget = SIX) -> list[list[float]]:
+    """ε of the tokens of each row that the engine plans."""
+    return [structure.epsilon.tolist() for structure in structures_of(engine, rows, budget)]
+
+
+def test_shares_by_hand() -> None:
+    """the: .2, fire, new, water: 1 each: 6 / 3.2; police alone: its share of the cap, .2 · 3; a comma gets nothing."""
+    first, police, third, empty, unknown = spent(toy_engine("madlib", "S1", shares=SHARES))
+    whole = 6 / 3.2
+    assert first == pytest.approx([whole / 5, whole, 0, whole, whole], rel=1e-9)
+    assert police == pytest.approx([0.6], rel=1e-9) and (empty, unknown) == ([], [0])
+    assert third == pytest.approx([0.6, 3, 0.6, 0.6], rel=1e-9)
+
+
+def test_a_share_above_one_is_within_the_cap() -> None:
+    police, fire = spent(
+        toy_engine("madlib", "S1", shares=BudgetShares(listed=400, words=LIST)), [["police"], ["fire"]]
+    )
+    assert police == pytest.approx([3.0], rel=1e-9) and police[0] <= 3.0 and fire == pytest.approx([0.75], rel=1e-9)
+
+
+def test_in_s2_a_part_is_a_part_of_a_word() -> None:
+    """new_south_wales is listed and has three words, fire_police two: 6 / (3·.2 + 2·.2 + 1)."""
+    engine = toy_engine("madlib", "S2", shares=SHARES)
+    (epsilon,) = spent(engine, [["new south wales fire police water"]], DocumentBudget(6.0, 100.0))
+    assert epsilon == pytest.approx([0.6, 0.6, 3.0], rel=1e-9)
+
+
+PARTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 10_000)), min_size=1, max_size=4)
+
+
+@given(PARTS, BUDGETS, st.floats(1e-9, 1e9))
+def test_sums_are_exact_and_never_above_budget_or_cap(classes: list[tuple[int, int]], total: float, cap: float) -> None:
+    n_parts, most = sum(parts * n for parts, n in classes), max(parts for parts, _ in classes)
+    if not n_parts:
+        return
+    counts = np.array([n_parts])
+    (part,) = epsilon_per_part("S3", DocumentBudget(total, cap), counts, counts, most).tolist()
+    each = [part * parts for parts, _ in classes]
+    assert all(Fraction(epsilon) == Fraction(part) * parts for epsilon, (parts, _) in zip(each, classes, strict=True))
+    exact = sum(Fraction(epsilon) * n for epsilon, (_, n) in zip(each, classes, strict=True))
+    values = np.repeat(each, [min(n, 500) for _, n in classes])
+    assert float(values.sum()) == float(np.cumsum(values[::-1])[-1]) if len(values) else True
+    assert exact <= Fraction(total) and max(each) <= cap and part > 0
+    assert part == pytest.approx(min(cap / most, total / n_parts), rel=2**-20)
+
+
+@pytest.mark.parametrize("strategy", ["S1", "S2", "S3"])
+@pytest.mark.parametrize("consistent", [False, True])
+def test_counts_before_the_noise_are_what_is_spent_after_it(strategy: str, consistent: bool) -> None:
+    engine = toy_engine("madlib", strategy, shares=SHARES, consistent=consistent)
+    batch = Batch(ROWS, [(str(row),) for row in range(len(ROWS))])
+    worker = engine.worker()
+    counted = worker.count(batch)
+    planned = engine.spends(counted, SIX)
+    done = worker.rewrite(batch, SIX)
+    assert np.array_equal(planned, done.spent) and (done.spent <= SIX.total).all()
+    log = done.tokens.to_pandas()
+    assert log.groupby("row")["epsilon"].sum().tolist() == [done.spent[row] for row in sorted(set(log["row"]))]
+    assert log["share"].tolist()[:5] == ["stopwords", "other", "other", "other", "other"]
+    assert log["share"][log["row"] == 1].tolist() == ["listed"]
+
+
+def test_the_bound_is_that_of_the_shares() -> None:
+    engine = toy_engine("madlib", "S1", shares=SHARES)
+    claim = measured("madlib", "S1", shares=SHARES)
+    fire, new, the = structures_of(engine, [["the fire"], ["the new"], ["fire the"]], SIX)
+    assert between(claim, fire, new, np.array([1.0, 2.0])).nats == pytest.approx(0.6 * 1.0 + 3.0 * 2.0)
+    with pytest.raises(NoBound, match="they differ in the ε_i"):
+        between(claim, fire, the, np.zeros(2))
+
+
+def test_a_class_of_one_word_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"a single word .* share 0\.5 \(stopwords\)"):
+        toy_engine("madlib", "S1", shares=BudgetShares(stopwords=50))
+    toy_engine("madlib", "S1", shares=BudgetShares(stopwords=50, listed=50, words=LIST))  # two share a share

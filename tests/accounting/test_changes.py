@@ -1,7 +1,5 @@
 """What became of each token: by hand, and against the engine for every strategy and layout."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A measurement's bound holds of what the engine draws, and there is none where a precondition fails."""
+"""A measurement's bound holds of what the engine draws, is what a record states, and fails with a precondition."""
 
 from typing import Any
 
@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from lexveil.accounting.budgets import DocumentBudget, Policy
 from lexveil.accounting.measurements import NoBound, check_spent, of_token
+from lexveil.accounting.record import Counts, PrivacyRecord
+from lexveil.accounting.statement import statement
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.mechanisms.registry import MECHANISMS
@@ -195,3 +197,33 @@ def test_what_is_known_without_the_epsilons_is_no_less_in_the_last_digits() -> N
     known = measurement.bound(distances, np.ones(6)).nats
     assert 0 < known <= measurement.bound(distances).nats * (1 + 1e-12)
     assert known == pytest.approx(2 * measurement.bound(distances[:3]).nats)
+
+
+def recorded(mechanism: str, n_kept: int = 3) -> PrivacyRecord:
+    settings, kernel = settings_of(mechanism), toy(mechanism)
+    return PrivacyRecord.of(
+        **settings.described(),
+        guarantee=guarantee_of(measured(mechanism), settings, kernel, None),
+        document_budget={"input": 12.0},
+        counts=Counts(n_texts=2, n_tokens=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=n_kept),
+        lexveil="1",
+        no_proof=kernel.no_guarantee,
+        parameters={"beta": 0.1},
+    )
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_record_names_metric_and_parameters(mechanism: str) -> None:
+    made = recorded(mechanism)
+    assert made.metric == MECHANISMS[mechanism].metric and made.parameters == {"beta": 0.1}
+    if made.no_proof is None:
+        assert made.metric in made.guarantee.statement and "exp(" in made.guarantee.formula
+    else:
+        assert made.guarantee.formula == "none" and made.no_proof in made.guarantee.statement
+
+
+def test_a_statement_warns_of_what_a_guarantee_hides() -> None:
+    few, many = (
+        [line for line in statement(recorded("madlib", n_kept)) if line.startswith("CAUTION")] for n_kept in (3, 4)
+    )
+    assert few == [] and len(many) == 1 and "40% of all tokens are unprotected" in many[0]

@@ -1,7 +1,5 @@
 """Who is who: spellings that are one subject, and those that are not."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,4 +1,4 @@
-"""What is read of a project and of installed models: embeddings, collocations, models by name; no pickle."""
+"""What is read of a project and of models: embeddings, models by name, bases, the one that ships, checkpoints."""
 
 from pathlib import Path
 
@@ -7,11 +7,18 @@ import pytest
 
 from lexveil import paths
 from lexveil.artifacts import model_store
+from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.embeddings import load_embedding, write_embedding
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.artifacts.training_checkpoints import Checkpoints, some_sentences
+from lexveil.config import EmbeddingParams
+from lexveil.data.model_verification import verify_folder
+from lexveil.embeddings.training import TrainingState
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import MissingArtifact, RequestError
+from lexveil.errors import MissingArtifact, ParameterError, RequestError
+from lexveil.modelling.screening import listed_slurs, own
+from lexveil.text.screens import has_slur, unlike_a_word
 
 
 def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,3 +54,95 @@ def test_a_name_that_none_has() -> None:
             model_store.find(name)
     with pytest.raises(RequestError, match="is in no project"):
         Model.load(name="own")
+
+
+@pytest.fixture
+def named(outside: Path, packaged: PackagedModel) -> str:
+    return f"toy@{packaged.hash[:12]}"
+
+
+def test_a_base_is_found_by_name_and_hash(named: str, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = find_base(EmbeddingParams(base=named))
+    assert found is not None and found.hash == packaged.hash
+    assert find_base(EmbeddingParams(base="none")) is None
+    with pytest.raises(ParameterError, match=f"toy does not ship with the library; write {named}"):
+        find_base(EmbeddingParams(base="toy"))
+    monkeypatch.setattr(paths, "MODELS", found.folder.parent)  # as if it shipped
+    assert find_base(EmbeddingParams(base="toy")) == found
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"base": "toy@000000000000"}, r"embeddings\.base is toy@000000000000, but the installed model is toy@"),
+        ({"base": "other"}, r"there is no model other \(there are: .*toy\).*lexveil model add"),
+        ({"dimensions": 300}, r"embeddings\.dimensions is 300, but vectors of the base toy have 16.*dimensions: null"),
+    ],
+)
+def test_what_does_not_go_together(named: str, settings: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        find_base(EmbeddingParams(**{"base": named} | settings))
+
+
+EN = PackagedModel(paths.MODELS / "en")
+
+
+def test_every_number_and_hash_of_it_is_right() -> None:
+    card = verify_folder(EN.folder)
+    assert card.name == "en" and card.license == "CC-BY-4.0"
+    assert sum(file.stat().st_size for file in EN.folder.rglob("*") if file.is_file()) <= 15e6
+
+
+def test_its_screens_hold() -> None:
+    assert EN.card.parameters["model"]["min_documents"] >= 30
+    slurs, plain = listed_slurs(), own("plain_words.txt")
+    assert [token for token in EN.tokens if unlike_a_word(token) or has_slur(token, slurs, plain)] == []
+    words = {token for token in EN.tokens if "_" not in token}
+    assert all(words.issuperset(token.split("_")) for token in EN.tokens)
+
+
+def test_it_knows_everyday_words_and_is_good_enough() -> None:
+    words = ("please", "password", "invoice", "refund", "new_york", "credit_card", "as_soon_as", "i_don't_know")
+    assert set(words) <= set(EN.tokens)
+    assert EN.card.quality["similarity"]["wordsim353"]["spearman"] >= 0.55
+
+
+def state(epoch: int) -> TrainingState:
+    rng = np.random.default_rng(epoch)
+    vectors = rng.normal(size=(2, 7, 3)).astype(np.float32)
+    key = rng.integers(0, 2**32, size=624, dtype=np.uint32)
+    return TrainingState(epoch, vectors[0], vectors[1], key, 17, [0.1 + 0.2, None])
+
+
+def test_a_damaged_checkpoint_counts_as_none(tmp_path: Path) -> None:
+    def saved() -> tuple[Checkpoints, Path]:
+        checkpoints = Checkpoints(tmp_path / "work")
+        checkpoints.save(state(1))
+        return checkpoints, next((tmp_path / "work").rglob("state.json")).parent
+
+    checkpoints, folder = saved()
+    (folder / "vectors.npy").write_bytes((folder / "vectors.npy").read_bytes()[:-1] + b"\x07")
+    assert checkpoints.load() is None
+    checkpoints, folder = saved()
+    (folder / "state.json").write_text("{")
+    assert checkpoints.load() is None
+    # Killed after a new one was written and before the old one was removed: the new one counts, unless it is damaged.
+    checkpoints, folder = saved()
+    later = folder.with_name("epoch-00002")
+    checkpoints.save(state(2))
+    checkpoints.save(state(1))
+    folder.with_name(".epoch-00003.partial").mkdir()
+    assert checkpoints.load().epoch == 1
+    folder.rename(tmp_path / "kept")
+    checkpoints.save(state(2))
+    (tmp_path / "kept").rename(folder)
+    assert checkpoints.load().epoch == 2
+    (later / "generator_key.npy").unlink()
+    assert checkpoints.load().epoch == 1
+
+
+def test_sentences_come_from_all_over_the_file(tmp_path: Path) -> None:
+    corpus, lines = tmp_path / "corpus.txt", [[f"é{i}", "b"] for i in range(1000)]
+    corpus.write_text("".join(" ".join(line) + "\n" for line in lines), encoding="utf-8")
+    assert [lines.index(line) // 100 for line in some_sentences(corpus, 50)][::5] == list(range(10))
+    assert some_sentences(corpus, 5000) == lines  # all of a small file, each once

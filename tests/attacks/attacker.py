@@ -1,7 +1,5 @@
 """What the attacks share: the command line of whatever Lexveil is installed, and the files that anybody may read."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Spend more than a cap: remove the ledger's folder, bring an older copy of it back, or edit its database."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@ With `vickrey.exclude_input` a word never comes out as itself, while its nearest
 text of one word many times over, which is one of two; the one that is missing in the output is the source.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

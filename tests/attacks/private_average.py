@@ -5,8 +5,6 @@ same, so nothing but noise may tell them apart. The observer compares the budget
 token, with what he computes for both.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The observer knows the model, the options, and of the review every word but one.
 computes what the record would then say of source against output, and keeps the words for which it says just that.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

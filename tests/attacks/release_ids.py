@@ -4,8 +4,6 @@ A ticket is released, changed and changed back: three releases. The observer com
 texts, and looks for a value that stands for one document in several releases, or for one text.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

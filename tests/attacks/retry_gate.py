@@ -4,8 +4,6 @@ A request refuses outputs that a spreadsheet would compute, after all noise is d
 the ledger must have been charged as often as noise was drawn.
 """
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Read texts of one word as they come out: beside long ones they got the whole budget of a long text for one token."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

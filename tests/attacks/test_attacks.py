@@ -4,8 +4,6 @@ Each is a module with a function ``attack`` that is given a project's folder, pr
 whether it succeeds; it uses only the command line, Lexveil's API and what anybody may read.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -4,16 +4,13 @@ The cap leaves room for one and a half documents of a subject. Who gets two of o
 two draws, and with more spellings of more.
 """
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.attacks.attacker import privatize, write_rows
+from tests.tasks.changing import change_params
 
 BUDGET = 50.0
 # So long that no limit of a token leaves budget unspent.
@@ -31,9 +28,7 @@ SPELLINGS: dict[str, list[dict[str, Any]]] = {
 
 def attack(project: Path) -> bool:
     """Whether any way of writing gets more out than the cap allows."""
-    params = yaml.safe_load((project / "params.yaml").read_text())
-    params["ledger"]["cap"] = 1.5 * BUDGET
-    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    change_params(ledger={"cap": 1.5 * BUDGET})
     gained = 0
     for number, (way, rows) in enumerate(SPELLINGS.items()):
         for file, listed in ((f"{number}.jsonl", rows), (f"{number}-again.jsonl", rows[1:])):

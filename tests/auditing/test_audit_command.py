@@ -1,7 +1,5 @@
 """`lexveil audit` on built artifacts: its table, its JSON, its exit codes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

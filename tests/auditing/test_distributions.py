@@ -1,7 +1,5 @@
 """The audit's own distributions and distances agree with the mechanisms, and tell small differences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The audit of closed forms: it says yes to what is private and no to what is not. Nothing is sampled here."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist

@@ -1,16 +1,18 @@
-"""The verdict of an audit, and what it expects of the documents of its toy project."""
+"""The verdict of an audit, of its keys too, and what it expects of the documents of its toy project."""
 
-from __future__ import annotations
-
-from dataclasses import replace
+import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.record import ModelReference
+from lexveil.auditing import keys
 from lexveil.auditing.findings import AuditFinding, AuditResult
+from lexveil.auditing.keys import key_audit
 from lexveil.auditing.toy_project import ToyProject, make
 from lexveil.config import parse_params
 
@@ -59,3 +61,25 @@ def test_what_must_become_of_a_document(toy: ToyProject) -> None:
     assert fates(toy, ("amber", "birch", "amber"), consistent=True) == [
         ("perturb", 3.0), ("perturb", 3.0), ("perturb", 0.0)
     ]  # fmt: skip
+
+
+@dataclass
+class Toy:
+    """Stands for a worker: 64 random bits a key, or so many."""
+
+    bits: int = 64
+    dies: bool = False
+    pid: int = field(default_factory=os.getpid)
+
+    def _generator(self, *_: object) -> np.random.Generator:
+        if self.dies and os.getpid() != self.pid:
+            os._exit(1)
+        return np.random.default_rng(int.from_bytes(os.urandom(8)) % 2**self.bits)
+
+
+@pytest.mark.parametrize(
+    ("worker", "verdict"), [(Toy(), "holds"), (Toy(bits=12), "VIOLATED"), (Toy(dies=True), "inconclusive")]
+)
+def test_keys_are_judged(monkeypatch: pytest.MonkeyPatch, worker: Toy, verdict: str) -> None:
+    monkeypatch.setattr(keys, "KEYS", 500)
+    assert key_audit("here", worker).verdict == verdict

@@ -4,8 +4,6 @@ All sampled audits of correct mechanisms in this suite may each fail by chance w
 seeds are fixed, so that this was paid once. What must be caught has a power computed beforehand or an asserted margin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -10,7 +10,7 @@ from lexveil.checks.corpus_suite import corpus_suite
 from lexveil.config import NO_BASE, parse_params
 from lexveil.runtime import duckdb_session
 from tasks import check_corpus
-from tests.checks.conftest import SECRET, rules_of
+from tests.checks.conftest import SECRET, add, put, rules_of
 
 SAMPLE = pa.schema([("doc_id", pa.string()), ("text", pa.string())])
 TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
@@ -31,15 +31,6 @@ def sentences() -> pd.DataFrame:
 def words(*vocabulary: str | None) -> pd.DataFrame:
     vocabulary = vocabulary or tuple(VOCABULARY)
     return pd.DataFrame({"word_id": range(len(vocabulary)), "word": pd.Series(vocabulary, dtype=object)})
-
-
-def row(frame: pd.DataFrame, *values: object) -> pd.DataFrame:
-    return pd.concat([frame, pd.DataFrame([values], columns=frame.columns, dtype=object)], ignore_index=True)
-
-
-def put(frame: pd.DataFrame, at: int, column: str, value: object) -> pd.DataFrame:
-    frame.at[at, column] = value
-    return frame
 
 
 @pytest.fixture
@@ -69,17 +60,17 @@ def test_sound_tables_pass(check, out):
 REPEATS = pd.DataFrame({"doc_id": "b", "sentence_id": [0, 0, 3, 3], "ids": [[0]] * 4})  # whose sums are those of 0 to 3
 DEFECTS = [
     (sample().head(0), sentences().head(0), ("rows", 1, 0)),
-    (put(sample().tail(1), 2, "text", "\u3000"), sentences().head(0), ("n_tokens", 1, 0)),
-    (row(sample(), "a", "else"), sentences(), ("doc_id", 2, 2)),
-    (row(sample(), None, "\n"), sentences(), ("n_missing", 1, 1)),
-    (sample(), row(sentences(), "d", 0, [0]), ("n_strays", 1, 1)),
-    (put(sample(), 2, "text", None), sentences(), ("lacks_text", 1, 1)),
+    (put(sample().tail(1), "text", "\u3000", 2), sentences().head(0), ("n_tokens", 1, 0)),
+    (add(sample(), "a", "else"), sentences(), ("doc_id", 2, 2)),
+    (add(sample(), None, "\n"), sentences(), ("n_missing", 1, 1)),
+    (sample(), add(sentences(), "d", 0, [0]), ("n_strays", 1, 1)),
+    (put(sample(), "text", None, 2), sentences(), ("lacks_text", 1, 1)),
     (sample(), sentences().head(2), ("lacks_tokens", 1, 1)),
-    (sample(), row(sentences(), "b", 0, [0]), ("is_misnumbered", 1, 1)),
-    (sample(), row(sentences(), "b", 2, [0]), ("is_misnumbered", 1, 1)),
+    (sample(), add(sentences(), "b", 0, [0]), ("is_misnumbered", 1, 1)),
+    (sample(), add(sentences(), "b", 2, [0]), ("is_misnumbered", 1, 1)),
     (sample(), pd.concat([sentences().head(2), REPEATS]), ("is_misnumbered", 1, 1)),
-    *((sample(), put(sentences(), 1, "ids", ids), ("n_unsplittable", 1, 1)) for ids in ([], None)),
-    *((sample(), put(sentences(), 1, "ids", ids), ("n_unnumbered", 1, 1)) for ids in ([3, 5], [-1, 2], [3, None])),
+    *((sample(), put(sentences(), "ids", ids, 1), ("n_unsplittable", 1, 1)) for ids in ([], None)),
+    *((sample(), put(sentences(), "ids", ids, 1), ("n_unnumbered", 1, 1)) for ids in ([3, 5], [-1, 2], [3, None])),
 ]
 
 
@@ -112,7 +103,7 @@ def test_white_space_is_what_python_splits_at(write):
 
 
 def test_words_numbered_twice_stop(check, fault):
-    assert fault(lambda: check(sample(), sentences(), put(words(), 4, "word_id", 3))) == ("n_unnumbered", 2, 2)
+    assert fault(lambda: check(sample(), sentences(), put(words(), "word_id", 3, 4))) == ("n_unnumbered", 2, 2)
 
 
 def test_a_base_may_take_the_place_of_all_documents(check, out):

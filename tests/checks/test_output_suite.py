@@ -9,7 +9,7 @@ import pytest
 
 from lexveil.checks.output_suite import output_suite
 from tasks import check_outputs
-from tests.checks.conftest import SECRET, rules_of
+from tests.checks.conftest import SECRET, add, put, rules_of
 
 STRING, INT = pa.string(), pa.int64()
 INPUTS = pa.schema([(name, STRING) for name in ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")])
@@ -104,16 +104,6 @@ def test_a_sound_run_and_a_sound_baseline_pass(check, out):
     assert json.loads(record)["summary"] == {"runs": {"madlib/S1/1.0": {"n_documents": 4} | totals}}
     assert SECRET not in record
     assert check(clean_documents(), clean_ledger())["none/none/0.0"]["n_tokens_out"] == 8
-
-
-def put(frame: pd.DataFrame, column: str, value: object, row: int = 0) -> pd.DataFrame:
-    frame = frame.copy()
-    frame.at[row, column] = value
-    return frame
-
-
-def add(frame: pd.DataFrame, *values: object) -> pd.DataFrame:
-    return pd.concat([frame, pd.DataFrame([values], columns=frame.columns, dtype=object)], ignore_index=True)
 
 
 NOBODY = ("singles", "z", "all", "text", None, None, None, 0, 0, 0, 0.0, 0)

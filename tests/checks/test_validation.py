@@ -73,20 +73,6 @@ def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
     assert json.loads(text)["success"] is False
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"share": [0.0, 3.0, 2.0]}, "2 of 3 things lie outside in y (share up to 3, limit 1). Lower."),
-        ({"n_bad": [0, None, 0], "share": [None, None, 0.0]},
-         "2 of 3 things have no value in n_bad, share (n_missing up to 2, limit 0). Look it up."),
-    ],
-)  # fmt: skip
-def test_messages_give_number_place_limit_and_way_out(docs, columns, message):
-    with pytest.raises(CheckFailed) as caught:
-        validate("a/b", suite(), frame(**columns), docs)
-    assert str(caught.value) == f"a/b: {message} All results: {docs.root}/a/b/index.html"
-
-
 def test_what_cannot_be_evaluated_does_not_pass(docs):
     """Great Expectations turns exceptions into results; such a result must stop the stage like any other."""
     with pytest.raises(CheckFailed, match=r"could not be evaluated.*$"):

@@ -5,4 +5,4 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "flows"))
 
-from tests.flows.conftest import built, built_template, project, template  # noqa: F401
+from tests.flows.conftest import project, template  # noqa: F401

@@ -1,22 +1,14 @@
 """What somebody meets who has no project yet, and a command that is shown and can be given back."""
 
-from __future__ import annotations
-
-import re
 import shlex
-import tomllib
-import typing
 from pathlib import Path
 
 import pytest
 
-from lexveil.auditing.request import AuditRequest
-from lexveil.cli.main import ABOUT, APP, main
+from lexveil.cli.main import APP, main
 from lexveil.cli.options import command_of, requested
-from lexveil.request import NUMBER, FileRequest, Options, Request, choices_of, shown_of
-from lexveil.service.terms import Terms
+from lexveil.request import FileRequest, Request
 
-ROOT = Path(__file__).parents[2]
 SHOWN = {
     "protection": None, "mechanism": "madlib", "strategy": "S3", "epsilon": 5.125, "average_words": 1e5,
     "max_token_epsilon": 8.0, "consistent": True, "keep_layout": True, "stopwords": "drop", "punctuation": "keep",
@@ -24,28 +16,6 @@ SHOWN = {
     "spacy_model": "en core", "protect": "my list.txt", "types": {"PERSON": "pseudonym", "CARD": "digits"},
     "pseudonyms": "names.txt", "spans_column": "found spans", "without_guarantee": True, "workers": 2,
 }  # fmt: skip
-
-
-def test_the_help_begins_with_what_works_anywhere() -> None:
-    """A file can be rewritten without a project, whose commands come after that."""
-    first = [line.split()[1] for line in ABOUT.splitlines() if line.startswith("    lexveil ")]
-    assert first == ["inspect", "privatize", "init"]
-
-
-@pytest.mark.parametrize("model", [FileRequest, AuditRequest, Terms])
-def test_an_option_says_that_a_number_goes_there(model: type[Options]) -> None:
-    def has(annotation: object, kind: type) -> bool:
-        return annotation is kind or any(has(part, kind) for part in typing.get_args(annotation))
-
-    seen = 0
-    for name, field in model.model_fields.items():
-        if choices_of(field) or name == "fixed":
-            continue
-        for kind, metavar in ((float, NUMBER), (int, "N")):
-            if has(field.annotation, kind):
-                assert metavar in re.split("[=,]", str(shown_of(field).metavar)), name
-                seen += 1
-    assert seen >= 4
 
 
 def test_parameters_without_a_project_are_said_to_be_ignored(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,9 +37,3 @@ def test_a_command_that_is_shown_makes_the_request_that_it_is_of() -> None:
     shown = command_of(request, "my file.csv", None, "en+sentiment=1")
     _, bound, _ = APP.parse_args(shlex.split(shown)[1:], exit_on_error=False)
     assert requested(bound.arguments["how"], FileRequest) == request and "--model en+sentiment=1" in shown
-
-
-def test_a_command_of_the_project_says_nothing_of_bytecode() -> None:
-    """`uv run` says how many files it compiled wherever a project asks for it."""
-    assert "compile-bytecode" not in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]
-    assert not (ROOT / "uv.toml").exists()

@@ -1,8 +1,6 @@
 """What `lexveil collocations` finds and how it cuts a text, by hand and against all collocations at once."""
 
 import io
-import json
-import os
 import shutil
 from pathlib import Path
 from unittest import mock
@@ -10,9 +8,9 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from asking import command
 
 from lexveil import paths
-from lexveil.cli import main
 from lexveil.collocations.lookup import LIMIT, as_text, look_up
 from lexveil.errors import MissingArtifact
 
@@ -118,11 +116,8 @@ def test_hardly_anything(small: Path) -> None:
 
 
 def call(*arguments: str, stdin: bytes = b"") -> int:
-    with mock.patch.dict(os.environ), mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin))):
-        try:
-            return main.main(("collocations", *arguments))
-        except SystemExit as refused:
-            return int(refused.code or 0)
+    with mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin))):
+        return command("collocations", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -146,13 +141,6 @@ def test_what_makes_no_sense_is_refused(
     assert call(*arguments, stdin=b"caf\xe9") == 2
     out, err = capsys.readouterr()
     assert out == "" and says in err and "Traceback" not in err
-
-
-def test_the_command_prints_json_and_reads_standard_input(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("--word", "Factory", "--limit", "5", "--min-count", "2", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == look_up(word="factory")
-    assert call("-", stdin="Café glass factory".encode()) == 0
-    assert "  mst            8.00 bits  [café] [glass factory]" in capsys.readouterr().out.splitlines()
 
 
 def test_collocations_of_the_base_are_found_and_named(small: Path) -> None:

@@ -3,8 +3,6 @@
 Nothing is out that is not paid for, nobody is above the cap, and there is a way on.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

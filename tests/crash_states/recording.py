@@ -5,8 +5,6 @@ was missed (a mapped file that was written, a call not known here) is checked: r
 what is on the disk.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 python -m tests.crash_states.scenarios ROOT MARKS before|during NAME[:FAULT]...
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Power cuts at any moment of a release: a few of the states that they may leave; nightly, all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,19 +1,23 @@
-"""`lexveil data use`: what comes in, what is refused, and that what was there stays there."""
+"""`lexveil data use`: what comes in, what is refused, that what was there stays there; and the embedded default."""
 
 import gzip
+import hashlib
 import json
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from intake_files import Rows, parquet, tree, write
+from intake_files import Rows, json_lines, parquet, tree, write
 
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.data import corpus, data_store, documents
+from lexveil.data import corpus, data_store, default, documents
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.values import plain_value
+from tests.shared_trees import share
 
 ROOT = Path(__file__).parents[2]
 SECRET = "Zanzibar"  # stands in every text, and must stand in no message
@@ -116,28 +120,20 @@ def test_it_says_how_many_of_new_texts_the_report_will_show(root: Path, tmp_path
     assert any("report.samples of params.yaml is 4" in note for note in summary.notes) == (samples == "4")
 
 
-def lines(*objects: Any) -> bytes:
-    return b"".join(json.dumps(value).encode() + b"\n" for value in objects)
-
-
 GOOD = {"text": f"fine {SECRET}"}
 # Every kind of file that is refused stands in tests/privatization/bad_inputs.py; these are read by the same code.
 REFUSED = [
-    ("corpus", "f.jsonl", lines({"body": SECRET, "id": 1}), ("no column `text` among its 2", "text_column")),
-    ("corpus", "f.jsonl.gz", gzip.compress(lines(*[GOOD] * 50), mtime=0)[:-12], (".gz file", "truncated")),
-    ("corpus", "f.docx", b"PK", ("known are",)),
-    ("corpus", "f.jsonl", lines({"text": None}, {"text": " "}), ("every row", "`text`")),
-    ("corpus", "f.jsonl", lines({"text": "a", "url": [SECRET]}), ("line 1", "`url`", "a list")),
-    ("documents", "f.jsonl", lines({"body": SECRET, "id": 1}), ("no column `text` among its 2", "text_column")),
-    ("documents", "f.csv", b"text,label\n", ("empty",)),
-    ("documents", "f.csv", b'text,label\n"a\nb",1\nZanzibar\n', ("line 4", "1 fields")),
-    ("documents", "f.jsonl", lines(GOOD, {"text": None, "label": 1}), ("line 2", "null")),
+    ("corpus", "f.jsonl", json_lines([{"body": SECRET, "id": 1}]), ("no column `text` among its 2", "text_column")),
+    ("corpus", "f.jsonl", json_lines([{"text": None}, {"text": " "}]), ("every row", "`text`")),
+    ("corpus", "f.jsonl", json_lines([{"text": "a", "url": [SECRET]}]), ("line 1", "`url`", "a list")),
+    ("documents", "f.jsonl", json_lines([{"body": SECRET, "id": 1}]), ("no column `text` among its 2", "text_column")),
+    ("documents", "f.jsonl", json_lines([GOOD, {"text": None, "label": 1}]), ("line 2", "null")),
     ("documents", "f.parquet", parquet([{"text": "a"}, {"text": None}]), ("row 2", "null")),
     ("documents", "f.csv", b"doc_id,text\n1,a\n,b\n", ("line 3", "doc_id")),
-    ("documents", "f.jsonl", lines({"doc_id": "a\nb", "text": "x"}), ("line 1", "control character")),
-    ("documents", "f.jsonl", lines({"doc_id": "a\0", "text": "x"}), ("line 1", "NUL")),
-    ("documents", "f.jsonl", lines({"text": "a", "label": [SECRET]}), ("line 1", "`label`", "a list")),
-    ("documents", "f.jsonl", lines({"text": "a", "text_b": 1}), ("line 1", "`text_b`", "a number")),
+    ("documents", "f.jsonl", json_lines([{"doc_id": "a\nb", "text": "x"}]), ("line 1", "control character")),
+    ("documents", "f.jsonl", json_lines([{"doc_id": "a\0", "text": "x"}]), ("line 1", "NUL")),
+    ("documents", "f.jsonl", json_lines([{"text": "a", "label": [SECRET]}]), ("line 1", "`label`", "a list")),
+    ("documents", "f.jsonl", json_lines([{"text": "a", "text_b": 1}]), ("line 1", "`text_b`", "a number")),
 ]
 
 
@@ -247,3 +243,41 @@ def test_a_model_takes_the_place_of_a_corpus(
     assert summary.corpus is None and shards(root) == []
     found = data_store.status(root).corpus
     assert found is not None and found.documents == 0
+
+
+# A change here changes the committed data.dvc and every number made from the default data: on purpose only.
+MD5 = {
+    "corpus/corpus-train.00000-of-00001.json.gz": "831708906e34fedeedff5f7b4eee3faf",
+    "documents/pang_lee.parquet": "02cc210ea9f24a2425c5deda839d26e1",
+    "documents/reviews.parquet": "7b624e662257dbc2643f6437694eb45c",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The default data."""
+    root = tmp_path_factory.mktemp("default")
+    data_store.materialize_default(root)
+    share(root)
+    return root / "data"
+
+
+def test_the_bytes_are_the_committed_ones(made: Path) -> None:
+    assert {name: hashlib.md5(content).hexdigest() for name, content in tree(made).items()} == MD5
+
+
+def test_twice_the_same_in_another_folder_and_process(made: Path, tmp_path: Path) -> None:
+    """Another process has another hash seed: no order of a set may have a say. Importing gensim takes seconds."""
+    code = f"import pathlib, sys, lexveil.data.data_store as p; p.materialize_default(pathlib.Path({str(tmp_path)!r}))"
+    code += "; assert 'gensim' not in sys.modules"
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2], env={"PYTHONHASHSEED": "12345"}
+    )
+    assert tree(tmp_path / "data") == tree(made)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lexveil", "data"]
+
+
+def test_altered_test_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(default.TEST_DATA, "lee.cor", "0" * 64)
+    with pytest.raises(RequestError, match=r"lee\.cor"):
+        default.articles()

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from asking import command
 
 from lexveil.artifacts.model_store import find
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.cli import main
 from lexveil.data import imported_models
 from lexveil.data.default import articles
 from lexveil.data.imported_models import counts_by_rank
@@ -27,13 +27,6 @@ from lexveil.errors import RequestError
 from lexveil.runtime.hashes import sha256
 
 Change = Callable[[Path], None]
-
-
-def call(*arguments: str | Path) -> int:
-    try:
-        return main.main([str(each) for each in arguments])
-    except SystemExit as end:
-        return int(end.code or 0)
 
 
 @pytest.fixture
@@ -224,38 +217,38 @@ def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
 
 def test_out_and_in_again(outside: Path, packaged: PackagedModel, capsys: pytest.CaptureFixture[str]) -> None:
     """export, remove, add: the same model; twice the same bytes; add takes the unpacked folder, too."""
-    assert call("model", "export", "toy") == 0
+    assert command("model", "export", "toy") == 0
     archive = outside / "toy-1.0.lexveil.zip"
-    assert call("model", "export", "toy") == 2
-    assert call("model", "export", "toy", "-o", "again.zip") == 0
+    assert command("model", "export", "toy") == 2
+    assert command("model", "export", "toy", "-o", "again.zip") == 0
     assert archive.read_bytes() == (outside / "again.zip").read_bytes()
-    assert call("model", "verify", archive) == call("model", "remove", "toy") == 0
+    assert command("model", "verify", archive) == command("model", "remove", "toy") == 0
     with pytest.raises(RequestError):
         find("toy")
     capsys.readouterr()
-    assert call("model", "add", archive, "--json") == 0
+    assert command("model", "add", archive, "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert said["model"] == f"toy@{packaged.hash[:12]}" and not said["replaced"]
     assert find("toy").hash == packaged.hash
-    assert call("model", "add", archive) == 2
+    assert command("model", "add", archive) == 2
     with zipfile.ZipFile(archive) as opened:
         opened.extractall(outside / "unpacked")
-    assert call("model", "add", outside / "unpacked", "--force") == 0
+    assert command("model", "add", outside / "unpacked", "--force") == 0
     assert find("toy").hash == packaged.hash
-    assert call("model", "verify", "toy") == call("model", "list") == call("model", "show", "toy") == 0
+    assert command("model", "verify", "toy") == command("model", "list") == command("model", "show", "toy") == 0
     left = {path.name for path in find("toy").folder.parents[1].iterdir() if "incoming" in path.name}
     assert left <= {"incoming-model.lock"}
 
 
 def test_an_unsound_model_is_not_added(outside: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("model", "remove", "toy") == 0
+    assert command("model", "remove", "toy") == 0
     array("pmi.npy", at(5, np.inf))(folder)
     sign(folder)
     capsys.readouterr()
-    assert call("model", "verify", folder) == 1
-    assert call("model", "add", folder) == 2
+    assert command("model", "verify", folder) == 1
+    assert command("model", "add", folder) == 2
     assert capsys.readouterr().err.count("pmi.npy: number 6 is not finite\n") == 2
-    assert call("model", "verify", outside / "absent") == call("model", "verify", "absent") == 2
+    assert command("model", "verify", outside / "absent") == command("model", "verify", "absent") == 2
     with pytest.raises(RequestError):
         find("toy")
 
@@ -277,7 +270,7 @@ def test_plain_vectors_become_a_whole_model(
     tokens, vectors = vectors_of(packaged, 600)
     lines = (" ".join(map(str, (word, *vector))) for word, vector in zip(tokens, vectors.tolist(), strict=True))
     (outside / "glove.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    assert call("model", "add", "glove.txt", *ADD) == 0
+    assert command("model", "add", "glove.txt", *ADD) == 0
     made = find("glove")
     verify_folder(made.folder)
     rows = {word: row for row, word in enumerate(tokens)}
@@ -293,7 +286,7 @@ def test_plain_vectors_become_a_whole_model(
     assert np.array_equal(space.counts[ours], packaged.space("mst").counts[theirs])
     assert made.structure("gst") is not None and "Lee corpus" in str(made.structure("gst"))
     assert made.card.license == "CC0-1.0" and made.card.average_words == packaged.card.average_words
-    assert call("model", "add", "glove.txt", *ADD) == 2
+    assert command("model", "add", "glove.txt", *ADD) == 2
     assert find("glove").hash == made.hash
 
 
@@ -302,7 +295,7 @@ def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outsid
     table = pa.table({"word": tokens, "vector": vectors.tolist(), "count": list(range(30, 0, -1))})
     pq.write_table(table, outside / "v.parquet")
     asked = ("--language", "de", "--name", "wort", "--collocations", "none")
-    assert call("model", "add", "v.parquet", *ADD[:2], *asked) == 0
+    assert command("model", "add", "v.parquet", *ADD[:2], *asked) == 0
     made = find("wort")
     assert made.structure("word") is None and any("not measured" in fault for fault in made.card.known_faults)
     assert made.tokens == tokens and made.space("word").counts.tolist() == list(range(30, 0, -1))
@@ -321,7 +314,7 @@ def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outsid
 )
 def test_what_must_be_said(arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("v.txt").write_text("a 1 2\nb 1\n")
-    assert call("model", "add", "v.txt", *arguments) == 2
+    assert command("model", "add", "v.txt", *arguments) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and says in error
 

@@ -1,7 +1,5 @@
 """Container, compose and systemd files are sound, and what they run is there."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

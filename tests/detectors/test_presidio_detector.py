@@ -1,7 +1,5 @@
 """Presidio's pattern recognizers, without a network, and names that a pipeline of spaCy finds, by a list of its own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """Bigram counts: by SQL as by counting one pair after another, and of single words as of the text cut into them."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Training: the same bytes twice, in any process, interrupted or not."""
+"""Training, with a base or without: the same bytes twice, in any process, interrupted or not; its loss by hand."""
 
 import subprocess
 import sys
@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil.embeddings.training import TrainingState, Word2VecSettings, displacement, train_word2vec
+from lexveil.embeddings.base import Base, start
+from lexveil.embeddings.intrinsic_evaluation import by_frequency
+from lexveil.embeddings.training import Probe, TrainingState, Word2VecSettings, displacement, train_word2vec
+from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 
 SETTINGS = Word2VecSettings(
@@ -93,3 +96,85 @@ def test_displacement_is_measured_from_gensims_own_start() -> None:
     moved[5] *= 3
     found = displacement(moved, 2**33 - 1)
     assert found[5] == pytest.approx(2, rel=1e-6) and np.count_nonzero(found) == 1
+
+
+@pytest.mark.parametrize("skip_gram", [True, False])
+def test_loss_by_hand(skip_gram: bool) -> None:
+    rng = np.random.default_rng(1)
+    vectors, outputs = rng.normal(size=(2, 9, 4)).astype(np.float32)
+    n = 2500  # more than are measured at a time
+    inputs = rng.integers(0, 9, size=(n, 1 if skip_gram else 6))
+    if not skip_gram:
+        inputs[rng.random(inputs.shape) < 0.4] = -1
+        inputs[:, 0] = 3
+    probe = Probe(inputs, rng.integers(0, 9, size=n), rng.integers(0, 9, size=(n, 3)))
+    expected = 0.0
+    for around, target, noise in zip(inputs, probe.targets, probe.noise, strict=True):
+        h = np.mean([vectors[i] for i in around if i >= 0], axis=0)
+        scores = [-h @ outputs[target], *(h @ outputs[word] for word in noise if word != target)]
+        expected += np.log1p(np.exp(scores)).sum()
+    assert probe.loss(vectors, outputs) == pytest.approx(expected / n, rel=1e-6)
+    assert Probe(inputs[:0], probe.targets[:0], probe.noise[:0]).loss(vectors, outputs) is None
+
+
+WITH_BASE = Word2VecSettings(
+    dimensions=4, window=2, min_count=2, epochs=3, negative=2, skip_gram=True, workers=1, seed=3
+)
+
+
+def space(**vectors: list[float]) -> WordSpace:
+    """Tokens with counts 100, 99, …"""
+    counts = np.arange(100, 100 - len(vectors), -1)
+    return WordSpace(list(vectors), np.array(list(vectors.values()), dtype=np.float32), counts)
+
+
+BASE = space(new=[1, 0, 0, 0], york=[0, 1, 0, 0], red_tape=[0, 0, 1, 0], tea=[0, 0, 0, 1])
+
+
+@pytest.fixture
+def few_words(tmp_path: Path) -> Path:
+    file = tmp_path / "corpus.txt"
+    file.write_text("new york new_york tea unknown new_unknown tea\n" * 40)
+    return file
+
+
+def test_where_vectors_begin() -> None:
+    """Known, composed of known words, with an unknown word, unknown."""
+    drawn = np.full((4, 4), 0.5, dtype=np.float32)
+    begun = start(["york", "new_york", "new_unknown", "unknown"], drawn, Base(BASE, keep=True))
+    assert begun.vectors.tolist() == [[0, 1, 0, 0], [0.5, 0.5, 0, 0], [0.5] * 4, [0.5] * 4]
+    assert begun.is_known.tolist() == [True, False, False, False]
+    assert begun.is_composed.tolist() == [False, True, False, False]
+    assert begun.is_random.tolist() == [False, False, True, True]
+    assert (drawn == 0.5).all()
+    with pytest.raises(ValueError, match="3 dimensions, of the base 4"):
+        start(["york"], drawn[:1, :3], Base(BASE, keep=True))
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_base_keeps_its_vectors_or_adapts(few_words: Path, keep: bool) -> None:
+    trained = train_word2vec(str(few_words), WITH_BASE, base=Base(BASE, keep))
+    row_of = {token: row for row, token in enumerate(trained.space.tokens)}
+    assert set(row_of) == {*BASE.tokens, "new_york", "unknown", "new_unknown"}
+    same = {
+        token: trained.space.vectors[row_of[token]].tobytes() == BASE.vectors[row].tobytes()
+        for row, token in enumerate(BASE.tokens)
+    }
+    assert same == {"new": keep, "york": keep, "tea": keep, "red_tape": True}  # the last is not in the corpus
+    assert not np.array_equal(trained.space.vectors[row_of["new_york"]], [0.5, 0.5, 0, 0])  # it is trained in any case
+    assert trained.began == {"of_base": 3, "composed": 1, "random": 2, "not_trained": 1}
+    # Only what began at random can be far from a random start.
+    assert {token for token, row in row_of.items() if not np.isnan(trained.moved[row])} == {"unknown", "new_unknown"}
+    figures = by_frequency(trained.space, trained.moved)
+    assert figures["hardly_moved"] is not None and figures["bands"][-1]["hardly_moved"] in (None, 0.0, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_same_bytes_resumed_or_not(few_words: Path, keep: bool) -> None:
+    base, states = Base(BASE, keep), list[TrainingState]()
+    whole = train_word2vec(str(few_words), WITH_BASE, base=base, on_epoch=lambda state: states.append(copy(state)))
+    resumed = train_word2vec(str(few_words), WITH_BASE, base=base, resume=states[0])
+    assert resumed.space.vectors.tobytes() == whole.space.vectors.tobytes()
+    assert resumed.space.tokens == whole.space.tokens
+    other = train_word2vec(str(few_words), replace(WITH_BASE, seed=4), base=base)
+    assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()

@@ -1,7 +1,5 @@
 """Axes of public scales, and scores that are found of more words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which runs stand, with and without uncertainty, and which is recommended."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -26,12 +24,6 @@ def test_uncertain_points_are_undecided(gap: float, standing: str) -> None:
     """Three shuffles each: t(4, 95%) = 2.132, and two errors of 0.01 are 0.0141: a margin of 0.03015."""
     best, other = point("best", 0.8, 0.4, 0.01), point("other", 0.8 - gap, 0.5, 0.01)
     assert standings([best, other]) == ["frontier", standing]
-
-
-def test_estimates_of_values() -> None:
-    """1, 2, 3: mean 2, standard error 1/√3."""
-    made = Estimate.of([1.0, 2.0, 3.0])
-    assert (made.mean, made.standard_error, made.degrees) == (2.0, pytest.approx(1 / np.sqrt(3)), 2)
 
 
 @pytest.mark.parametrize(("utility", "attack", "same"), [(0.03, 0.03, True), (0.0303, 0, False), (0, -0.0303, False)])

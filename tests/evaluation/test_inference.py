@@ -1,7 +1,5 @@
 """Inference error and utility loss by hand, and exact against drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

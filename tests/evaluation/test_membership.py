@@ -1,7 +1,5 @@
 """Membership inference: AUC by hand; a classifier gives texts away that it was trained on in clear, and no others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

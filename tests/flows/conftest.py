@@ -50,8 +50,8 @@ def built_template(template: Path, tmp_path_factory) -> Path:
     """The project after one serial `dvc repro`."""
     root = tmp_path_factory.mktemp("built") / "project"
     shutil.copytree(template, root)
-    with (root / "repro.log").open("w") as log:
-        subprocess.run([sys.executable, "-m", "dvc", "repro"], cwd=root, env=environment(), stdout=log, check=True)
+    command = [sys.executable, "-m", "dvc", "repro", "--quiet"]
+    subprocess.run(command, cwd=root, env=environment(), stdout=subprocess.DEVNULL, check=True)
     Project(root).ran()
     share(root)
     return root

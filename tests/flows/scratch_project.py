@@ -20,38 +20,6 @@ from lexveil.runtime.run_events import RunObserver, StageResult
 
 ROOT = Path(__file__).parents[2]
 
-DVC_YAML = """
-stages:
-  first:
-    cmd: python stage.py artifacts/first.txt src.txt
-    deps: [src.txt, stage.py]
-    outs: [artifacts/first.txt]
-  count:
-    matrix:
-      kind: [a, b]
-    cmd: python stage.py artifacts/counts/${item.kind}.txt artifacts/first.txt
-    deps: [artifacts/first.txt, stage.py]
-    params: [count]
-    outs: ["artifacts/counts/${item.kind}.txt"]
-  privatize:
-    matrix:
-      strategy: ${grid.strategies}
-      epsilon: ${grid.epsilons}
-    cmd: python stage.py artifacts/private/${item.strategy}/${item.epsilon}/documents.txt artifacts/counts
-    deps: [artifacts/counts, stage.py]
-    params: [seed]
-    outs: ["artifacts/private/${item.strategy}/${item.epsilon}"]
-  check:
-    cmd: python stage.py artifacts/checks/outputs.json artifacts/private
-    deps: [artifacts/private, stage.py]
-    params: [grid, checks]
-    outs: [artifacts/checks/outputs.json]
-  report:
-    cmd: python stage.py artifacts/report/index.html artifacts/checks/outputs.json
-    deps: [artifacts/checks, stage.py]
-    outs: [artifacts/report/index.html]
-"""
-
 # Each stage joins what it reads, writes that in two steps and notes when it ran. behaviour.txt, which no stage
 # declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5") or wait
 # for another to begin ("count@a meet count@b").
@@ -215,7 +183,7 @@ class Project:
 def make_template(root: Path) -> None:
     """Write the project into ``root``; nothing has run in it."""
     root.mkdir()
-    (root / "dvc.yaml").write_text(DVC_YAML)
+    shutil.copy(Path(__file__).with_name("scratch_dvc.yaml"), root / "dvc.yaml")
     (root / "stage.py").write_text(STAGE)
     (root / "src.txt").write_text("source\n")
     (root / "behaviour.txt").write_text("")

@@ -3,11 +3,8 @@
 Kills and refusals of the command are in test_recovery.py, a killed worker and checkpoints in tests/runtime.
 """
 
-from __future__ import annotations
-
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +14,6 @@ from pathlib import Path
 import pytest
 import yaml
 from scratch_project import ORDER, ROOT, Project, RunFlow, task_runs
-
-from lexveil.runtime.dvc_graph import open_repo, read_graph
 
 pytestmark = pytest.mark.slow
 
@@ -32,13 +27,6 @@ NEEDS = {
     "check": set(PRIVATIZE),
     "report": {"check"},
 }
-
-
-def test_order_and_edges_are_those_of_dvc(built: Project) -> None:
-    with open_repo() as repo:
-        graph = read_graph(repo)
-    assert list(graph.stages) == re.findall(r"Running stage '(.*)':", (built.root / "repro.log").read_text())
-    assert {name: set(stage.needs) for name, stage in graph.stages.items()} == NEEDS
 
 
 def test_flow_gives_the_bytes_and_the_lock_of_a_serial_repro(

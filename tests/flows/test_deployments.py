@@ -1,7 +1,5 @@
 """prefect.yaml: a wrong one is one line that names the entry. The committed one is served by test_schedule.py."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from filelock import FileLock

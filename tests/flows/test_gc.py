@@ -1,7 +1,5 @@
 """`lexveil gc`: what nothing refers to goes when asked, and nothing else ever."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

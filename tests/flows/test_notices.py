@@ -1,7 +1,5 @@
 """What a run tells others, OpenLineage events and a webhook: what goes out, and that a dead end is a warning only."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

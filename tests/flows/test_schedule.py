@@ -1,7 +1,5 @@
 """`lexveil schedule` end to end: its own server, a schedule that fires, a stop, a power cut."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import os
@@ -12,13 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import psutil
 import pytest
 import yaml
+from asking import until
 from scratch_project import ROOT, Project
 
 from lexveil.errors import RequestError
@@ -28,14 +27,6 @@ pytestmark = pytest.mark.slow
 
 PATIENCE = 300  # seconds until a test gives up waiting; nothing is measured by it
 Record = dict[str, Any]
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while not (value := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    return value
 
 
 class Served:

@@ -1,16 +1,11 @@
 """The flows as a server starts them: time limits, audits, releases. In this process, without a schedule."""
 
-from __future__ import annotations
-
 import json
-import os
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import pytest
 from prefect.client.orchestration import get_client
@@ -30,12 +25,10 @@ REPORT = ReleaseReport(rows=9, new=2, changed=1, duplicate=5, withdrawn=1, relea
 
 
 @pytest.fixture(autouse=True)
-def environment(project: Project, prefect_server: str) -> Iterator[None]:
-    """A project with data; what a flow puts into the environment ends with its test."""
+def environment(project: Project, prefect_server: str) -> None:
+    """A project with data."""
     (project.root / "data").mkdir()
     (project.root / "data/any.txt").touch()
-    with mock.patch.dict(os.environ):
-        yield
 
 
 def table(key: str) -> list[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """LEXVEIL_HIDE_COLUMNS: no message names a column, where names of columns are sensitive themselves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Which files a path stands for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

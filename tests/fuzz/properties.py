@@ -1,16 +1,13 @@
 """What must hold of any bytes that are given as a file, and of any text that is tokenized."""
 
-from __future__ import annotations
-
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
-import pyarrow as pa
 
 from lexveil.errors import RequestError
 from lexveil.formats import base, chunks, compression, lines
@@ -18,8 +15,6 @@ from lexveil.formats.chunks import Texts
 from lexveil.formats.messages import NoColumn
 from lexveil.formats.readers import Reader, SpooledRows, open_table, open_writer
 from lexveil.formats.registry import as_source
-from lexveil.text.tokenize import tokenize_texts
-from tests.text.reference_tokenizer import sentences, token_spans
 
 ENDINGS = (
     *(f"{kind}{packing}" for kind in ("jsonl", "csv", "tsv", "txt") for packing in ("", ".gz", ".zst")),
@@ -101,14 +96,3 @@ def check_file(content: bytes, ending: str) -> bool:
             writer.__exit__(None, None, None)
     assert read(out.getvalue(), ending) == texts
     return True
-
-
-def check_texts(texts: Sequence[str]) -> None:
-    """See that the scanner and the reference tokenizer agree in every token, sentence and span."""
-    tokens = tokenize_texts(pa.array(texts, pa.string()), spans=True)
-    expected = [sentences(text) for text in texts]
-    words = tokens.words.to_pylist()
-    assert [words[at] for at in tokens.ids.tolist()] == [form for text in expected for part in text for form in part]
-    assert tokens.sentence_sizes.tolist() == [len(part) for text in expected for part in text]
-    assert tokens.sentences_per_text.tolist() == [len(text) for text in expected]
-    assert tokens.spans.tolist() == [list(span) for text in texts for part in token_spans(text) for span in part]

@@ -8,8 +8,6 @@ Targets are readers and tokenizer.
 What follows the target's name goes to libFuzzer: folders of inputs, of which the first gets new ones, and options.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable
@@ -24,7 +22,8 @@ COMPILED = [name for name, file in MODULES.items() if re.search("numba|kernel", 
 
 with atheris.instrument_imports(include=["lexveil", "tests.fuzz"], exclude=COMPILED):
     from lexveil.formats import parquet_tables  # noqa: F401 - imported when a file is opened, which is too late here
-    from tests.fuzz.properties import ENDINGS, check_file, check_texts, small_limits
+    from tests.fuzz.properties import ENDINGS, check_file, small_limits
+    from tests.text.reference_tokenizer import assert_same
 
 
 def readers(data: bytes) -> None:
@@ -35,7 +34,7 @@ def readers(data: bytes) -> None:
 
 def tokenizer(data: bytes) -> None:
     """UTF-8, as far as it is; a byte 255 ends a text."""
-    check_texts([part.decode("utf-8", "ignore") for part in data.split(b"\xff")])
+    assert_same([part.decode("utf-8", "ignore") for part in data.split(b"\xff")])
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {"readers": readers, "tokenizer": tokenizer}

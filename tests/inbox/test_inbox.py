@@ -201,14 +201,19 @@ def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
 def test_a_query_of_a_database(inbox: Inbox, attach: str) -> None:
     connect = duckdb.connect if attach == "crm.duckdb" else partial(sqlite3.connect, isolation_level=None)
     with closing(connect(attach.removeprefix("sqlite:///"))) as con:
-        con.execute("create table tickets (id integer, body text, topic text)")
-        con.executemany("insert into tickets values (?, ?, ?)", [(1, WORDS, "a"), (2, WORDS, None), (3, None, "b")])
-    query = "select id, body as text, topic from tickets order by id;"
+        con.execute("create table tickets (id integer, body text, topic text, withdrawn boolean)")
+        rows = [(1, WORDS, "a", None), (2, WORDS, None, None), (3, None, "b", None)]
+        con.executemany("insert into tickets values (?, ?, ?, ?)", rows)
+    query = "select id, body as text, topic, withdrawn from tickets order by id;"
     inbox.configure(source=None, sql=query, attach=attach, columns=["topic"])
     report = inbox.run()
     assert (report.rows, report.released, inbox.ids()) == (3, 3, ["1", "2", "3"])
     current = pq.read_table(inbox.archive / "current.parquet")
     assert current["topic"].to_pylist() == ["a", None, "b"] and current["text"].to_pylist()[2] is None
+    with closing(connect(attach.removeprefix("sqlite:///"))) as con:
+        con.execute("update tickets set withdrawn = (id = 2)")
+    report = inbox.run()
+    assert (report.withdrawn, inbox.ids()) == (1, ["1", "3"])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A process that is killed anywhere: the next run finds the release or not, paid once, and ends what was begun."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

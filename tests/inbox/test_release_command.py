@@ -1,21 +1,22 @@
-"""`lexveil release` as one gives it: its lines, its exit codes, and what DVC then has."""
-
-from __future__ import annotations
+"""`lexveil release`: its lines, its exit codes, what DVC then has, and what is published of two sources."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from unittest import mock
 
 import pyarrow.parquet as pq
 import pytest
 from toy_inbox import SECRET, WORDS, Inbox, files
 
+from lexveil.artifacts.model import Model
 from lexveil.cli import main
+from lexveil.inbox.run import release_inbox
+from tests.same_noise import Clock, SameAnswers, published, sources
+from tests.shared_trees import stand_beside
+from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
 
@@ -23,14 +24,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def tracked(inbox: Inbox) -> Iterator[Inbox]:
+def tracked(inbox: Inbox) -> Inbox:
     """The project as a DVC project in git."""
     (inbox.root / "dvc.yaml").write_text("stages: {}\n")
     shutil.copy(ROOT / ".gitignore", inbox.root)
     shutil.copytree(ROOT / ".dvc", inbox.root / ".dvc", ignore=shutil.ignore_patterns("cache", "tmp"))
     subprocess.run(["git", "init", "-q"], cwd=inbox.root, check=True)
-    with mock.patch.dict(os.environ):
-        yield inbox
+    return inbox
 
 
 def dvc(inbox: Inbox, *arguments: str) -> str:
@@ -94,3 +94,42 @@ def test_words_and_names_of_a_source_are_nowhere_else(tracked: Inbox, capsys, ca
         for word in (SECRET, ident, whom):
             is_listed = word == whom and where.endswith("withheld.csv")  # the operator's
             assert is_listed or word.encode() not in content.lower(), f"{word} is in {where}"
+
+
+pytestmark = pytest.mark.slow
+
+
+def archived(texts: Sequence[str], project: Path) -> dict[str, bytes]:
+    """Three releases: new documents, one of them changed, and a document withdrawn."""
+    inbox = project / "inbox"
+    inbox.mkdir()
+    gate = {"min_coverage": 0.0, "max_unprotected": 1.0, "max_length_ratio": None, "pii": True}
+    asked = {"source": "inbox", "document_budget": 5.0, "gate": gate, "ids": "pseudonym", "strategy": "S3"}
+    policy = {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"}
+    change_params(inbox=asked | {"subject_column": "who"}, policy=policy)
+
+    def put(*rows: int) -> None:
+        documents = [{"id": number, "who": number % 2, "text": texts[row]} for number, row in enumerate(rows)]
+        (inbox / "in.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+        release_inbox()
+
+    put(0, 1, 2, 3, 4, 6)
+    put(0, 1, 2, 3, 4, 6, 7)
+    put(0, 1, 2, 3, 7, 6, 4)
+    (inbox / "withdrawn.txt").write_text("1\n")
+    release_inbox()
+    return published(project / "releases")
+
+
+def test_an_archive_shows_of_its_sources_only_what_is_disclosed(listed: Path, tmp_path: Path, monkeypatch) -> None:
+    same = SameAnswers(monkeypatch)
+    for module in ("inbox.run", "checks.validation"):
+        monkeypatch.setattr(f"lexveil.{module}.datetime", Clock)
+    made = []
+    for number, texts in enumerate(sources(Model.load(listed))):
+        project = stand_beside(listed, tmp_path / str(number) / "project", monkeypatch)
+        same.restart()
+        made.append(archived(texts, project))
+    first, second = made
+    assert first["names"].count(b"documents.parquet.record.json") == 3
+    assert [name for name in first | second if first.get(name) != second.get(name)] == []

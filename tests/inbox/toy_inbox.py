@@ -1,7 +1,5 @@
 """A project whose inbox is released: few words, every limit of the gate wide open unless a test closes it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

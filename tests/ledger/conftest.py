@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from lexveil.ledger import database
-from lexveil.ledger import ledger as making
 from lexveil.ledger.ledger import Ledger
 
 
@@ -22,7 +21,6 @@ def _quick_disk(monkeypatch) -> None:
         con.execute("pragma synchronous = off")
 
     monkeypatch.setattr(database, "durable", quick)
-    monkeypatch.setattr(making, "durable", quick)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 

@@ -162,7 +162,7 @@ def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
     os.close(start)
     os.close(barrier)
     done = [fork.wait() for fork in started]
-    assert [one.returncode for one in done] == [0] * len(done)
+    assert [one.returncode for one in done] == [0] * len(done), [one.stderr for one in done]
     return [one.stdout.strip() for one in done]
 
 

@@ -1,7 +1,5 @@
 """The noise of MADLIB and Mahalanobis in 300 dimensions: radius, direction, covariance, each with what must fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

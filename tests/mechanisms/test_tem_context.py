@@ -1,7 +1,5 @@
 """tem_context: the distribution that is claimed, exactly; what it may look at; the same draws whatever the batch."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable

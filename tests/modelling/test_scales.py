@@ -64,10 +64,11 @@ def test_what_is_refused(outside: Path, content: str, said: str, capsys: pytest.
 
 
 @pytest.mark.nightly
-def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path: Path) -> None:
-    seeds = ROOT / "examples/purposes/sentiment_seeds.tsv"
-    assert main([*BUILD, str(seeds), "-o", str(tmp_path / "sentiment.tsv"), "--model", "en", "--public"]) == 0
-    made, ships = read(tmp_path / "sentiment.tsv").scores, read(ROOT / "lexveil/models/purposes/sentiment.tsv").scores
+@pytest.mark.parametrize("name", ["sentiment", "emergency"])
+def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path: Path, name: str) -> None:
+    seeds, file = ROOT / f"examples/purposes/{name}_seeds.tsv", f"{name}.tsv"
+    assert main([*BUILD, str(seeds), "-o", str(tmp_path / file), "--model", "en", "--public"]) == 0
+    made, ships = read(tmp_path / file).scores, read(ROOT / "lexveil/models/purposes" / file).scores
     # The regression is in float64: other processors round the last digit of few scores in another way.
     differ = {word for word in made.keys() | ships.keys() if abs(made.get(word, 0) - ships.get(word, 0)) > 0.011}
     assert not differ

@@ -1,7 +1,5 @@
 """Who catches a fault: the audit, on a toy project of its own, and named tests, called as they stand."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io

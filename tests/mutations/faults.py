@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - a fault is a line
 """Faults of many kinds, each a small patch, with who must catch it."""
 
-from __future__ import annotations
-
 import secrets
 from copy import copy
 from dataclasses import dataclass, field, fields, replace

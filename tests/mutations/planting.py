@@ -1,7 +1,5 @@
 """Plant a fault: a function of the product with a piece of its source replaced, in this process, until undone."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -3,8 +3,6 @@
 A fault that nothing catches is a hole in the tests.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -5,12 +5,11 @@ import json
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
+from asking import until
 from websockets.sync.client import connect
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -20,15 +19,6 @@ FLAGS = (
 ).split()
 PATIENCE = 120  # seconds until a test gives up waiting; nothing is measured by it
 KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39}
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    """Wait until something holds, and give it."""
-    deadline = time.monotonic() + PATIENCE
-    while not (value := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    return value
 
 
 class Chromium:
@@ -84,9 +74,9 @@ class Chromium:
         """What is to be read in an element; nothing where there is none."""
         return str(self.ask(f"document.querySelector({selector!r})?.innerText ?? ''"))
 
-    def fill(self, selector: str, value: str, event: str = "input") -> None:
+    def fill(self, selector: str, value: str) -> None:
         """Give a field a value, as its user would at once."""
-        done = f"field.dispatchEvent(new Event({event!r}, {{bubbles: true}}))"
+        done = "field.dispatchEvent(new Event('input', {bubbles: true}))"
         self.ask(f"{{ const field = document.querySelector({selector!r}); field.value = {value!r}; {done} }}")
 
     def press(self, key: str) -> None:

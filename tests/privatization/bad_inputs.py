@@ -1,7 +1,5 @@
 """Every kind of input that is refused; what is said of each stands in docs/reference/bad-input.md."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

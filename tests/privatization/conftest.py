@@ -1,12 +1,7 @@
 """A project of its own for every test: the artifacts that all share, and a ledger in which something was spent."""
 
-from __future__ import annotations
-
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture
-def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project's folder, as current folder."""
     root = stand_beside(_built, tmp_path / "project", monkeypatch)
     with (
@@ -29,8 +24,7 @@ def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         release.reserve(3.0, None)
         release.spend()
         release.commit()
-    with mock.patch.dict(os.environ):  # what a command puts there ends with its test
-        yield root
+    return root
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A record names the audit it relies on, if it is of all that runs and recent; one that failed stops releases."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `lexveil privatize` refuses: one line with where and what, no text, no output, nothing spent but for noise."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -11,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import command
 from bad_inputs import BAD, GOOD, MANY, SECRET, Bad, lines
 
-from lexveil.cli import main
 from lexveil.formats import compression
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
@@ -50,13 +48,6 @@ def files(folder: Path) -> dict[str, bytes | None]:
     }  # fmt: skip
 
 
-def privatize(*arguments: str) -> int:
-    try:
-        return main.main(["privatize", *arguments])
-    except SystemExit as end:
-        return int(end.code or 0)
-
-
 def said(err: str, folder: Path) -> str:
     """The message without what stands before all, and without the folder; long names cut."""
     err = re.sub(r"(?m)^(count|privatize): [\d,]+ .*\n", "", err)  # progress, on a slow machine
@@ -78,7 +69,7 @@ def refused(case: str, inputs: Path, capsys: pytest.CaptureFixture[str], source:
     """Rewrite ``source`` to ``out``, which must fail as docs/reference/bad-input.md says of ``case``."""
     before, spent = files(inputs), spends()
     target = out if out == "-" else str(inputs / out)
-    code = privatize(str(inputs / source), "-o", target, *HOW, *(options or ("--epsilon", "10")))
+    code = command("privatize", str(inputs / source), "-o", target, *HOW, *(options or ("--epsilon", "10")))
     printed, err = capsys.readouterr()
     assert SECRET not in err and printed == ""
     assert (code, said(err, inputs)) == documented()[case]
@@ -159,7 +150,7 @@ def test_an_input_that_changes_between_the_two_passes(
             (inputs / "f.jsonl").write_bytes(content)
 
     monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
-    code = privatize(str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10")
+    code = command("privatize", str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10")
     printed, err = capsys.readouterr()
     assert SECRET not in err and printed == ""
     assert (code, said(err, inputs)) == documented()[case]
@@ -171,7 +162,7 @@ def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: P
     """Whoever may write into the folder could else have the input, or any other file, emptied."""
     (inputs / "f.jsonl").write_bytes(lines(GOOD))
     (inputs / ".partial-o.jsonl").symlink_to("f.jsonl")
-    assert privatize(str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10") == 0
+    assert command("privatize", str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10") == 0
     assert (inputs / "f.jsonl").read_bytes() == lines(GOOD)
     assert not (inputs / "o.jsonl").is_symlink() and not (inputs / ".partial-o.jsonl").is_symlink()
 

@@ -5,8 +5,6 @@ output and error, every log, the exceptions, all files of the project with the p
 lies in the folder for temporary files.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -21,11 +19,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from asking import command
 
 import lexveil
-from lexveil.cli import main
 from lexveil.formats.readers import Reader
 from lexveil.runtime.crash import crash_report
+from tests.tasks.changing import change_params
 
 TEXT, SUBJECT, OTHER, NOTE, FILE = "zanzibarix", "quetzalonia", "xylopharra", "brobdingnagor", "lilliputian"
 SENTENCE = f"the government said fire services were there {TEXT}"
@@ -42,9 +41,7 @@ class Watch:
 
     def command(self, *arguments: object, code: int = 0) -> None:
         try:
-            ended = main.main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            ended = int(end.code or 0)
+            ended = command(*arguments)
         except Exception as error:
             self.said += crash_report(error)
             ended = 1
@@ -125,8 +122,7 @@ def test_files_that_are_rewritten(watch: Watch, tmp_path: Path) -> None:
 
 def test_rows_that_are_withheld(watch: Watch, tmp_path: Path) -> None:
     """Only the operator's list names them."""
-    params = Path("params.yaml").read_text()
-    Path("params.yaml").write_text(params.replace("cap: null", "cap: 0.5"))
+    change_params(ledger={"cap": 0.5})
     rows = [{"id": f"{SUBJECT}", "text": SENTENCE, "more": OTHER}] * 2 + [{"id": "1", "text": "the", "more": ""}]
     source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
     pq.write_table(pa.Table.from_pylist(rows), source)

@@ -1,7 +1,5 @@
 """Tables of every kind keep their kind, their other columns and their order; batches are releases of their own."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

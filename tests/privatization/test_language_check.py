@@ -1,7 +1,5 @@
 """Texts of another language than the model's: said to the operator alone; texts without spaces: refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -44,16 +42,6 @@ def test_nothing_is_said_of_the_models_language(outside: Path, capsys: pytest.Ca
     assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *HOW]) == 0
     assert "looks like" not in capsys.readouterr().err
     assert json.loads((outside / "out.jsonl.operator.json").read_text())["language"] is None
-
-
-def test_a_text_without_spaces_is_refused_by_name(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which row and column, and no word of it; nothing is written."""
-    write({"text": ENGLISH[0], "more": None}, {"text": None, "more": CHINESE})
-    assert main(["inspect", "in.jsonl", *HOW, "--text-column", "text", "--text-column", "more"]) == 2
-    err = capsys.readouterr().err
-    assert "row 2: `more` is in Chinese script without spaces between words" in err
-    assert "leave the row out, or put spaces between its words" in err
-    assert not set(CHINESE) & set(err) and [file.name for file in outside.iterdir()] == ["in.jsonl"]
 
 
 def test_single_foreign_words_are_not_refused(outside: Path) -> None:

@@ -4,8 +4,6 @@ Two sources of the same disclosed structure are rewritten by a mechanism that an
 has it.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Texts are rewritten with a packaged model, in no project: by files, streams and values, and all that follows."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path

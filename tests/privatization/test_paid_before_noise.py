@@ -1,7 +1,5 @@
 """Noise drawn is epsilon spent: no generator of noise is made before the ledger has spent it, and no byte leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

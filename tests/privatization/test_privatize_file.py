@@ -1,11 +1,8 @@
 """`lexveil privatize`: every form in and out, nothing half-written, no seed in a release."""
 
 import gzip
-import io
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -43,18 +40,6 @@ def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tm
     }  # fmt: skip
     for ending in ("operator.json", "tokens.parquet"):
         assert (tmp_path / f"out.jsonl.{ending}").stat().st_mode & 0o077 == 0  # nobody else may read it
-
-
-def test_standard_streams(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    stdin = SimpleNamespace(buffer=io.BytesIO(jsonl(tmp_path).read_bytes()))
-    monkeypatch.setattr(sys, "stdin", stdin)
-    monkeypatch.setattr("lexveil.formats.chunks.ROWS", 1)
-    clock = iter(range(0, 10**6, 100))  # so that progress is told at every step
-    monkeypatch.setattr("lexveil.runtime.stage.time.monotonic", clock.__next__)
-    privatize_file("-", "-", **HOW)
-    out, err = capsys.readouterr()
-    assert [json.loads(line)["z"] for line in out.splitlines()] == [0, 1, 2]
-    assert "2 of 3 rows" in err  # what is said goes elsewhere
 
 
 def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path: Path) -> None:

@@ -1,6 +1,4 @@
-"""Levels of protection: one command without a number, whose epsilon is that of every token."""
-
-from __future__ import annotations
+"""With the model that ships: levels of protection, one command without a number; and words that do not come out."""
 
 from pathlib import Path
 
@@ -14,10 +12,13 @@ from lexveil.accounting.statement import statement
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.artifacts.screened_words import screened_words
 from lexveil.cli.main import main
 from lexveil.errors import RequestError
 from lexveil.ledger.caps import TIMES
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.privatization.engine.engine import Engine, is_screened, nearest_of_others
+from lexveil.privatization.engine.worker import Components
 from lexveil.privatization.settings import BY_WORD, resolve_settings
 from lexveil.protection import DEFAULT, LEVELS, level_of
 from lexveil.recovery import public_words as public_recovery
@@ -47,7 +48,7 @@ def test_a_file_is_released_without_a_number(outside: Path, capsys: pytest.Captu
     (outside / "in.csv").write_text(f"id,title,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8")
     assert main(["privatize", "in.csv", "-o", "out.csv"]) == 0
     out, err = capsys.readouterr()
-    level = level_of(measured_levels(PackagedModel(EN).hash), "tem", "S1", DEFAULT)
+    level = level_of(measured_levels(PackagedModel(EN).hash), Request().mechanism, "S1", DEFAULT)
     assert level is not None
     first = out.splitlines()[0]
     assert first.startswith(f"protection {DEFAULT}: a reader who knows the method is expected to name ")
@@ -128,3 +129,45 @@ def test_a_row_in_place_of_a_header_is_taken_for_no_column(
     said = capsys.readouterr().err
     assert "its first line looks like a row and no header" in said
     assert first not in said and not (outside / "out.csv").exists()
+
+
+TEXT = "the waiter brought cold soup and warm beer to a large table near the old window . " * 40
+
+
+def test_the_nearest_of_the_others_takes_the_place_by_hand() -> None:
+    vectors = np.array([[0.0], [1.0], [1.5], [5.0]], dtype=np.float32)
+    screened = np.array([False, True, False, True])
+    assert nearest_of_others(vectors, screened).tolist() == [0, 2, 2, 2]
+    assert nearest_of_others(vectors, np.zeros(4, dtype=bool)) is None
+    assert nearest_of_others(vectors, np.ones(4, dtype=bool)) is None
+    assert is_screened(["bad", "good_bad", "badly"], frozenset({"bad"})).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(("mechanism", "strategy"), [("tem", "S1"), ("madlib", "S3"), ("diffractor_geometric", "S1")])
+def test_no_word_of_the_list_comes_out_whatever_goes_in(tmp_path: Path, mechanism: str, strategy: str) -> None:
+    """At an epsilon at which all words are likely, and of texts that are made of such words."""
+    listed = sorted(screened_words().words)
+    (tmp_path / "in.txt").write_text(f"{TEXT}{' '.join(listed[:300])}\n", encoding="utf-8")
+    how = {"mechanism": mechanism, "strategy": strategy, "epsilon": 0.5, "seed": 1, "model": "en", "oov": "sample"}
+    done = privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", **how)
+    words = (tmp_path / "out.txt").read_text(encoding="utf-8").replace(".", "").split()
+    assert len(words) > 500 and not screened_words().words.intersection(words)
+    assert done.record.screen == screened_words().sha256
+    assert any("public list" in reason for reason in done.record.guarantee.in_release.because)
+    free = privatize_file(tmp_path / "in.txt", tmp_path / "free.txt", unscreened=True, **how)
+    words = (tmp_path / "free.txt").read_text(encoding="utf-8").replace(".", "").split()
+    assert screened_words().words.intersection(words) and free.record.screen is None
+    assert not any("public list" in reason for reason in free.record.guarantee.in_release.because)
+
+
+def test_it_is_post_processing_of_the_same_draws(tmp_path: Path) -> None:
+    """With the same seed, tokens that draw no word of the list are the same with it and without."""
+    model = Model.load(name="en")
+    settings = resolve_settings(Request(mechanism="tem", strategy="S1", epsilon=3.0, seed=1), model)
+    engine = Engine(settings, model)
+    assert isinstance(engine.worker().components, Components) and engine.instead is not None
+    screened = engine.instead != np.arange(len(engine.instead))
+    tokens = [engine.lexicon.tokens[row] for row in engine.vocabulary.rows.tolist()]
+    assert (screened == is_screened(tokens, screened_words().words)).all() and not screened[engine.instead].any()
+    unscreened = resolve_settings(Request(mechanism="tem", strategy="S1", epsilon=3.0, seed=1, unscreened=True), model)
+    assert Engine(unscreened, model).instead is None

@@ -1,14 +1,118 @@
-"""A request by recovery: an epsilon of public things alone, and a release that would give back too much is refused."""
+"""Recovery: what a reader gets back follows from public things alone, and so does the epsilon of a target."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from asking import privatize_file
 
+from lexveil.accounting.budgets import Policy
 from lexveil.api import privatize
+from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
+from lexveil.recovery import stored_curve as recovery_store
+from lexveil.recovery.bands import BANDS
+from lexveil.recovery.calibration import Calibrated, Curve, Measure, recovered
+from lexveil.recovery.public_words import PublicWords
+from lexveil.recovery.stored_curve import StoredCurve
+from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.usefixtures("own_figures")
+
+KEEP = Policy("keep", "keep", "sample")
+
+
+def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(project: Path) -> None:
+    model = Model.load(project)
+    asked: list[float] = []
+
+    def curve(policy: Policy = KEEP) -> Curve:
+        return StoredCurve(model, "tem", "S1", policy, told=asked.append)
+
+    first = curve().at(1.05)  # between two points of the lattice
+    assert len(asked) == 2 and curve().at(1.05) == first and len(asked) == 2
+    (kept,) = (project / ".lexveil/recovery").glob("*.json")
+    right = kept.read_text(encoding="utf-8")
+    values = json.loads(right)
+    values["points"]["0"]["recovered"]["rare"]["share"] = 7
+    for broken in ("{", json.dumps(values), right.replace(values["of"], "of another model"), "[]"):
+        n_asked = len(asked)
+        kept.write_text(broken, encoding="utf-8")
+        assert curve().at(1.05) == first and len(asked) == n_asked + 2
+    asked[2:] = asked[:2]
+    assert curve().at(1.05) == first and len(asked) == 4
+    curve(Policy("perturb", "keep", "sample")).point(0)
+    assert len(asked) == 5 and len(list((project / ".lexveil/recovery").glob("*.json"))) == 2
+
+
+def test_what_was_asked_before_changes_no_epsilon(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search begins where public things say: near the same point, whatever points are kept."""
+    begun: list[float] = []
+    search = recovery_store.epsilon_for
+
+    def noted(curve: Curve, target: float, band: str, measure: Measure | None, start: float) -> Calibrated:
+        begun.append(start)
+        return search(curve, target, band, measure, start)
+
+    monkeypatch.setattr(recovery_store, "epsilon_for", noted)
+    model, found = Model.load(project), []
+    for before in ([], [0.1], [40.0]):
+        for kept in (project / ".lexveil/recovery").glob("*.json"):
+            kept.unlink()
+        curve = StoredCurve(model, "tem", "S1", KEEP)
+        for epsilon in before:
+            curve.at(epsilon)
+        found.append(curve.epsilon_for(0.3, "content"))
+    assert len(set(begun)) == 1 and found[0] == found[1] == found[2]
+    assert recovered(found[0].expected, "content") == pytest.approx(0.3, abs=0.02)  # between two points of the lattice
+
+
+def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1"]
+    assert main([*command, "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    named = run["achieved"]["bands"]
+    assert set(named) == {"all", "frequent", "middle", "rare"}  # S1 keeps function words
+    assert named["all"]["recovered"] == pytest.approx(0.3, abs=0.12)  # two samples of 900 words, 5 deviations
+
+
+def test_a_target_out_of_reach_is_a_row_of_the_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--recovery", "0.001", "--mechanism", "tem", "--strategy", "S1"]) == 1
+    assert "a reader who sees no output already names" in capsys.readouterr().out
+
+
+PERTURB = Policy("perturb", "keep", "sample")
+
+
+def test_words_have_the_public_frequencies(project: Path) -> None:
+    model = Model.load(project)
+    space, words = model.embedding("S1"), PublicWords.of(model, "tem", "S1", PERTURB)
+    rows = words.prepared.vocabulary.rows
+    assert "," not in {space.tokens[row] for row in rows.tolist()}
+    assert words.prior.sum() == pytest.approx(1) and words.prior.min() > 0
+    assert np.all(np.diff(words.prior[np.argsort(space.counts[rows])]) >= 0)
+    assert BANDS[words.bands[words.prepared.vocabulary.number[space.tokens.index("the")]]] == "function"
+
+
+def test_a_word_that_is_kept_is_never_meant_by_a_perturbed_one(project: Path) -> None:
+    words = PublicWords.of(Model.load(project), "tem", "S1", KEEP)
+    function = words.bands == BANDS.index("function")
+    assert words.prior[function].sum() == 0 and words.prior.sum() == pytest.approx(1)
+    sample = words.sample("calibration", 300)
+    assert sample.mass["function"] == 0 and not function[sample.ids].any()
+    epsilon = np.full(len(words.prior), 1.0)
+    guesses = words.adversary((1.0, 1.0)).guess(np.arange(len(words.prior)), epsilon)
+    assert not function[guesses].any()
+
+
+def test_more_epsilon_gives_back_more_and_always_the_same_figures(project: Path) -> None:
+    words = PublicWords.of(Model.load(project), "tem", "S1", PERTURB)
+    little, much = words.expected(0.5), words.expected(500.0)
+    assert little.overall(little.recovered) < 0.3
+    assert much.overall(much.recovered) > 0.7
+    assert words.expected(0.5) == little != words.expected(0.5, "others")
+
 
 TEXTS = {"one.jsonl": '{"text": "the door was open"}\n', "other.jsonl": '{"text": "rain"}\n{"text": "a cold room"}\n'}
 
@@ -29,8 +133,7 @@ def test_equal_public_things_give_equal_epsilon_whatever_the_texts(project: Path
 def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    params = (project / "params.yaml").read_text(encoding="utf-8")
-    (project / "params.yaml").write_text(params.replace("max_recovery: null", "max_recovery: 0.2"), encoding="utf-8")
+    change_params(release={"max_recovery": 0.2})
     Path("one.jsonl").write_text(TEXTS["one.jsonl"], encoding="utf-8")
     command = ["privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o"]
     assert main([*command, "out.jsonl", "--epsilon", "500"]) == 2

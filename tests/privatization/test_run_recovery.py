@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from lexveil import paths
 from lexveil.config import load_params
@@ -16,6 +15,7 @@ from lexveil.recovery.runs import measure_recovery
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
 from tests.conftest import run_stage
+from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
 
@@ -27,12 +27,9 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built project with one run of TEM and the language model."""
     root = tmp_path_factory.mktemp("recovery") / "project"
     shutil.copytree(_built, root)
-    params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
-    params["evaluation"]["max_texts"] = None
-    params["grid"]["mechanisms"] = ["tem"]
-    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
+        change_params(evaluation={"max_texts": None}, grid={"mechanisms": ["tem"]})
         run_stage("train_language_model")
         for one in (("none", "none", "0.0"), ("tem", "S1", "1.0")):
             run_stage("privatize", *one)

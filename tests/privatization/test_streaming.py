@@ -1,7 +1,5 @@
 """What goes through `lexveil privatize` unharmed: every form and packing, and all that is not text."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import decimal

@@ -1,7 +1,5 @@
 """`lexveil privatize --workers`: the same bytes whatever the processes and batches, and noise that is nobody else's."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -17,6 +17,7 @@ from lexveil.levels import Level
 from lexveil.mechanisms.registry import MECHANISMS
 from tasks import report
 from tests.report.records import BACK_ENDS, dataset, named, recovered
+from tests.tasks.changing import change_params
 
 ROOT = Path(__file__).parents[2]
 STATIC = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
@@ -45,13 +46,6 @@ def put(path: str, value: object) -> None:
 def change(path: str, **changed: object) -> None:
     """Change entries of a JSON file below artifacts/."""
     put(path, json.loads((Path("artifacts") / path).read_text(encoding="utf-8")) | changed)
-
-
-def set_grid(**grid: object) -> None:
-    """Change the grid of params.yaml."""
-    params = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-    params["grid"] |= grid
-    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
 
 def counts(**known: Mapping[str, int]) -> dict[str, dict[str, int]]:
@@ -137,7 +131,7 @@ def put_deniability(mechanism: str, segmentation: str, *rows: Mapping[str, Any],
 
 def put_others(refused: str | None = None) -> None:
     """Add tem and diffractor_geometric to the grid, of S1 alone."""
-    set_grid(mechanisms=["madlib", "tem", "diffractor_geometric"], strategies=["S1"])
+    change_params(grid={"mechanisms": ["madlib", "tem", "diffractor_geometric"], "strategies": ["S1"]})
     first = statistic(1.0, 20.0, 90.0, exact=True)
     if refused is not None:
         first |= dict.fromkeys(("n_w", "s_w", "n_w_exact", "s_w_expected")) | {"refused": refused}
@@ -150,7 +144,7 @@ def put_others(refused: str | None = None) -> None:
 
 def put_levels(epsilons: Sequence[float]) -> None:
     """Runs of S1 at two levels, and at base epsilons."""
-    set_grid(strategies=["S1"], epsilons=[*epsilons, "r0.2", "r0.05"])
+    change_params(grid={"strategies": ["S1"], "epsilons": [*epsilons, "r0.2", "r0.05"]})
     for level, utility in ((Level(0.05, 2.5), 0.5), (Level(0.2, 7.75), 0.625)):
         put_run(("madlib", "S1", level), 0.25, 0.5)
         put_scores(("madlib", "S1", level), utility, 0.25)
@@ -160,7 +154,7 @@ def make_artifacts() -> None:
     """All artifacts of two strategies at two epsilons, in the current folder."""
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     Path("params.yaml").write_text(yaml.safe_dump(params | {"seed": 77}), encoding="utf-8")
-    set_grid(mechanisms=["madlib"], strategies=list(STRATEGIES), epsilons=list(EPSILONS))
+    change_params(grid={"mechanisms": ["madlib"], "strategies": list(STRATEGIES), "epsilons": list(EPSILONS)})
     for path, value in STATIC.items():
         put(path, value)
     put_run(("none", "none", 0.0), None, None)

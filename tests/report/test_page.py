@@ -1,8 +1,10 @@
-"""The page as a whole, and the files beside it, of a small set of artifacts."""
+"""The page as a whole, and the files beside it, of a small set of artifacts; and of other grids."""
 
 import json
 import re
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -10,9 +12,12 @@ import numpy as np
 import pytest
 import yaml
 
+from examples.replication.__main__ import main as replication
 from lexveil.errors import CheckFailed, MissingArtifact
+from lexveil.report import formatting
 from lexveil.runtime.stage import stage_main
 from tasks import report
+from tests.report import artifacts
 from tests.report.artifacts import SECRET, STATIC, Page, change, put, put_run, reported
 
 EXPECTED = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text(encoding="utf-8"))
@@ -96,3 +101,65 @@ def test_what_does_not_hold_stops_the_report(changed: Path) -> None:
     change("checks/plans/madlib/S1/1.0.json", expectations=[{"checked": 9, "unexpected": 4}])
     with pytest.raises(CheckFailed, match=r"checks/plans/madlib/S1/1\.0\.json: 4 values"):
         report.main()
+
+
+GRIDS = yaml.safe_load(Path(__file__).with_name("grids.yaml").read_text(encoding="utf-8"))
+
+
+def nothing_scored() -> None:
+    for file in Path("artifacts/evaluation").rglob("*.json"):
+        record = json.loads(file.read_text())
+        del record["datasets"]["alpha"]
+        file.write_text(json.dumps(record))
+
+
+def no_language_model() -> None:
+    for strategy in artifacts.STRATEGIES:
+        for epsilon in artifacts.EPSILONS:
+            artifacts.put_recovery(("madlib", strategy, epsilon), with_model=False, listed=3)
+
+
+def exposure_that_differs() -> None:
+    by_class = artifacts.counts(word={"perturbed": 10}, oov={"kept": 3})
+    artifacts.change("private/madlib/S1/10.0/metrics.json", by_class=by_class)
+
+
+@pytest.mark.usefixtures("changed")
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (artifacts.put_others, "several mechanisms"),
+        (partial(artifacts.put_others, refused="needs more than 417"), "refused"),
+        (partial(artifacts.put_levels, [1.0, 10.0]), "levels and epsilons"),
+        (nothing_scored, "nothing scored"),
+        (no_language_model, "no language model"),
+        (exposure_that_differs, "exposure that differs"),
+    ],
+)
+def test_the_page_of_another_grid(make: Any, name: str) -> None:
+    make()
+    page, expected = artifacts.reported(), GRIDS[name]
+    for table, start, cells in expected.get("cells", []):
+        assert page.row(table, *start)[-len(cells) :] == cells
+    assert all(phrase in page.text for phrase in expected.get("phrases", []))
+    assert not any(phrase in page.text for phrase in expected.get("absent", []))
+    assert set(expected.get("ids", [])) <= (ids := set(page.ids)) and not ids & set(expected.get("no_ids", []))
+
+
+@pytest.mark.usefixtures("changed")
+def test_deniability_of_other_words_stops_the_report() -> None:
+    artifacts.put_others()
+    artifacts.put_deniability("tem", "word", artifacts.statistic(1.0, 1.0, 1.0), words=(1, 4))
+    with pytest.raises(CheckFailed, match=r"madlib/word\.json and .*tem/word\.json are of different words"):
+        report.main()
+
+
+def test_the_page_of_the_replication_reads_the_same_project(changed: Path) -> None:
+    replication([str(changed)])
+    text = (changed / "replication.md").read_text(encoding="utf-8")
+    assert text.startswith("# Replication\n") and "Cosine similarity rises with ε for each strategy." in text
+
+
+def test_a_share_never_reads_as_none_or_all_when_it_is_not() -> None:
+    texts = {0.0: "0.0%", 0.0001: "<0.1%", 0.123: "12.3%", 0.9999: ">99.9%", 1.0: "100.0%"}
+    assert {value: formatting.share(value) for value in texts} == texts

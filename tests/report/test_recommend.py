@@ -1,16 +1,14 @@
 """`lexveil recommend`: which runs it names, what it says of their uncertainty, and what it refuses."""
 
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
+import asking
 import pytest
 
 from lexveil import paths
-from lexveil.cli.main import main
 from lexveil.errors import MissingArtifact, RequestError
 from lexveil.levels import Level
 from lexveil.recovery.shares import Share
@@ -25,11 +23,9 @@ Command = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
     monkeypatch.chdir(tmp_path)
-    with mock.patch.dict(os.environ):
-        yield
 
 
 @pytest.fixture
@@ -37,10 +33,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs `lexveil recommend`, and gives its exit code and what it prints; nothing else is printed."""
 
     def run(*arguments: str) -> tuple[int, str]:
-        try:
-            code = main(["recommend", *arguments])
-        except SystemExit as end:
-            code = int(end.code or 0)
+        code = asking.command("recommend", *arguments)
         shown = capsys.readouterr()
         assert (shown.err == "") == (code < 2) and (shown.out == "") == (code == 2)
         return code, shown.out + shown.err

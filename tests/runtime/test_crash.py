@@ -1,7 +1,5 @@
 """A fault of the program shows where it was, and never what an exception says: that may be a text."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

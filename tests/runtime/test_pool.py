@@ -11,10 +11,9 @@ from contextlib import suppress
 from operator import length_hint
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
-from pool_functions import Scale, die, fail, negative
+from pool_functions import die, fail, negative
 
 from lexveil.errors import LexveilError
 from lexveil.runtime.pool import ordered_map
@@ -30,20 +29,6 @@ def test_order_and_how_much_is_under_way(workers: int) -> None:
     assert length_hint(items) >= 20 - (workers + 2)
     assert list(results) == [-number for number in range(1, 20)]
     assert list(ordered_map(negative, [], workers)) == []
-
-
-def test_workers_map_the_arrays_of_what_they_call(tmp_path: Path) -> None:
-    """Each its own private view of one file, with one thread; what one writes, nobody else sees."""
-    factor, before = np.arange(1000.0), dict(os.environ)
-    done = list(ordered_map(Scale(factor, factor, np.zeros(1, dtype=np.int64), tmp_path), range(12), 2))
-    assert [one["value"] for one in done] == [float(factor.sum() * number) for number in range(12)]
-    assert all(one["same"] and one["aligned"] and one["mapped"] and one["threads"] == "1" for one in done)
-    pids = {one["pid"] for one in done}
-    assert len(pids) == 2 and os.getpid() not in pids
-    for pid in pids:
-        calls = [one["calls"] for one in done if one["pid"] == pid]
-        assert calls == list(range(1, len(calls) + 1))
-    assert dict(os.environ) == before
 
 
 def children() -> set[int]:

@@ -1,7 +1,5 @@
 """What goes over a connection whose request has two ends, and what the log then knows of requests."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -109,14 +109,15 @@ WORDS = st.sampled_from(["x", "y", "z", "the", "of", ",", ".", "é", "😀", "10
     lines=st.lists(st.lists(WORDS, min_size=1, max_size=12), max_size=8),
     min_count=st.integers(1, 3),
     rows=st.integers(1, 8),
-    shard=st.sampled_from([1, 10**9]),
+    cut_up=st.booleans(),
 )
 def test_any_small_corpus_against_a_counter(
-    lines: list[list[str]], min_count: int, rows: int, shard: int, tmp_path: Path
+    lines: list[list[str]], min_count: int, rows: int, cut_up: bool, tmp_path: Path
 ) -> None:
-    """Also where every row group is a shard of its own."""
+    """Also where every row group is a shard of its own, and every key a range of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lexveil.collocations.counting.SHARD_TOKENS", shard)
+        for name, value in (("SHARD_TOKENS", 1), ("SHARD_ROWS", 1), ("RANGE_BYTES", 2**60)) if cut_up else ():
+            patch.setattr(counting, name, value)
         grams, totals = counted(lines, tmp_path, min_count, rows)
     assert grams == brute_force(lines, min_count)
     assert totals["n_tokens"] == sum(map(len, lines))
@@ -141,22 +142,6 @@ def test_the_largest_numbers_stand_in_a_key() -> None:
 
 
 LINES = [line.split() for line in ("x y z x y , the x y", "y", "z x y z x", "x y", ", x y z .", "z z z", "y z x")]
-
-
-def test_where_shards_are_cut_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    for folder in (whole, cut):
-        folder.mkdir()
-    expected = counted(LINES, whole)
-    monkeypatch.setattr(counting, "SHARD_TOKENS", 1)  # every row group is a shard of its own
-    assert counted(LINES, cut, rows=2) == expected
-    monkeypatch.setattr(counting, "RANGE_BYTES", 2**60)  # and every key a range of its own
-    monkeypatch.setattr(counting, "SHARD_ROWS", 1)
-    assert counted(LINES, cut, rows=2) == expected
-    for name in ("bigrams", "trigrams"):
-        written = [(folder / "ngrams" / f"{name}.parquet").read_bytes() for folder in (whole, cut)]
-        assert written[0] == written[1]
-    assert not (cut / "w" / "count_ngrams").exists()
 
 
 def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,15 +78,3 @@ def test_a_brought_model_takes_the_place_of_the_one_of_words(project: Path) -> N
         run_stage("train_embeddings", segmentation)
     assert load_words("word") == tokens
     assert files(paths.embedding("gst")) == before
-
-
-def test_neighborhoods_tell_the_extreme_distances(project: Path) -> None:
-    run_stage("build_neighborhoods", "word")
-    meta = json.loads((paths.neighborhood("word") / "meta.json").read_text(encoding="utf-8"))
-    wide = load_embedding("word").vectors.astype(np.float64)
-    squares = (wide * wide).sum(axis=1)
-    table = squares[:, None] + squares[None] - 2 * wide @ wide.T
-    assert meta["largest_distance"] == pytest.approx(np.sqrt(table.max()), rel=1e-9)
-    np.fill_diagonal(table, np.inf)
-    assert meta["smallest_distance"] == pytest.approx(np.sqrt(table.min()), rel=1e-6)
-    assert meta["search"] == "exact"

@@ -1,5 +1,6 @@
 """The model that a project can hand on: from the corpus to a folder that passes every check."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +76,18 @@ def test_nothing_that_passes_is_an_error_with_a_way_out(project: Path, few_texts
     with pytest.raises(RequestError, match=r"0 tokens stand in 100000 documents .* lower model\.min_documents"):
         run_stage("package_model")
     assert not paths.PACKAGED.exists()
+
+
+def test_a_grid_of_words_builds_nothing_of_collocations(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And says what would: what was cut for another grid is not looked at."""
+    change_params(grid={"strategies": ["S1"], "segmentations": ["word", "mst"]})
+    run_stage("segment_corpus")
+    assert "no strategy needs mst" in capsys.readouterr().out
+    for folder in ("structure", "word_orders", "model"):
+        shutil.rmtree(paths.ARTIFACTS / folder, ignore_errors=True)
+    change_params(grid={"segmentations": ["word"]})
+    for name in ("measure_structure", "build_word_orders", "package_model"):
+        run_stage(name)
+    assert [file.name for file in (paths.ARTIFACTS / "structure").iterdir()] == ["word.json"]
+    assert [folder.name for folder in (paths.ARTIFACTS / "word_orders").iterdir()] == ["word"]
+    assert not [*paths.PACKAGED.iterdir()]

@@ -1,15 +1,16 @@
 """The tokenizer a second time, by regular expressions, slow and easy to read: what the scanner is compared with."""
 
-from __future__ import annotations
-
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
 
 from lexveil.text.kernels.characters import MARKS_AFTER
 from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.languages.base import LONGEST, Language
 from lexveil.text.normal_forms import normal_form
+from lexveil.text.tokenize import tokenize_texts
 
 _LETTER = rf"[^\W_]|[{MARKS_AFTER}]"
 _WORD = rf"(?:{_LETTER})+"
@@ -96,3 +97,21 @@ def token_spans(text: str, language: str = DEFAULT) -> list[list[tuple[int, int]
     find = _token(language).finditer
     split = ([match.span() for match in find(text, start, end)] for start, end in sentence_spans(text, language))
     return [spans for spans in split if spans]
+
+
+def assert_same(texts: Sequence[str], array: pa.Array | None = None, language: str = "en") -> int:
+    """Compare the scanner with the expressions in all, and see that no text is lost; return the number of tokens."""
+    array = pa.array(texts, pa.string()) if array is None else array
+    expected = [sentences(text, language) for text in texts]
+    flat = [form for text in expected for sentence in text for form in sentence]
+    spans = [[span for sentence in token_spans(text, language) for span in sentence] for text in texts]
+    found = tokenize_texts(array, language, spans=True)
+    words = found.words.to_pylist()
+    assert words == list(dict.fromkeys(flat))
+    assert [words[number] for number in found.ids.tolist()] == flat
+    assert found.sentence_sizes.tolist() == [len(sentence) for text in expected for sentence in text]
+    assert found.sentences_per_text.tolist() == [len(text) for text in expected]
+    assert found.spans.tolist() == [list(span) for of_text in spans for span in of_text]
+    for text, of_text in zip(texts, spans, strict=True):
+        assert "".join(text[start:end] for start, end in of_text) == "".join(text.split())
+    return len(flat)

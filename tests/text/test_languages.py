@@ -1,7 +1,5 @@
 """Seven languages: how texts are cut, which words are function words, which language a text looks like."""
 
-from __future__ import annotations
-
 import pytest
 import stopwordsiso
 from gensim.models.phrases import ENGLISH_CONNECTOR_WORDS

@@ -17,7 +17,7 @@ from lexveil.text import tokenize
 from lexveil.text.languages import LANGUAGES
 from lexveil.text.languages.base import LONGEST
 from lexveil.text.tokenize import tokenize_texts
-from tests.text.reference_tokenizer import sentences, token_spans
+from tests.text.reference_tokenizer import assert_same
 
 pytestmark = pytest.mark.slow
 
@@ -51,24 +51,6 @@ MAIL = st.text(alphabet="aé1._+-@ ", max_size=150) | st.builds(
 STOPS = st.lists(
     st.sampled_from([*"Dr I J É ab 5 ǅ . . ! … ' ” )".split(), " ", " ", "\n", "\u2028"]), max_size=40
 ).map("".join)
-
-
-def assert_same(texts: list[str], array: pa.Array | None = None, language: str = "en") -> int:
-    """Compare everything with the expressions, and see that no text is lost; return the number of tokens."""
-    array = pa.array(texts, pa.string()) if array is None else array
-    expected = [sentences(text, language) for text in texts]
-    flat = [form for text in expected for sentence in text for form in sentence]
-    spans = [[span for sentence in token_spans(text, language) for span in sentence] for text in texts]
-    found = tokenize_texts(array, language, spans=True)
-    words = found.words.to_pylist()
-    assert words == list(dict.fromkeys(flat))
-    assert [words[number] for number in found.ids.tolist()] == flat
-    assert found.sentence_sizes.tolist() == [len(sentence) for text in expected for sentence in text]
-    assert found.sentences_per_text.tolist() == [len(text) for text in expected]
-    assert found.spans.tolist() == [list(span) for of_text in spans for span in of_text]
-    for text, of_text in zip(texts, spans, strict=True):
-        assert "".join(text[start:end] for start, end in of_text) == "".join(text.split())
-    return len(flat)
 
 
 # What languages cut at: every word before and after an apostrophe, abbreviations, ordinals, and what is nearly one.

@@ -30,7 +30,7 @@ from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.base import Writer
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.readers import open_writer
-from lexveil.privatization.adapters.inputs import SMALL, STDIN, Job, find_jobs, workers_for
+from lexveil.privatization.adapters.inputs import SMALL, STDIN, Job, find_jobs, make_spool, workers_for
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import InputTotals
 from lexveil.privatization.release.charge import ledger_of, open_charge
@@ -40,6 +40,7 @@ from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import Settings, settings_of
 from lexveil.request import FileRequest
 from lexveil.runtime.hashes import version
+from lexveil.runtime.objects import ObjectPath, as_path
 from lexveil.runtime.pool import prepared_workers
 from lexveil.runtime.tables import PARQUET
 
@@ -147,11 +148,11 @@ def privatize_file(
     """Rewrite columns of a file or of all files in a folder; write a record and the operator's files beside the output.
 
     Args:
-        source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of such; "-" is
-            standard input; the address of a database, of which ``sql`` is read.
-        target: the output, of the same form, Parquet for a database; "-" is standard output, which gets no record and
-            nothing else beside it; or the address of a database whose ``table`` is written, with the record in the
-            current folder. An output without a guarantee becomes NAME.no-guarantee.EXT.
+        source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of such; either also in
+            object storage, by its address; "-" is standard input; the address of a database, of which ``sql`` is read.
+        target: the output, of the same form, Parquet for a database; also in object storage; "-" is standard output,
+            which gets no record and nothing else beside it; or the address of a database whose ``table`` is written,
+            with the record in the current folder. An output without a guarantee becomes NAME.no-guarantee.EXT.
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
         hooks: what `lexveil release` adds.
@@ -173,7 +174,9 @@ def privatize_file(
         jobs = stack.enter_context(find_jobs(source, out, request, spool))
         size = sum(job.reader.size for job in jobs)
         workers = workers_for(request, size, using)
-        outputs = stack.enter_context(writing(base, hooks.more, hooks.operator_folder))
+        if isinstance(base, ObjectPath):
+            make_spool(spool)
+        outputs = stack.enter_context(writing(base, hooks.more, hooks.operator_folder, spool.absolute() / "objects"))
         work = Work(jobs, request, hooks, outputs, table)
         if copied is not None:
             return _copy(work, copied)
@@ -272,8 +275,8 @@ def _destination(
     if not is_address(target):
         if request.table is not None or request.if_exists != "fail":
             raise RequestError(f"{option('table')}, {option('if_exists')}: only for a database; OUT is its address")
-        out = stamped(Path(target)) if is_stamped else target
-        return out, None if out == STDIN else Path(out), None
+        out = target if target == STDIN else stamped(as_path(target)) if is_stamped else as_path(target)
+        return out, out if isinstance(out, Path) else None, None
     from lexveil.databases.table import DatabaseTable
 
     if request.table is None:

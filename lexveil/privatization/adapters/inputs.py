@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -18,10 +18,11 @@ from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.messages import names, shown
-from lexveil.formats.readers import Reader, SpooledRows, check_output
+from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.privatization.release.outputs import check_companions, write_errors
 from lexveil.request import FileRequest
+from lexveil.runtime.objects import ObjectPath, as_path
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
 STDIN = "-"
@@ -61,8 +62,7 @@ def find_jobs(source: Path | str, target: Path | str | None, request: FileReques
     Raises:
         RequestError: if it cannot; nothing is touched then.
     """
-    is_stream = source == STDIN or is_address(source)
-    is_folder = not is_stream and os.path.isdir(source)  # noqa: PTH112  # no error for a name too long
+    is_stream, is_folder = source == STDIN or is_address(source), is_a_folder(source)
     if target == STDIN and is_folder:
         raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
     with find_readers(source, request, spool) as readers:
@@ -74,13 +74,20 @@ def find_jobs(source: Path | str, target: Path | str | None, request: FileReques
                 yield [Job(reader, None, stream=waiting)]
             return
         if not is_folder:
-            yield [Job(reader, _target(target, None if is_stream else Path(source), reader.source))]
+            yield [Job(reader, _target(target, None if is_stream else as_path(source), reader.source))]
             return
-        out = Path(target)
+        out = as_path(target)
         with _names(out):
-            _check_folder(out, Path(source))
+            _check_folder(out, as_path(source))
         names = [name_in(source, reader.source.path) for reader in readers]
         yield [Job(reader, out / name, name) for reader, name in zip(readers, names, strict=True)]
+
+
+def is_a_folder(source: Path | str) -> bool:
+    """Whether files of a folder are read, each with a name of its own; who opens it says what is wrong with it."""
+    with suppress(OSError):  # of a name too long, or a storage that refuses
+        return source != STDIN and not is_address(source) and as_path(source).is_dir()
+    return False
 
 
 def name_in(folder: Path | str, file: Path) -> str:
@@ -106,7 +113,7 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
         raise RequestError(f"{option('form')} {form}: only for standard input; the name of a file says how it is read")
     with ExitStack() as stack:
         if source != STDIN and not is_address(source):
-            readers = [Reader(file, *columns) for file in find_sources([Path(source)])]
+            readers = [Reader(file, *columns) for file in find_sources([as_path(source)])]
         else:  # in a file without a name, which ends with this process: the rows are read twice
             stack.enter_context(write_errors(spool))
             file = stack.enter_context(_temporary(spool))
@@ -162,7 +169,7 @@ def _target(target: Path | str, source: Path | None, form: Source) -> Path | Non
         if not form.format.is_streamable:
             raise RequestError(f"{form.format.title} cannot go to standard output; give -o FILE.{form.format.name}")
         return None
-    out = Path(target)
+    out = as_path(target)
     with _names(out):
         check_output(out, source, form, as_source(out))
         check_companions(out)
@@ -172,6 +179,8 @@ def _target(target: Path | str, source: Path | None, form: Source) -> Path | Non
 @contextmanager
 def _names(out: Path) -> Iterator[None]:
     """Names that the system does not take, or does not let us look up, are a wrong request."""
+    if isinstance(out, ObjectPath) and out.is_bucket:
+        raise RequestError(f"{shown(out)}: is a bucket; name something in it")
     try:
         yield
     except (OSError, ValueError) as error:
@@ -185,19 +194,28 @@ def _check_folder(out: Path, source: Path) -> None:
     real, inside = out.resolve(), source.resolve()
     if real == inside or inside in real.parents or real in inside.parents:
         raise RequestError(f"{shown(out)}: input and output folder must lie outside each other; choose another")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out.exists() and (not out.is_dir() or _has_files(out)):
         raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
-    if not out.parent.is_dir():
-        raise RequestError(f"{shown(out.parent)}: there is no such folder; make it first")
+    require_folder(out if isinstance(out, ObjectPath) else out.parent)
     check_companions(out)
+
+
+def _has_files(folder: Path) -> bool:
+    """Whether there is more in a folder than empty folders, which object storage keeps where something failed."""
+    return any(entry.is_symlink() or not entry.is_dir() or _has_files(entry) for entry in folder.iterdir())
+
+
+def make_spool(folder: Path) -> None:
+    """Make the folder where what is on its way lies meanwhile."""
+    if is_of_user(folder):
+        make_user_data()
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[BinaryIO]:
     """A file without a name, which nobody else can open."""
-    if is_of_user(folder):
-        make_user_data()
-    folder.mkdir(parents=True, exist_ok=True)
+    make_spool(folder)
     with tempfile.TemporaryFile(dir=folder) as file:
         yield file
 

@@ -29,12 +29,14 @@ from lexveil.artifacts.text_rows import FIELDS
 from lexveil.errors import LexveilError
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.levels import Level
+from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.engine.batch import TOKEN_LOG as ENGINE_LOG
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.counts import RewrittenChunk, Tally, merge_chunks
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import BatchWorker, paired
 from lexveil.privatization.settings import UNCHANGED, Settings
+from lexveil.runtime.effort import foresee
 from lexveil.runtime.hashes import version
 from lexveil.runtime.pool import ordered_map
 from lexveil.runtime.stage import Progress
@@ -183,6 +185,12 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
     """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the counts."""
     run = StageRun(mechanism, strategy, epsilon, Model.load(Path(), OWN))
     documents = load_documents()
+    if run.engine is not None:
+        searched = run.engine.vocabulary.vectors.size if MECHANISMS[mechanism].rank_remap else 0
+        n = run.plan.n_perturbed
+        work = {"tokens rewritten": n, "distances searched": n * searched}
+        what, way_out = f"privatize {mechanism} {strategy} {epsilon}: {n:,} tokens", "Bring fewer documents"
+        foresee(what, work, f"{way_out}, or lower embeddings.base_tokens", run.machine, run.machine.workers)
     tally = Tally()
     progress = Progress(f"privatize {mechanism} {strategy} {epsilon}", documents.num_rows, "documents")
     with (

@@ -274,8 +274,8 @@ class SpendHistogram:
         self.bins += np.bincount(np.clip((part * BINS).astype(np.int64), 0, BINS - 1), minlength=BINS)
 
     def merge(self, other: SpendHistogram) -> None:
-        """Count the documents that ``other`` has counted."""
-        self.n += other.n
+        """Count the documents that ``other`` has counted, of the same budget."""
+        self.budget, self.n = self.budget or other.budget, self.n + other.n
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.most_of_token = max(self.most_of_token, other.most_of_token)
         self.least_of_token = min(self.least_of_token, other.least_of_token)

@@ -48,7 +48,7 @@ from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
-LIMITS = {"other_length": 2.0}  # texts that are so many times longer or shorter than is assumed get a caution
+OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
 EXAMPLES = 15  # words of each class, if they are asked for
 
 
@@ -220,7 +220,8 @@ def draws_in_words(engine: Engine, counted: BatchCounts, drawn: Tally, *, one_ep
 
 def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
     """What would come of each text, as lines for people."""
-    return lines_of("privatization.looking", "texts.txt.j2", budget=budget, tried=tried, unit=unit, **LIMITS)
+    shown = {"budget": budget, "tried": tried, "unit": unit, "other_length": OTHER_LENGTH}
+    return lines_of("privatization.looking", "texts.txt.j2", **shown)
 
 
 def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection:
@@ -364,5 +365,5 @@ def _examples(engine: Engine, chunks: Sequence[Chunk]) -> dict[str, list[tuple[s
 
 def as_text(result: Inspection) -> list[str]:
     """The result as lines for people."""
-    more = {"size": size(result.bytes), "times": TIMES, "tried": result.tried, "unit": "text", **LIMITS}
-    return lines_of("privatization.looking", "inspection.txt.j2", result=result, **more)
+    more = {"size": size(result.bytes), "times": TIMES, "tried": result.tried, "other_length": OTHER_LENGTH}
+    return lines_of("privatization.looking", "inspection.txt.j2", result=result, unit="text", **more)

@@ -14,9 +14,8 @@ import numpy as np
 from lexveil.accounting.changes import TextChanges
 from lexveil.accounting.operator_report import SECRECY
 from lexveil.artifacts.model import Model
-from lexveil.databases.address import is_address
 from lexveil.errors import RequestError, option
-from lexveil.privatization.adapters.inputs import STDIN, find_readers, name_in
+from lexveil.privatization.adapters.inputs import find_readers, is_a_folder, name_in
 from lexveil.privatization.engine.batch import batch_of
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import document_budget, resolve_settings
@@ -78,7 +77,7 @@ def preview(
             f"{option('average_words')} data takes all rows, and a preview reads the first; give a number of words"
         )
     assert settings.seed is not None
-    is_folder = source != STDIN and not is_address(source) and Path(source).is_dir()
+    is_folder = is_a_folder(source)
     rows: list[PreviewRow] = []
     with find_readers(source, request, using.path(using.params.machine.temp_directory)) as readers:
         using.require_checks(settings.strategy)

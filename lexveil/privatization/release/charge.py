@@ -43,13 +43,15 @@ class ChargeOptions:
         about: further facts for the ledger's chain; no text.
         lock_timeout: seconds to wait for other processes that use the ledger.
         single_commit: spend what is reserved in the same transaction, for one durable write less: who asks for it draws
-            noise at once, and has nothing in between that could still give the epsilon back. It is a service.
+            noise at once, and has nothing in between that could still give the epsilon back.
+        tells_operator: of subjects that look alike; a service's log holds nothing that follows from a request.
         on_spent: hears of the transaction's id once its epsilon is durably spent.
     """
 
     about: Mapping[str, str] = field(default_factory=dict)
     lock_timeout: float = PATIENCE
     single_commit: bool = False
+    tells_operator: bool = True
     on_spent: Callable[[str], None] | None = None
 
 
@@ -133,16 +135,10 @@ class LedgerCharge(Payment):
         Args:
             batches: ``subject``, its key, and ``nano``, whole nano-epsilon; each subject once.
         """
-        keys, largest = list[str](), budget.total or 1.0
-        for batch in batches:
-            epsilon = batch.column("nano").to_numpy() / NANO
-            keys += (subjects := batch.column("subject").to_pylist())
-            self.release.request(subjects, epsilon)
-            largest = max(largest, float(epsilon.max(initial=0.0)))
-        usual = budget.usual or 1.0
-        self.reserved = self.release.reserve(largest, self._limit, self.params.on_exhausted, usual=usual)
-        self._tell_operator(self.reserved)
-        return iter([[keys[number] for number in np.flatnonzero(self.reserved.withheld(0, len(keys)))]])
+        terms = (budget.total or 1.0, self._limit, self.params.on_exhausted)
+        reserved = self.reserved = self.release.reserve_in_bulk(batches, *terms, usual=budget.usual or 1.0)
+        self._tell_operator(reserved)
+        return (batch.column("subject").to_pylist() for batch in reserved.withheld_subjects())
 
     @property
     def _limit(self) -> float | Literal["own"] | None:
@@ -158,8 +154,7 @@ class LedgerCharge(Payment):
                 "params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
-        # A service has nobody to tell, and its log is to hold nothing that follows from a request.
-        if not self.options.single_commit and (n_near := self.near.count()):
+        if self.options.tells_operator and (n_near := self.near.count()):
             print(
                 f"private to the operator: {n_near:,} subjects differ from others in capitals or punctuation only; "
                 "each has a budget of its own: if they are the same, name them alike",
@@ -270,7 +265,10 @@ def open_charge(
         make_user_data()
         print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
     options = options or ChargeOptions()
-    with Ledger.open(params.folder, keys=params.keys, anchor=params.anchor, patience=options.lock_timeout) as ledger:
+    opened = Ledger.open(
+        params.folder, params.keys, anchor=params.anchor, patience=options.lock_timeout, address=params.database
+    )
+    with opened as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
         with ledger.begin({**about, **options.about, "lexveil": version()}) as release:

@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.messages import shown
-from lexveil.ledger.output_files import erase, is_own, make_folder
+from lexveil.ledger.output_files import bring, erase, is_own, make_folder
 from lexveil.runtime.hashes import sha256
+from lexveil.runtime.objects import ObjectPath
 
 HELD = 256  # hidden files that are held open at most; those of a larger folder are known by their inode's number alone
 PARTIAL = ".partial-"  # before the name of an output until it is whole
@@ -28,10 +30,13 @@ OF_TABLE = (
 class Outputs:
     """The files of one request while they are written: under hidden names beside where they will stand.
 
+    Those of object storage are written to local files, and are uploaded when all are whole.
+
     Attributes:
         target: the file or folder that was asked for; None for standard output.
         more: further files that may go with the output.
         operator: the folder of the operator's files, if they do not stand beside the output.
+        waiting: the local folder of what will be uploaded.
         begun: those that are being written, by the name that each will have.
         hashes: of those that are written and do not change any more.
     """
@@ -39,6 +44,7 @@ class Outputs:
     target: Path | None
     more: tuple[Path, ...] = ()
     operator: Path | None = None
+    waiting: Path = Path()
     begun: dict[Path, Path] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
     hashes: dict[Path, str] = field(default_factory=dict)
@@ -51,10 +57,10 @@ class Outputs:
         Args:
             in_place: whether it is written into that file; else another is renamed to it.
         """
-        if not final.parent.exists():
-            with write_errors(final.parent):
-                self.folders += make_folder(final.parent)
-        partial = partial_name(final)
+        partial = partial_name(final, self.waiting)
+        if not partial.parent.exists():
+            with write_errors(partial.parent):
+                self.folders += make_folder(partial.parent, 0o700 if partial.parent == self.waiting else 0o777)
         with write_errors(final):
             # What a killed run left, or a link that somebody laid there, is not written into.
             partial.unlink(missing_ok=True)
@@ -90,10 +96,10 @@ class Outputs:
     def all_names(self, finals: Sequence[Path]) -> list[tuple[Path, Path]]:
         """The hidden and the final name of all that a request may write, whether it will or not."""
         names = [*finals, *(self.companion(ending) for ending in COMPANIONS), *self.more]
-        return [(partial_name(final), final) for final in names]
+        return [(partial_name(final, self.waiting), final) for final in names]
 
     def settle(self) -> list[tuple[Path, Path]]:
-        """See that all is on the disk; return hidden and final names, the texts last.
+        """See that all is on the disk; return hidden and final names, the texts last; of objects their record.
 
         What is published is readable as the umask has it, the operator's files by their owner alone.
         """
@@ -112,13 +118,16 @@ class Outputs:
                 os.fchmod(written.fileno(), 0o600 if self.is_private(final) else 0o666 & ~mask)
                 os.fsync(written.fileno())
         own = {*(self.companion(ending) for ending in COMPANIONS), *self.more} if self.target else set()
-        return sorted(((partial, final) for final, partial in self.begun.items()), key=lambda pair: pair[1] not in own)
+        pairs = [(partial, final) for final, partial in self.begun.items()]
+        if isinstance(self.target, ObjectPath):  # it says which objects belong to the output, with their hashes
+            return sorted(pairs, key=lambda pair: pair[1] == self.companion("record.json"))
+        return sorted(pairs, key=lambda pair: pair[1] not in own)
 
     def publish(self) -> None:
         """Give all files their names, the texts last: whoever finds them finds their record too."""
-        for partial, final in self.settle():
-            with write_errors(final):
-                os.replace(partial, final)
+        pairs = self.settle()
+        with write_errors(self.target or Path()):
+            bring(pairs)
         self.forget()
 
     def forget(self) -> None:
@@ -146,19 +155,23 @@ def beside(out: Path, ending: str) -> Path:
     return out.with_name(f"{out.name}.{ending}")
 
 
-def partial_name(final: Path) -> Path:
-    """The name of an output until it is whole. It keeps its ending, which says the form."""
+def partial_name(final: Path, waiting: Path = Path()) -> Path:
+    """The name of an output until it is whole, in folder ``waiting`` if it is an object. It keeps its ending."""
+    if isinstance(final, ObjectPath):
+        return waiting / f"{PARTIAL}{blake2b(str(final).encode(), digest_size=16).hexdigest()}-{final.name[-32:]}"
     return final.with_name(f"{PARTIAL}{final.name}")
 
 
 @contextmanager
-def writing(target: Path | None, more: Sequence[Path] = (), operator: Path | None = None) -> Iterator[Outputs]:
+def writing(
+    target: Path | None, more: Sequence[Path] = (), operator: Path | None = None, waiting: Path = Path()
+) -> Iterator[Outputs]:
     """Give the outputs of a request; what was begun and not published is removed.
 
     Raises:
         LexveilError: if something cannot be written, in place of the system's error.
     """
-    outputs = Outputs(target, tuple(more), operator)
+    outputs = Outputs(target, tuple(more), operator, waiting)
     try:
         with write_errors(target or Path("standard output")):
             yield outputs
@@ -200,5 +213,5 @@ def check_companions(out: Path, is_table: bool = False) -> None:
     for ending in COMPANIONS:
         with suppress(FileNotFoundError):
             partial_name(beside(out, ending)).lstat()  # else a name that is too long is met only when all is written
-        if os.path.lexists(beside(out, ending)):
+        if beside(out, ending).is_symlink() or beside(out, ending).exists():
             raise RequestError(f"{shown(beside(out, ending))}: exists already{OF_TABLE if is_table else OF_FILE}")

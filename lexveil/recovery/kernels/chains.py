@@ -62,7 +62,7 @@ def fill_transitions(
 @numba.njit(cache=True, error_model="numpy")
 def marginals(
     chains: Ids, before: Ids, offsets: Ids, candidates: ChainCandidates, weight: float, model: BigramModel
-) -> Floats:  # pragma: no cover - compiled
+) -> tuple[Floats, Floats]:  # pragma: no cover - compiled
     """The posterior probability of every candidate of n positions, given all that is known of its chain.
 
     Args:
@@ -71,7 +71,8 @@ def marginals(
         offsets: (n + 1,) where the candidates of each position start; each has at least one.
 
     Returns:
-        (m,), adding up to 1 at each position.
+        (m,), adding up to 1 at each position; and (m,) how likely what comes after it is after each candidate, the
+        largest of a position 1.
     """
     n, likelihood = len(offsets) - 1, candidates.likelihood
     width = 1
@@ -81,7 +82,7 @@ def marginals(
     for c in range(len(chains) - 1):
         longest = max(longest, chains[c + 1] - chains[c])
     steps = np.empty((longest, width, width))
-    posterior = np.empty(offsets[n])
+    posterior, follows = np.empty(offsets[n]), np.ones(offsets[n])
     ahead, behind = np.empty(width), np.empty(width)
     for c in range(len(chains) - 1):
         for t in range(chains[c], chains[c + 1]):
@@ -121,9 +122,9 @@ def marginals(
                 largest = max(largest, p)
             total = 0.0
             for i in range(b - a):
-                ahead[i] = behind[i] / largest
+                ahead[i] = follows[a + i] = behind[i] / largest
                 posterior[a + i] *= ahead[i]
                 total += posterior[a + i]
             for i in range(a, b):
                 posterior[i] /= total
-    return posterior
+    return posterior, follows

@@ -10,7 +10,6 @@ from lexveil import paths
 from lexveil.report import formatting
 from lexveil.report.charts import Axis, Chart, ChartPoint, Series
 from lexveil.report.data import BIN_BITS, Record, ReportData
-from lexveil.report.records import SEGMENTATIONS
 from lexveil.report.table import Column, CsvFile, Table
 from lexveil.runtime.tables import read_json
 
@@ -47,8 +46,8 @@ def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -
 def segmentation_table(report: ReportData) -> Table:
     """What each segmentation makes of the corpus, and the vocabulary its embedding learnt."""
     rows = []
-    for name in SEGMENTATIONS:
-        cut, space = report.segmented[name], report.spaces[name]
+    for name, cut in report.segmented.items():
+        space = report.spaces[name]
         n_tokens = cut["n_tokens"]
         shares = {
             "words_per_token": cut["n_words"],

@@ -74,9 +74,9 @@ def neighbourhoods(segmentation: str) -> list[Neighbourhood]:
     ]
 
 
-def view(_: ReportData) -> Mapping[str, Any]:
+def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     return {
         "ranks": formatting.listed([f"{rank}th" for rank in RANKS]),
-        "neighbours": {segmentation: neighbourhoods(segmentation) for segmentation in ("gst", "mst", "word")},
+        "neighbours": {name: neighbourhoods(name) for name in sorted(report.params.grid.segmentations)},
     }

