@@ -189,13 +189,15 @@ class _RayJob:
         shutil.rmtree(self.staging, ignore_errors=True)
 
 
-def _count(table: pa.Table, rewriter: Rewriter) -> pa.Table:
+def _count(table: pa.Table, sent: ray.ObjectRef) -> pa.Table:
+    rewriter: Rewriter = ray.get(sent)
     return pa.Table.from_batches(map(rewriter.count, table.combine_chunks().to_batches()), COUNTED)
 
 
 @reported()
-def _write(table: pa.Table, rewriter: Rewriter, folder: str) -> dict[str, list[Any]]:
+def _write(table: pa.Table, sent: ray.ObjectRef, folder: str) -> dict[str, list[Any]]:
     """Write the rewritten rows of a block into a file of this attempt."""
+    rewriter: Rewriter = ray.get(sent)
     totals, result = RunTotals(), dict[str, list[Any]]({name: [] for name in WRITTEN})
     for batch in table.combine_chunks().to_batches():
         rewritten = rewriter.rewrite(batch, totals)

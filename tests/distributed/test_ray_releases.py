@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet
 
 from tests.ray_nodes import nodes  # noqa: F401
 
 pytest.importorskip("ray.data")
 
-import ray  # noqa: E402
+import ray
 
-import lexveil.ray  # noqa: E402
-from lexveil import paths  # noqa: E402
-from lexveil.artifacts.packaged_model import PackagedModel  # noqa: E402
-from lexveil.errors import LexveilError, RequestError  # noqa: E402
-from lexveil.ledger.ledger import Ledger  # noqa: E402
-from lexveil.ledger.statement import subject, summary  # noqa: E402
-from lexveil.runtime.ray_cluster import connect  # noqa: E402
+import lexveil.ray
+from lexveil import paths
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.statement import subject, summary
+from lexveil.runtime.ray_cluster import connect
 
 pytestmark = pytest.mark.slow
 
