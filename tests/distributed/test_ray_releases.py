@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.ray_nodes import nodes  # noqa: F401
+from benchmarks.scale import end, ray_nodes  # sets what Ray reads when it is imported
 
 pytest.importorskip("ray.data")
 
@@ -18,6 +20,7 @@ import ray
 import lexveil.ray
 from lexveil import paths
 from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.errors import RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
 from lexveil.runtime.ray_cluster import connect
@@ -29,29 +32,77 @@ TEXT = f"The prime minister said in New South Wales that the {SECRET} fire was u
 HOW: dict[str, Any] = {"column": "body", "subjects": "who", "document_budget": 60.0, "model": "toy"}
 
 
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[str]:
+    """The address of two nodes with a processor each, on loopback."""
+    started: list[Any] = []
+    try:
+        with ray_nodes(started) as address:
+            yield address
+    finally:
+        for node in started[::-1]:
+            end(node)
+
+
 @pytest.fixture
-def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Iterator[Any]:  # noqa: F811
-    """60 rows in six blocks, of five subjects, with a nested column."""
-    connect(nodes[0])
+def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Any:
+    """60 rows in six blocks, of five subjects, with a nested column.
+
+    Its worker is killed when it reads the first block for the ``dies``th time: it is read once to count, once to
+    rewrite, and again after each death.
+    """
+    connect(nodes)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    rows = [{"id": i, "body": TEXT, "who": f"c{i % 5}", "more": [{"a": i}]} for i in range(60)]
-    return lambda **how: lexveil.ray.privatize(
-        ray.data.from_items(rows, override_num_blocks=6), **{**HOW, "model_folder": str(packaged.folder), **how}
-    )
+    reads = outside.parent / "reads"
+
+    def made(dies: int = 0, who: str | None = "c0", **how: Any) -> Any:
+        def dying(batch: Any) -> Any:
+            if 0 in batch["id"].to_pylist():
+                with reads.open("ab") as file:
+                    file.write(b"x")
+                if reads.stat().st_size == dies:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return batch
+
+        rows = [{"id": i, "body": TEXT, "who": f"c{i % 5}" if i else who, "more": [{"a": i}]} for i in range(60)]
+        read = ray.data.from_items(rows, override_num_blocks=6).map_batches(dying, batch_format="pyarrow")
+        return lexveil.ray.privatize(read, **{**HOW, "model_folder": str(packaged.folder), **how})
+
+    return made
 
 
-def states_of() -> tuple[list[str], float]:
-    """Of all transactions; and what one subject has spent."""
+def charged() -> tuple[list[str], float]:
+    """States of all transactions; what five subjects have spent."""
     with Ledger.open(paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json") as ledger:
-        return [entry.state for entry in summary(ledger, None).releases], subject(ledger, "c1", None).epsilon
+        states = [entry.state for entry in summary(ledger, None).releases]
+        return states, sum(subject(ledger, f"c{i}", None).epsilon for i in range(5))
 
 
-def test_a_data_set_goes_in_and_a_table_with_its_record_comes_out(table: Any, outside: Path) -> None:
-    released = table().write_parquet("out")
+@pytest.mark.parametrize("dies", [0, 1, 2])
+def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table: Any, outside: Path, dies: int) -> None:
+    """A worker dies while rows are counted (1), or while they are rewritten (2)."""
+    released = table(dies).write_parquet("out")
     rows = sorted(released.dataset.take_all(), key=lambda row: row["id"])
-    assert [(row["id"], row["who"], list(row["more"])) for row in rows] == [(i, f"c{i % 5}", [{"a": i}]) for i in range(60)]
+    assert [(row["id"], row["who"], [*row["more"]]) for row in rows] == [
+        (i, f"c{i % 5}", [{"a": i}]) for i in range(60)
+    ]
     assert TEXT not in {row["body"] for row in rows}
     assert released.record.release is not None and released.record.counts.n_rows == 60
     written = json.loads((outside / "out" / f"_lexveil-{released.record.release.id}.record.json").read_text())
-    assert written == released.record.to_dict() and states_of()[0] == ["committed"]
-    assert [file.name for file in outside.iterdir()] == ["out"]
+    states, spent = charged()
+    assert states == ["committed"] and spent == pytest.approx(released.record.spent.mean * 60)
+    assert written == released.record.to_dict() and [file.name for file in outside.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("how", "said"), [({"who": None}, "a row has no subject"), ({"column": "nowhere"}, "nowhere")])
+def test_who_is_refused_spends_nothing(table: Any, outside: Path, how: Any, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        table(**how).write_parquet("out")
+    assert not [*outside.iterdir()] and charged()[1] == 0
+
+
+def test_a_folder_that_is_there_or_in_object_storage_is_refused(table: Any, outside: Path) -> None:
+    (outside / "out").mkdir()
+    for path, said in (("out", "exists already"), ("s3://bucket/out", "storage that all nodes mount")):
+        with pytest.raises(RequestError, match=said):
+            table().write_parquet(path)
