@@ -114,8 +114,9 @@ def begin(*command: str) -> subprocess.Popen[bytes]:
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """End it with all it started, at once."""
-    for part in [*psutil.Process(process.pid).children(recursive=True), process]:
+    for part in psutil.Process(process.pid).children(recursive=True):
         part.kill()
+    process.kill()
     process.wait()
 
 
@@ -143,10 +144,10 @@ def dask(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
 @contextmanager
 def ray(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
     """A head and another node."""
-    from lexveil.runtime.ray_cluster import cluster_map
+    from benchmarks.ray_map import cluster_map
 
     with ray_nodes(nodes) as address:
-        yield partial(cluster_map, machine=MachineParams(ray_address=address))
+        yield partial(cluster_map, address=address)
 
 
 @contextmanager

@@ -40,9 +40,6 @@ class MachineParams(Documented):
     ] = None
     """tcp://HOST:PORT of a Dask cluster for the parts of a stage; null: processes of this machine"""
 
-    ray_address: str | None = None
-    """HOST:PORT of the Ray cluster that this machine is a node of, for the parts of a stage; null: processes"""
-
     def alone(self) -> MachineParams:
         """For work so small that handing it out takes longer than doing it."""
         return self.model_copy(update={"dask_scheduler": None, "workers": 1})

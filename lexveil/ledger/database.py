@@ -60,7 +60,7 @@ def text(name: str) -> str:
     return paths.query(name).read_text(encoding="utf-8")
 
 
-class Answer(Protocol):
+class ResultRows(Protocol):
     """The rows of a small result."""
 
     def __iter__(self) -> Iterator[Any]: ...
@@ -81,7 +81,7 @@ class Connection(Protocol):
     @property
     def in_transaction(self) -> bool: ...  # noqa: D102
 
-    def execute(self, sql: str, parameters: Parameters = (), /) -> Answer: ...  # noqa: D102
+    def execute(self, sql: str, parameters: Parameters = (), /) -> ResultRows: ...  # noqa: D102
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
         """The rows of a large result, in flat memory; other statements may run meanwhile."""

@@ -18,12 +18,12 @@ pytest.importorskip("ray.data")
 import ray
 
 import lexveil.ray
+from benchmarks.ray_map import connect
 from lexveil import paths
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.errors import RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
-from lexveil.runtime.ray_cluster import connect
 
 pytestmark = pytest.mark.slow
 

@@ -1,8 +1,4 @@
-"""Parts of a stage on the Ray cluster that this machine is a node of.
-
-Whoever reaches a node can run code there, and texts lie in its shared memory: docs/how-to/clusters.md says how to
-secure one.
-"""
+"""Parts of a stage on the Ray cluster that this machine is a node of: what ``benchmarks.scale`` compares Dask with."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import code_hash
@@ -42,7 +37,7 @@ def build_hash() -> str:
     return f"{code_hash()} {platform.python_version()} {np.__version__}"
 
 
-@ray.remote
+@ray.remote  # type: ignore[untyped-decorator]
 def _call(function: list[Any], item: Any, build: str) -> Any:
     if build_hash() != build:
         raise RequestError(
@@ -72,17 +67,14 @@ def connect(address: str) -> None:
     try:
         ray.init(address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": ONE_THREAD})
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        raise RequestError(
-            f"params.yaml: machine.ray_address is {address}, but this machine is no node of a Ray cluster there "
-            f"({type(error).__name__}); start one as docs/how-to/clusters.md says, or set it to null"
-        ) from None
+        raise RequestError(f"Ray at {address}: this machine is no node of it ({type(error).__name__})") from None
 
 
 def _processors() -> int:
     return int(ray.cluster_resources().get("CPU", 0))
 
 
-def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: MachineParams) -> Generator[B, None, None]:
+def cluster_map(function: Callable[[A], B], items: Iterable[A], address: str) -> Generator[B, None, None]:
     """Yield ``function(item)`` in order, at most two items more under way than the cluster has processors.
 
     Each node gets ``function`` once; its workers share its arrays, read-only. Results of a worker that died, and its
@@ -94,7 +86,7 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
             raised here.
         RuntimeError: with name and place of another exception of ``function``; what it says stays there.
     """
-    connect(str(machine.ray_address))
+    connect(address)
     pending: deque[Any] = deque()
     try:
         sent = [ray.put(function)]
