@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import psutil
+import pyarrow as pa
 
 from benchmarks.table import print_table
 from lexveil.ledger.ledger import Ledger
 
 BATCH = 2_000  # documents of one request
+BULK = 50_000  # subjects of a batch of a bulk reservation
 
 
 def reserve(n_documents: int, n_subjects: int, cap: float | None, folder: Path) -> list[dict[str, Any]]:
@@ -59,6 +61,34 @@ def reserve(n_documents: int, n_subjects: int, cap: float | None, folder: Path) 
     return rows
 
 
+def reserve_in_bulk(n: int, times: int, folder: Path, address: str | None) -> list[dict[str, Any]]:
+    """Releases of n subjects each, as a cluster's driver reserves them: the last one finds those of the first there."""
+    rows = list[dict[str, Any]]()
+    with Ledger.open(folder, address=address) as ledger:
+        for order in (*range(times), 0):
+            keys = (np.arange(start, min(start + BULK, n)) for start in range(0, n, BULK))
+            batches = (
+                pa.record_batch(
+                    {
+                        "subject": pa.array([f"user-{order}-{key * 7919 % n:09d}" for key in part.tolist()]),
+                        "nano": pa.array(np.full(len(part), 10**9)),
+                    }
+                )
+                for part in keys
+            )
+            before, began = psutil.Process().memory_info().rss, time.perf_counter()
+            with ledger.begin({"benchmark": True}) as release:
+                reserved = release.reserve_in_bulk(batches, 1.0, 1.5)
+                seconds = time.perf_counter() - began
+                release.spend()
+                release.commit()
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            made = {"documents": n, "subjects": len(rows) * n + n, "release": "bulk", "withheld": reserved.n_withheld}
+            rows.append(made | {"reserve_seconds": seconds, "memory_mb": (peak - before) / 1e6})
+            print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
 def _alone(work: Any) -> Any:
     """The result of ``work`` in a process of its own, so that its peak of memory is its own."""
     reads, writes = os.pipe()
@@ -83,12 +113,18 @@ def main() -> int:
     parser.add_argument("--documents", type=int, default=1_000_000, metavar="N", help="default: 1,000,000")
     parser.add_argument("--folder", type=Path, help="where to work (default: the system's temporary folder)")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.add_argument(
+        "--bulk", type=int, metavar="TIMES", help="so many bulk reservations of others, one of the first"
+    )
+    parser.add_argument("--ledger", metavar="ADDRESS", help="of --bulk: postgresql://… (default: SQLite)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as made:
         folder = Path(made)
         rows = []
         n = arguments.documents
-        for n_subjects, cap in ((n, None), (max(1, n // 10), 15.0), (1, n / 2)):
+        if arguments.bulk:
+            rows = reserve_in_bulk(n, arguments.bulk, folder / "bulk", arguments.ledger)
+        for n_subjects, cap in () if arguments.bulk else ((n, None), (max(1, n // 10), 15.0), (1, n / 2)):
             work = folder / str(n_subjects)
             rows += _alone(lambda s=n_subjects, c=cap, w=work: reserve(n, s, c, w))
         if arguments.json:
