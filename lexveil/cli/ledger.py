@@ -110,8 +110,8 @@ def accept(*, because: Reason) -> None:
     was spent and is not in the ledger any more is forgotten. The reason becomes an entry of its chain; balances become
     the sums of what releases charged, and the anchor is written anew.
     """
-    from lexveil.ledger.database import store_of
     from lexveil.ledger.ledger import Ledger
+    from lexveil.ledger.stores import store_of
 
     params = _ledger()
     is_there, is_anchored = store_of(params.folder, params.database).exists(), Path(params.anchor).exists()

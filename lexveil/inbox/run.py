@@ -26,9 +26,10 @@ from lexveil.inbox.gate import NothingToRelease, ReleaseGate
 from lexveil.inbox.report import ReleaseReport
 from lexveil.inbox.selection import ReleaseSelection, select_documents
 from lexveil.inbox.source import Columns
-from lexveil.ledger.database import store_of, text
+from lexveil.ledger.database import text
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.output_files import make_folder
+from lexveil.ledger.stores import store_of
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.privatization.adapters.files import privatize_file
 from lexveil.privatization.release.charge import Payment

@@ -20,7 +20,7 @@ from lexveil.ledger import chain
 from lexveil.ledger.locks import sync, take
 
 if TYPE_CHECKING:
-    from lexveil.ledger.database import Connection
+    from lexveil.ledger.connection import Connection
 
 LOCK = "anchor"  # in the folder of the ledger's locks
 ACCEPT = "to go on with the ledger as it is all the same, run `lexveil ledger accept --because TEXT`, which is recorded"

@@ -15,7 +15,8 @@ from typing import Any
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.anchor import RESTORE
-from lexveil.ledger.database import Connection, text
+from lexveil.ledger.connection import Connection
+from lexveil.ledger.database import text
 
 CHARGES = "subject blob, balance bigint, mac blob, paid bigint, n_withheld bigint, first_withheld bigint"
 

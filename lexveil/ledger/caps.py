@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
 from lexveil.ledger.amounts import MOST, budget_nano
-from lexveil.ledger.database import Connection
+from lexveil.ledger.connection import Connection
 
 TIMES = 10  # times what an ordinary document of the first release without a cap may spend
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lexveil.errors import ParameterError
 
 if TYPE_CHECKING:
-    from lexveil.ledger.database import Connection
+    from lexveil.ledger.connection import Connection
 
 START = "0" * 64  # what stands for the hash before the first entry
 

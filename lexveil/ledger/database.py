@@ -17,18 +17,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
+from lexveil.ledger.connection import Connection, Parameters
 from lexveil.ledger.locks import sync
 
 if TYPE_CHECKING:
     from lexveil.ledger.anchor import Anchor
 
 T = TypeVar("T")
-Parameters = Mapping[str, Any] | Sequence[Any]
 
 DATABASE = "ledger.sqlite"
 APPLICATION = 0x4C58564C  # "LXVL", in the header of the file
@@ -58,56 +58,6 @@ REASONS = {
 def text(name: str) -> str:
     """The SQL of sql/NAME.sql."""
     return paths.query(name).read_text(encoding="utf-8")
-
-
-class ResultRows(Protocol):
-    """The rows of a small result."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-    def fetchone(self) -> Any: ...  # noqa: D102
-    def fetchall(self) -> list[Any]: ...  # noqa: D102
-
-
-class Connection(Protocol):
-    """What a ledger asks of an engine. SQL is one text for all; its parameters are ? in order, or $name.
-
-    Attributes:
-        mac: the keyed hash of a subject and its balance.
-        in_transaction: between ``begin`` and ``commit``.
-    """
-
-    mac: Callable[[object, object], bytes | None]
-
-    @property
-    def in_transaction(self) -> bool: ...  # noqa: D102
-
-    def execute(self, sql: str, parameters: Parameters = (), /) -> ResultRows: ...  # noqa: D102
-
-    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
-        """The rows of a large result, in flat memory; other statements may run meanwhile."""
-        ...
-
-    def scratch(self, table: str, columns: str) -> None:
-        """Make a temporary table anew whose key is its column `subject`."""
-        ...
-
-    def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Put many rows into a temporary table; they may come from a ``stream``."""
-        ...
-
-    def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:
-        """Put what balances become from temp.charges into temp.sealed.
-
-        Args:
-            mac: what a new keyed hash is, of subject, balance, its keyed hash, and what is paid; in order of subjects.
-        """
-        ...
-
-    def analyze(self, table: str) -> None:
-        """Tell the planner of a temporary table that was filled."""
-        ...
-
-    def close(self) -> None: ...  # noqa: D102
 
 
 class SqliteConnection(sqlite3.Connection):
@@ -178,15 +128,6 @@ class Store:
         partial.chmod(0o600)
         os.replace(partial, self.file)
         sync(self.file.parent)
-
-
-def store_of(folder: Path | str, address: str | None) -> Store:
-    """Where the tables of a ledger are: in PostgreSQL if there is an address, else in the ledger's folder."""
-    if address is None:
-        return Store(Path(folder))
-    from lexveil.ledger.postgresql import ServerStore
-
-    return ServerStore(address)
 
 
 def begin_chain(con: Connection, meta: Mapping[str, str]) -> None:

@@ -19,9 +19,10 @@ from lexveil.ledger.anchor import LOCK, Anchor, check_absent
 from lexveil.ledger.anchor import read as anchor_of
 from lexveil.ledger.balances import count, rebuild
 from lexveil.ledger.caps import own_cap
-from lexveil.ledger.database import Database, Store, store_of
+from lexveil.ledger.database import Database, Store
 from lexveil.ledger.locks import sync, take
 from lexveil.ledger.output_files import absolute, make_folder, roll_forward, stored
+from lexveil.ledger.stores import store_of
 from lexveil.ledger.subjects import SALT_BYTES, Hasher, fingerprint
 from lexveil.ledger.transaction import ENDED, Transaction, announce, finish, undo
 

@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexveil.ledger.database import Connection, text
+from lexveil.ledger.connection import Connection
+from lexveil.ledger.database import text
 from lexveil.ledger.locks import sync
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.objects import ObjectPath, as_path

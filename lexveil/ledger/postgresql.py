@@ -19,7 +19,8 @@ import pyarrow as pa
 from lexveil.databases.address import Address, read_address
 from lexveil.databases.postgresql import GONE, connection_of
 from lexveil.errors import RequestError
-from lexveil.ledger.database import APPLICATION, SCHEMA, TRY, Database, Parameters, Store, begin_chain, text
+from lexveil.ledger.connection import Parameters
+from lexveil.ledger.database import APPLICATION, SCHEMA, TRY, Database, Store, begin_chain, text
 from lexveil.ledger.spool import Spool
 
 PLACE = "lexveil_ledger"  # the schema

@@ -17,7 +17,8 @@ import numpy as np
 from lexveil.errors import RequestError
 from lexveil.ledger.amounts import MOST, NANO
 from lexveil.ledger.balances import CHARGES, edited, seal
-from lexveil.ledger.database import Connection, text
+from lexveil.ledger.connection import Connection
+from lexveil.ledger.database import text
 from lexveil.types import Flags
 
 if TYPE_CHECKING:

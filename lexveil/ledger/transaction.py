@@ -16,7 +16,8 @@ from lexveil.ledger import chain
 from lexveil.ledger.amounts import budget_nano, cap_nano, costs, nano_epsilon
 from lexveil.ledger.balances import check_count, give_back
 from lexveil.ledger.caps import fix_cap
-from lexveil.ledger.database import Connection, Database, text
+from lexveil.ledger.connection import Connection
+from lexveil.ledger.database import Database, text
 from lexveil.ledger.locks import Lock, sync
 from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored
 from lexveil.ledger.reservation import Exhausted, Reservation, ask, charge, forget

@@ -17,9 +17,11 @@ from lexveil.errors import MissingArtifact, RequestError
 from lexveil.ledger.amounts import NANO
 from lexveil.ledger.balances import edited_macs, spend_digest
 from lexveil.ledger.chain import START, Entry, canonical
-from lexveil.ledger.database import Connection, Database, store_of, text
+from lexveil.ledger.connection import Connection
+from lexveil.ledger.database import Database, text
 from lexveil.ledger.ledger import PATIENCE, SALT
 from lexveil.ledger.output_files import absolute
+from lexveil.ledger.stores import store_of
 from lexveil.ledger.subjects import Hasher, fingerprint
 from lexveil.runtime.hashes import sha256
 

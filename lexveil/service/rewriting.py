@@ -16,9 +16,9 @@ from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.ledger.caps import own_cap
-from lexveil.ledger.database import store_of
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.reservation import Exhausted
+from lexveil.ledger.stores import store_of
 from lexveil.privatization.adapters.memory import Privatized, Texts, privatize_texts
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.looking.inspect import TextsInspection, inspect_texts

@@ -161,7 +161,7 @@ SYNCS = [(module, "sync") for module in (anchor, ledger, output_files, transacti
 FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
     "outputs are not synced before they are renamed": (SYNCS, _no_sync_of_files),
     "folders are not synced": (SYNCS, _no_sync_of_folders),
-    "pragma synchronous = full": ([(module, "durable") for module in (ledger, database)], _synchronously_full),
+    "pragma synchronous = full": ([(database, "durable")], _synchronously_full),
     "noise is drawn when what it costs is not on the disk": ([(transaction.Transaction, "spend")], _spent_lazily),
     "the anchor is written before the ledger": ([(database.Database, "transaction")], _anchored_first),
 }

@@ -103,7 +103,7 @@ def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lexveil.formats.json_lines.JsonLines.encode", lambda *_: '{"text": "b"}\n')
     with pytest.raises(AssertionError):
         check_file(b'{"text": "a"}\n', "jsonl")
-    monkeypatch.setattr("tests.text.reference_tokenizer.sentences", lambda text: [[text]])
+    monkeypatch.setattr("tests.text.reference_tokenizer.sentences", lambda text, _: [[text]])
     with pytest.raises(AssertionError):
         assert_same(["a b"])
 
