@@ -54,13 +54,16 @@ def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch) 
         list(ordered_map(negative, [1], there))
 
 
-def test_a_failure_is_logged_without_what_failed(caplog) -> None:
+def test_a_failure_is_logged_without_what_failed(caplog, monkeypatch) -> None:
     """Dask's log of a task that failed shows its arguments, which may be texts."""
     with distributed.LocalCluster(1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as made:
-        logging.getLogger("distributed.worker").addHandler(caplog.handler)
+        logger = logging.getLogger("distributed.worker")
+        for name, value in (("disabled", False), ("level", logging.INFO)):  # whatever other tests have set up
+            monkeypatch.setattr(logger, name, value)
+        logger.addHandler(caplog.handler)
         with pytest.raises(RequestError, match="no"):
             list(ordered_map(refuse, ["zorblax"], machine_behind(made)))
-        logging.getLogger("distributed.worker").removeHandler(caplog.handler)
+        logger.removeHandler(caplog.handler)
     assert "Compute Failed" in caplog.text and "zorblax" not in caplog.text
 
 
