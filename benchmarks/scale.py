@@ -159,11 +159,14 @@ def ray_nodes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[str]:
     address = f"127.0.0.1:{port}"
     common = ["--node-ip-address", "127.0.0.1", "--num-cpus", "1", "--object-store-memory", "500000000", "--block"]
     head = ["--head", "--port", str(port), "--include-dashboard", "false"]
-    nodes.append(begin("-c", START, "start", *head, *common))
-    wait_for(address)
-    nodes.append(begin("-c", START, "start", "--address", address, *common))
-    yield address
-    shutdown()
+    # Not in Ray's own folder: these nodes are killed, and the next ray.init() of anybody would wait for them there.
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        common += ["--temp-dir", folder]
+        nodes.append(begin("-c", START, "start", *head, *common))
+        wait_for(address)
+        nodes.append(begin("-c", START, "start", "--address", address, *common))
+        yield address
+        shutdown()
 
 
 def free_port() -> int:
