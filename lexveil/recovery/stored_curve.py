@@ -148,12 +148,13 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy, n_word
         (counts,) = model.packaged.files("counts.npy").values()
     else:
         counts = model.path(paths.embedding(SEGMENTATION_OF[strategy]) / "counts.npy")
+    bigrams = {name: sha256(file) for name, file in model.bigram_files(strategy).items()}
     of: dict[str, object] = {
         "mechanism": prepared.mechanism.name,
         "parameters": prepared.parameters,
         "strategy": SEGMENTATION_OF[strategy],
         "policy": asdict(policy),
-        "made_with": model.hashes(strategy) | prepared.hashes() | {"counts": sha256(counts)},
+        "made_with": model.hashes(strategy) | prepared.hashes() | bigrams | {"counts": sha256(counts)},
         "code": code_hash(),
         "steps": STEPS,
         "words": n_words,
