@@ -41,10 +41,11 @@ from lexveil.privatization.settings import Settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.beams import contextual_adversary
+from lexveil.recovery.calibration import recovered
 from lexveil.recovery.context import SeenTokens, written_before
 from lexveil.recovery.measured import GUESSES, READERS
-from lexveil.recovery.public_words import NEVER, PublicWords
-from lexveil.recovery.shares import Share
+from lexveil.recovery.public_words import NEVER, WORDS, PublicWords
+from lexveil.recovery.shares import Expected, Share, by_band
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import tokenize
 
@@ -55,6 +56,7 @@ RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)
 RANGE = (0.3, 50.0)  # of the others, in 1 / units of the embedding
 RARE = BANDS.index("rare")
 COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "level": "level", "epsilon": "ε",
+           "content_expected": "content, expected by word / by context", "rare_expected": "rare, expected",
            "content_by_word": "content, by word", "content_by_context": "by n-grams",
            "content_by_neural": "by SmolLM2", "content_knowing_rest": "knowing the rest",
            "rare_by_word": "rare, by word", "rare_by_context": "by n-grams", "rare_by_neural": "by SmolLM2",
@@ -141,6 +143,15 @@ class Measuring:
         of_content, of_rare = ({name: share(guesses[name] == source, of) for name in shown} for of in (content, rare))
         words_per_word = round(n_words[1] / n_words[0], 3)
         return Named(of_content, of_rare, share(output == source, content), words_per_word, nats, verbatim)
+
+    def expected(self, epsilon: float) -> dict[str, str]:
+        """What calibration expects the readers by word and by context to name of content words, and of rare ones."""
+        sample = self.public.sample("calibration", WORDS)
+        _, guesses = self.public.read(sample, epsilon, "calibration")
+        named = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
+        found = [Expected(epsilon, shares, shares, sample.mass) for shares in named]
+        return {f"{band}_expected": " / ".join(f"{recovered(one, band):.3f}" for one in found)
+                for band in ("content", "rare")}  # fmt: skip
 
     def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
         """The largest epsilon within the range at which both shares hold; None if they do at all or at none."""
@@ -234,6 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
     for mechanism, strategy in product(options.mechanism, options.strategy):
         measuring = Measuring(model, mechanism, strategy, language_model, neural)
+        expected = cache(measuring.expected)
         for file, name in product(options.check or [held_out], LEVELS):
             texts = drawn(read_texts(file), options.words, options.longest)
             known = level_of(shipped, mechanism, strategy, name)
@@ -244,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 rows.append(row | {"note": "not reached"})
                 continue
             found = measuring.named(texts, epsilon)
-            rows.append(row | {"epsilon": epsilon, **found.row()})
+            rows.append(row | {"epsilon": epsilon, **expected(epsilon), **found.row()})
             levels.append(MeasuredLevel(mechanism, strategy, name, epsilon, *found.strongest))
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))

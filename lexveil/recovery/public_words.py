@@ -148,7 +148,9 @@ class PublicWords:
         assert self.texts is not None
         symbols = [[self.texts.tokens[row]] for row in self.prepared.vocabulary.rows.tolist()]
         prior = np.maximum(self.prior, NEVER)
-        return ContextualAdversary(self.adversary((epsilon, epsilon)), prior, self.texts, symbols, with_output_only=True)
+        return ContextualAdversary(
+            self.adversary((epsilon, epsilon)), prior, self.texts, symbols, with_output_only=True
+        )
 
     def epsilon_near(self, target: float, band: str) -> float:
         """About where ``target`` comes out unchanged, which is quickly found: a start for the search."""

@@ -32,6 +32,7 @@ from lexveil.runtime.hashes import code_hash, sha256
 from lexveil.runtime.tables import write_json
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
+SHIPPED = paths.MODELS / "expected.json"  # of the default at its levels, by key: by `benchmarks.protection --figures`
 NEXT = 1e-9  # of a step: an epsilon so near above a point of the lattice is that point's
 
 
@@ -51,6 +52,10 @@ class _Kept:
 
 class StoredCurve(Curve):
     """What is expected at any epsilon of a model's mechanism; what is computed is kept at the model's place.
+
+    Attributes:
+        in_context: whether a reader in context is run, beside the one by the word.
+        public_key: names what the figures follow from, but for the code.
 
     Args:
         prepared: the mechanism, where it was made before.
@@ -75,9 +80,13 @@ class StoredCurve(Curve):
         self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
         self._n_words, self._cache_only = n_words or public_recovery.WORDS, model.cache_only
-        key = _key(model, self._prepared, strategy, policy, self._n_words)
+        self.in_context = bool(model.bigram_files(strategy))
+        self.public_key = _key(model, self._prepared, strategy, policy, self._n_words)
+        key = hashlib.sha256(f"{self.public_key} {code_hash()}".encode()).hexdigest()
         self.file = model.project.recovery / f"{key}.json"
-        self._kept = _load(self.file, key) or _Kept(key, without_output(self.words.prior, self.words.bands))
+        self._kept = _load(self.file, key, self.public_key) or _Kept(
+            key, without_output(self.words.prior, self.words.bands)
+        )
         super().__init__(self._computed, self._kept.blind, self._kept.points)
 
     def _require_computing(self) -> None:
@@ -143,7 +152,7 @@ class StoredCurve(Curve):
 
 
 def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy, n_words: int) -> str:
-    """The hash of what the figures follow from."""
+    """The hash of what the figures follow from beside the code."""
     if model.packaged:
         (counts,) = model.packaged.files("counts.npy").values()
     else:
@@ -155,17 +164,17 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy, n_word
         "strategy": SEGMENTATION_OF[strategy],
         "policy": asdict(policy),
         "made_with": model.hashes(strategy) | prepared.hashes() | bigrams | {"counts": sha256(counts)},
-        "code": code_hash(),
         "steps": STEPS,
         "words": n_words,
     }
     return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
 
 
-def _load(file: Path, key: str) -> _Kept | None:
-    """What a file holds; None if there is none, or it is broken: it is written anew then."""
-    try:
+def _load(file: Path, key: str, public: str) -> _Kept | None:
+    """What a file holds, or what ships; None if there is none, or the file is broken: it is written anew then."""
+    with contextlib.suppress(OSError, ValidationError):
         kept = TypeAdapter(_Kept).validate_json(file.read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return kept if kept.of == key else None
+        if kept.of == key:
+            return kept
+    shipped = json.loads(SHIPPED.read_bytes())
+    return TypeAdapter(_Kept).validate_python(shipped[public] | {"of": key}) if public in shipped else None

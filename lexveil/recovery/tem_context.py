@@ -94,7 +94,9 @@ class TemContextAdversary(TemAdversary):
         ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float32)
         if len(ids) <= FOLLOWING:
             return ids, after
-        drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=mass.after[row] / mass.after[row].sum())
+        drawn = np.random.default_rng((SEED, context)).choice(
+            len(ids), FOLLOWING, p=mass.after[row] / mass.after[row].sum()
+        )
         return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING, np.float32)
 
 
