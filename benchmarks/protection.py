@@ -2,13 +2,14 @@
 
     uv run python -m benchmarks.protection --corpus FOLDER --json lexveil/models/protection/en.json
     uv run python -m benchmarks.protection --corpus FOLDER --check FILE.parquet FILE.parquet
+    uv run python -m benchmarks.protection --figures    # lexveil/models/expected.json
 
 A level is a share of the content words and one of the rare words that a reader may name, both to hold. The reader
 knows the mechanism, the words and epsilon; the largest counts of what the readers name that are run: by the word, by
 context, whose n-gram model learns from all files of the corpus (JSON lines, compressed) but the last, and with
 `--reader smollm2` by a neural model. Documents of the last are rewritten, and epsilon, the same for every token, is
 found by bisection. `--check` measures at the levels of the file that ships on other texts. Noise is seeded: this
-protects nothing.
+protects nothing. Beside the measured shares stand those that calibration expects, which reads no text.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.registry import READER_MODELS
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.settings import Settings
+from lexveil.privatization.settings import Settings, resolve_settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.beams import contextual_adversary
@@ -46,6 +47,8 @@ from lexveil.recovery.context import SeenTokens, written_before
 from lexveil.recovery.measured import GUESSES, READERS
 from lexveil.recovery.public_words import NEVER, WORDS, PublicWords
 from lexveil.recovery.shares import Expected, Share, by_band
+from lexveil.recovery.stored_curve import SHIPPED
+from lexveil.request import Request
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import tokenize
 
@@ -220,11 +223,23 @@ def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
     return chosen
 
 
+def write_figures() -> None:
+    """Write what a release by default says of its levels, so that none has to compute it."""
+    write_json({}, SHIPPED)
+    model = Model.load(name="en")
+    for name in LEVELS:
+        settings = resolve_settings(Request(protection=name), model)
+        assert settings.base_epsilon is not None
+        curve = Engine(settings, model).recovery_curve()
+        curve.meaning(settings.base_epsilon, settings.base_epsilon)
+    write_json({curve.public_key: json.loads(curve.file.read_bytes())}, SHIPPED)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the file that ships."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.protection", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--corpus", type=Path, default=Path(), metavar="FOLDER")
     parser.add_argument("--model", default="en", metavar="NAME")
     parser.add_argument("--mechanism", nargs="+", default=["tem"])
     parser.add_argument("--strategy", nargs="+", default=["S1"])
@@ -236,7 +251,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--reader", default="ngrams", choices=["ngrams", *READER_MODELS], help="the strongest that is run"
     )
     parser.add_argument("--json", type=Path, help="write the levels here")
+    parser.add_argument("--figures", action="store_true", help="write what is expected of the default at its levels")
     options = parser.parse_args(arguments)
+    if options.figures:
+        write_figures()
+        return
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
     model, language_model = Model.load(name=options.model), learnt(learn, options.learn)
     assert model.packaged is not None and model.sha256 is not None

@@ -160,8 +160,9 @@ def bigram_files(segmentation: str, source: Path | PackagedModel) -> dict[str, P
 
 def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, dict[str, Path]]:
     """The bigram counts of an embedding, and their files."""
-    counted = source.bigrams(segmentation) if isinstance(source, PackagedModel) else load_bigrams(segmentation, source)
-    if counted is None and isinstance(source, PackagedModel):
+    if not isinstance(source, PackagedModel):
+        return load_bigrams(segmentation, source), bigram_files(segmentation, source)
+    if (counted := source.bigrams(segmentation)) is None:
         raise RequestError(
             f"model {source.card.name} has no counts of which words follow each other, by which tem_context weighs "
             f"them; take {option('mechanism')} tem, or a model that has them, such as en"

@@ -75,12 +75,11 @@ class PublicWords:
             prior /= prior.sum() or 1.0
         scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes}
         bands, bigrams = bands_of(counts, function_words(tokens, stop_words)), model.bigrams(strategy)
-        kept_classes = [
-            is_punctuation(token) and policy.punctuation == "keep" or token in stop_words and policy.stopwords == "keep"
-            for token in space.tokens
-        ]
         texts = None if bigrams is None else TokenBigrams(space.tokens, space.counts, bigrams)
-        return cls(prepared, prior, bands, scales, texts, np.array(kept_classes))
+        classes = ((policy.punctuation, is_punctuation), (policy.stopwords, stop_words.__contains__))
+        kept = [belongs for action, belongs in classes if action == "keep"]
+        is_kept = [any(belongs(token) for belongs in kept) for token in space.tokens]
+        return cls(prepared, prior, bands, scales, texts, np.array(is_kept))
 
     @cached_property
     def _near(self) -> Vectors:
@@ -124,12 +123,13 @@ class PublicWords:
         is_drawn = (ids >= 0) & (self.prior[ids] > 0)
         written = self._rewritten(clean, ids, is_drawn, epsilon, stream(SEED, "noise", name))
         outputs = np.where(is_drawn, vocabulary.number[written], -1)
-        tokens = np.array(self.texts.tokens, dtype=object)
-        certain = np.where(~is_drawn & self.is_kept[clean], tokens[clean], None)
+        is_certain = (~is_drawn & self.is_kept[clean]).ravel().tolist()
+        rows = zip(clean.ravel().tolist(), is_certain, strict=True)
+        certain = [self.texts.tokens[row] if known else None for row, known in rows]
         before = np.column_stack([np.full(len(clean), -1), written[:, :-1]])
         text_of = np.repeat(np.arange(len(clean)), clean.shape[1])
         budgets = np.full(clean.size, epsilon)
-        seen = SeenTokens(text_of, outputs.ravel(), budgets, certain.ravel().tolist(), before.ravel())
+        seen = SeenTokens(text_of, outputs.ravel(), budgets, certain, before.ravel())
         guesses = self._reader(epsilon).guess(seen)
         middle = is_drawn.ravel().cumsum().reshape(clean.shape)[:, REACH] - 1
         return outputs[:, REACH], [guesses.by_word[middle], guesses.by_context[middle]]
@@ -147,10 +147,8 @@ class PublicWords:
     def _reader(self, epsilon: float) -> ContextualAdversary:
         assert self.texts is not None
         symbols = [[self.texts.tokens[row]] for row in self.prepared.vocabulary.rows.tolist()]
-        prior = np.maximum(self.prior, NEVER)
-        return ContextualAdversary(
-            self.adversary((epsilon, epsilon)), prior, self.texts, symbols, with_output_only=True
-        )
+        by_word, prior = self.adversary((epsilon, epsilon)), np.maximum(self.prior, NEVER)
+        return ContextualAdversary(by_word, prior, self.texts, symbols, with_output_only=True)
 
     def epsilon_near(self, target: float, band: str) -> float:
         """About where ``target`` comes out unchanged, which is quickly found: a start for the search."""

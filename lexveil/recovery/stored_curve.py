@@ -84,9 +84,8 @@ class StoredCurve(Curve):
         self.public_key = _key(model, self._prepared, strategy, policy, self._n_words)
         key = hashlib.sha256(f"{self.public_key} {code_hash()}".encode()).hexdigest()
         self.file = model.project.recovery / f"{key}.json"
-        self._kept = _load(self.file, key, self.public_key) or _Kept(
-            key, without_output(self.words.prior, self.words.bands)
-        )
+        kept = _load(self.file, key, self.public_key)
+        self._kept = kept or _Kept(key, without_output(self.words.prior, self.words.bands))
         super().__init__(self._computed, self._kept.blind, self._kept.points)
 
     def _require_computing(self) -> None:

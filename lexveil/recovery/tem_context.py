@@ -78,14 +78,15 @@ class TemContextAdversary(TemAdversary):
         return ratio
 
     def _weights(self, words: Ids, others: Ids, rates: Vectors) -> Vectors:
-        """exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place: most of the time is here."""
+        """exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place: here the time goes."""
         squares, weights = self._channel.squares, self.vectors[words] @ self.vectors[others].T
         weights *= -2
         weights += squares[words, None]
         weights += squares[others]
         np.sqrt(np.maximum(weights, 0, out=weights), out=weights)
         weights *= -rates[:, None]
-        return np.exp(np.maximum(weights, np.float32(-self.limit), out=weights), out=weights)
+        np.exp(np.maximum(weights, np.float32(-self.limit), out=weights), out=weights)
+        return weights
 
     def _following(self, context: int) -> tuple[Ids, Vectors]:
         """Words after a token, and the mass that each has beside its own; of many, some that stand for all."""
@@ -94,9 +95,8 @@ class TemContextAdversary(TemAdversary):
         ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float32)
         if len(ids) <= FOLLOWING:
             return ids, after
-        drawn = np.random.default_rng((SEED, context)).choice(
-            len(ids), FOLLOWING, p=mass.after[row] / mass.after[row].sum()
-        )
+        shares = mass.after[row] / mass.after[row].sum()
+        drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=shares)
         return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING, np.float32)
 
 

@@ -129,8 +129,9 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     of = "words" if band == "all" else f"{band} words"
     raise RequestError(
         f"nothing is released: at epsilon {largest:.4g}, the largest of a token, a best-informed reader is expected to "
-        f"name {recovered(expected, band):.1%} of the {of}{recovery_at(expected).aside}, and {unchanged(expected, band):.1%} to come out unchanged; "
-        f"params.yaml: release.max_recovery allows {limits.max_recovery:.1%}. {option('epsilon')} {passes:g} "
+        f"name {recovered(expected, band):.1%} of the {of}{recovery_at(expected).aside}, and "
+        f"{unchanged(expected, band):.1%} to come out unchanged; params.yaml: release.max_recovery allows "
+        f"{limits.max_recovery:.1%}. {option('epsilon')} {passes:g} "
         f"{option('max_token_epsilon')} {passes:g} passes"
     )
 
