@@ -37,11 +37,6 @@ class Bigrams(NamedTuple):
         """(E,) the token that each pair begins with."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
-    @property
-    def total(self) -> Ids:
-        """(V,) how often anything was seen after each token."""
-        return np.diff(np.concatenate([[0], np.cumsum(self.counts)])[self.starts])
-
     def turned(self) -> Self:
         """What stands right before each token."""
         return self.of(self.ids, self.first, self.counts, len(self.starts) - 1)

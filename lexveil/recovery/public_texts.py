@@ -33,10 +33,10 @@ class TokenBigrams:
 
     def bigrams(self) -> BigramModel:
         """See ``WordModel``."""
-        first, none = self._after.first, np.zeros(3)
+        first, kinds, none = self._after.first, np.diff(self._after.starts), np.zeros(3)
         single, rest = np.append(self.single, none), np.append(_alone(self._after), none + 1)
         starts = np.append(self._after.starts, np.full(3, len(first)))
-        seen = (1 - rest[first]) * self._after.counts / self._after.total[first]
+        seen = self._after.counts * rest[first] / kinds[first]  # c / (n + t)
         return BigramModel(single, starts, first * len(single) + self._after.ids, seen, rest)
 
     def around(self, rows: Ids, rng: np.random.Generator) -> Ids:
@@ -57,5 +57,5 @@ class TokenBigrams:
 def _alone(bigrams: Bigrams) -> Floats:
     """(V,) how likely the token after each follows from its frequency alone: t / (n + t), 1 after what is not seen."""
     kinds = np.diff(bigrams.starts)
-    share: Floats = np.where(kinds > 0, kinds / np.maximum(bigrams.total + kinds, 1), 1.0)
-    return share
+    n = np.bincount(bigrams.first, bigrams.counts, len(kinds))
+    return np.where(kinds > 0, kinds / np.maximum(n + kinds, 1), 1.0)
