@@ -46,10 +46,8 @@ class Bigrams(NamedTuple):
         sums = np.concatenate([[0], np.cumsum(self.counts)])
         start, stop = (sums[self.starts[tokens + end]] for end in (0, 1))
         points = start + (rng.random(len(tokens)) * (stop - start)).astype(np.int64)
-        found = np.full(len(tokens), -1, dtype=np.int64)
-        seen = stop > start
-        found[seen] = self.ids[np.searchsorted(sums, points[seen], side="right") - 1]
-        return found
+        found = np.append(self.ids, -1)[np.searchsorted(sums, points, side="right") - 1]
+        return np.where(stop > start, found, -1)
 
     def only(self, rows: Ids) -> Self:
         """Of the tokens in these rows alone, by their places among them."""

@@ -24,7 +24,6 @@ from lexveil.recovery.public_texts import REACH, TokenBigrams
 from lexveil.recovery.shares import Expected, WordSample, by_band, expected
 from lexveil.recovery.unigram import build_adversary
 from lexveil.text.languages import language_of
-from lexveil.text.normal_forms import is_punctuation
 from lexveil.types import Bytes, Flags, Floats, Ids, Vectors
 
 SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
@@ -45,7 +44,6 @@ class PublicWords:
         bands: (W,) the frequency band of each, as a number in ``recovery.bands.BANDS``.
         scales: (W,) the scores of each, by purpose.
         texts: that they stand in; None where nobody counted which follow each other.
-        is_kept: (V,) whether each token of the texts is written as it is.
     """
 
     prepared: Prepared
@@ -53,7 +51,6 @@ class PublicWords:
     bands: Bytes
     scales: dict[str, Floats]
     texts: TokenBigrams | None
-    is_kept: Flags
 
     @classmethod
     def of(
@@ -76,10 +73,7 @@ class PublicWords:
         scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes}
         bands, bigrams = bands_of(counts, function_words(tokens, stop_words)), model.bigrams(strategy)
         texts = None if bigrams is None else TokenBigrams(space.tokens, space.counts, bigrams)
-        classes = ((policy.punctuation, is_punctuation), (policy.stopwords, stop_words.__contains__))
-        kept = [belongs for action, belongs in classes if action == "keep"]
-        is_kept = [any(belongs(token) for belongs in kept) for token in space.tokens]
-        return cls(prepared, prior, bands, scales, texts, np.array(is_kept))
+        return cls(prepared, prior, bands, scales, texts)
 
     @cached_property
     def _near(self) -> Vectors:
@@ -114,23 +108,23 @@ class PublicWords:
     def read(self, sample: WordSample, epsilon: float, name: str) -> tuple[Ids, list[Ids]]:
         """What comes out of words of public texts, and what is guessed, by the word and in context; (n,) each.
 
-        The texts around them are rewritten as a run would, from left to right, and read as a whole.
+        The texts around them are rewritten as a run would, from left to right, and read as a whole. What is not
+        perturbed is known to the reader, also where the policy drops it.
         """
-        assert self.texts is not None
-        vocabulary = self.prepared.vocabulary
-        clean = self.texts.around(vocabulary.rows[sample.ids], stream(SEED, "texts", name))
+        vocabulary, texts = self.prepared.vocabulary, self.texts
+        assert texts is not None
+        clean = texts.around(vocabulary.rows[sample.ids], stream(SEED, "texts", name))
         ids = vocabulary.number[clean]
         is_drawn = (ids >= 0) & (self.prior[ids] > 0)
         written = self._rewritten(clean, ids, is_drawn, epsilon, stream(SEED, "noise", name))
         outputs = np.where(is_drawn, vocabulary.number[written], -1)
-        is_certain = (~is_drawn & self.is_kept[clean]).ravel().tolist()
-        rows = zip(clean.ravel().tolist(), is_certain, strict=True)
-        certain = [self.texts.tokens[row] if known else None for row, known in rows]
+        certain = [None if row < 0 else texts.tokens[row] for row in np.where(is_drawn, -1, clean).ravel().tolist()]
         before = np.column_stack([np.full(len(clean), -1), written[:, :-1]])
         text_of = np.repeat(np.arange(len(clean)), clean.shape[1])
-        budgets = np.full(clean.size, epsilon)
-        seen = SeenTokens(text_of, outputs.ravel(), budgets, certain, before.ravel())
-        guesses = self._reader(epsilon).guess(seen)
+        seen = SeenTokens(text_of, outputs.ravel(), np.full(clean.size, epsilon), certain, before.ravel())
+        by_word, prior = self.adversary((epsilon, epsilon)), np.maximum(self.prior, NEVER)
+        symbols = [[texts.tokens[row]] for row in vocabulary.rows.tolist()]
+        guesses = ContextualAdversary(by_word, prior, texts, symbols, with_output_only=True).guess(seen)
         middle = is_drawn.ravel().cumsum().reshape(clean.shape)[:, REACH] - 1
         return outputs[:, REACH], [guesses.by_word[middle], guesses.by_context[middle]]
 
@@ -143,12 +137,6 @@ class PublicWords:
             output = mechanism.replace_after(ids[drawn, column], budgets, mechanism.noise(budgets, rng), before)
             written[drawn, column] = self.prepared.vocabulary.rows[output]
         return written
-
-    def _reader(self, epsilon: float) -> ContextualAdversary:
-        assert self.texts is not None
-        symbols = [[self.texts.tokens[row]] for row in self.prepared.vocabulary.rows.tolist()]
-        by_word, prior = self.adversary((epsilon, epsilon)), np.maximum(self.prior, NEVER)
-        return ContextualAdversary(by_word, prior, self.texts, symbols, with_output_only=True)
 
     def epsilon_near(self, target: float, band: str) -> float:
         """About where ``target`` comes out unchanged, which is quickly found: a start for the search."""
