@@ -120,6 +120,7 @@ class Measuring:
         adversary = self.public.adversary((epsilon / 1.01, epsilon * 1.01))
         prior = np.maximum(self.public.prior, NEVER)
         reader = contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
+        reader.with_output_only = True
         n = len(is_drawn)
         words, first_word = done.encoded.words, done.encoded.first_word.tolist()
         is_kept = done.action == Action.KEPT.value

@@ -85,14 +85,14 @@ class Guesses:
     Attributes:
         by_word: from the output alone.
         by_context: from the outputs of the text and the n-gram model.
-        without_output: from the n-gram model and the certain tokens; None if nobody asked for it.
+        without_output: from the n-gram model and the certain tokens; empty if nobody asked for it.
         by_neural: from the outputs, both models and the certain tokens; None if no such reader was run.
         knowing_rest: the same with all other words of the text known; None as well where nobody knows them.
     """
 
     by_word: Ids
     by_context: Ids
-    without_output: Ids | None = None
+    without_output: Ids
     by_neural: Ids | None = None
     knowing_rest: Ids | None = None
 
@@ -202,7 +202,7 @@ class ContextualAdversary:
         found = self.adversary.candidates(outputs, epsilon, LOOKED_AT, before)
         chains = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
         if self.with_output_only:
-            return [found.ids[:, 0], chains.best()], chains
+            return [found.ids[:, 0], chains.best(), np.empty(0, dtype=np.int64)], chains
         likely = self._without_output(tokens)
         blind = self._decode(tokens, likely, np.ones(likely.shape))
         return [found.ids[:, 0], chains.best(), blind.best()], chains
