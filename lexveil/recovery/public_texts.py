@@ -11,7 +11,7 @@ from lexveil.evaluation.kneser_ney import BigramModel
 from lexveil.recovery.bands import prior_of
 from lexveil.types import Counts, Floats, Ids
 
-REACH = 2  # tokens of a text on either side of the one that is read
+REACH = 1  # tokens of a text on either side of the one that is read
 
 
 class TokenBigrams:

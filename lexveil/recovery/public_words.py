@@ -27,8 +27,7 @@ from lexveil.text.languages import language_of
 from lexveil.types import Bytes, Flags, Floats, Ids, Vectors
 
 SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
-WORDS = 2_000  # of each band, where an epsilon is sought: a share of 0.1 then has a standard deviation of 0.007
-FEW = 1_000  # of each, where a record says what an epsilon means: 0.01
+WORDS = 1_000  # of each band: a share of 0.1 then has a standard deviation of 0.01
 NEAR = 300  # of each, where about is enough
 NEVER = 1e-300  # of a word that is never meant: an adversary takes logarithms
 
@@ -88,17 +87,16 @@ class PublicWords:
         prior = np.maximum(self.prior, NEVER)
         return build_adversary(self.prepared.mechanism, prior, epsilon_range, lambda: self._near)
 
-    def expected(self, epsilon: float, name: str = "calibration", n_words: int | None = None) -> Expected:
+    def expected(self, epsilon: float, name: str = "calibration") -> Expected:
         """What the strongest adversary is expected to get back of tokens of one epsilon.
 
         Args:
             name: of words and noise, which are drawn from a public seed: the same name has the same at every epsilon.
-            n_words: of each band; None is ``WORDS``.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
         """
-        sample = self.sample(name, n_words or WORDS)
+        sample = self.sample(name, WORDS)
         if self.texts is None:
             adversary, noise = self.adversary((epsilon, epsilon)), stream(SEED, "noise", name)
             return expected(self.prepared.mechanism, adversary, sample, epsilon, noise, self.scales)

@@ -60,7 +60,6 @@ class StoredCurve(Curve):
     Args:
         prepared: the mechanism, where it was made before.
         told: hears of each epsilon that is computed, before it is.
-        n_words: of each band, by which recovery is estimated; None is ``public_recovery.WORDS``.
 
     Raises:
         MissingArtifact: if no run has made the embedding or the word orders.
@@ -75,13 +74,12 @@ class StoredCurve(Curve):
         policy: Policy,
         prepared: Prepared | None = None,
         told: Callable[[float], None] | None = None,
-        n_words: int | None = None,
     ) -> None:
         self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
-        self._n_words, self._cache_only = n_words or public_recovery.WORDS, model.cache_only
+        self._cache_only = model.cache_only
         self.in_context = bool(model.bigram_files(strategy))
-        self.public_key = _key(model, self._prepared, strategy, policy, self._n_words)
+        self.public_key = _key(model, self._prepared, strategy, policy)
         key = hashlib.sha256(f"{self.public_key} {code_hash()}".encode()).hexdigest()
         self.file = model.project.recovery / f"{key}.json"
         kept = _load(self.file, key, self.public_key)
@@ -130,14 +128,14 @@ class StoredCurve(Curve):
 
     def check(self, epsilon: float) -> Expected:
         """What is expected at an epsilon of other words and other noise than those of the curve."""
-        return self.words.expected(epsilon, "check", self._n_words)
+        return self.words.expected(epsilon, "check")
 
     def _computed(self, epsilon: float) -> Expected:
         self._require_computing()
         if self._told is not None:
             self._told(epsilon)
         # Each point by an adversary of its own: a figure must not depend on what was asked before.
-        point = self.words.expected(epsilon, n_words=self._n_words)
+        point = self.words.expected(epsilon)
         self._kept.points[self.number(epsilon)] = point
         self._keep()
         return point
@@ -150,7 +148,7 @@ class StoredCurve(Curve):
             write_json(asdict(self._kept), self.file)
 
 
-def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy, n_words: int) -> str:
+def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str:
     """The hash of what the figures follow from beside the code."""
     if model.packaged:
         (counts,) = model.packaged.files("counts.npy").values()
@@ -164,7 +162,7 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy, n_word
         "policy": asdict(policy),
         "made_with": model.hashes(strategy) | prepared.hashes() | bigrams | {"counts": sha256(counts)},
         "steps": STEPS,
-        "words": n_words,
+        "words": public_recovery.WORDS,
     }
     return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
 

@@ -24,7 +24,7 @@ from lexveil.privatization.settings import BY_WORD, resolve_settings
 from lexveil.protection import DEFAULT, LEVELS, level_of
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.calibration import recovered
-from lexveil.recovery.public_words import FEW, PublicWords
+from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
 
@@ -106,18 +106,20 @@ def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps
         resolve_settings(Request(mechanism="diffractor_geometric", protection="strong"), using)
 
 
-def test_what_is_expected_is_by_the_strongest_reader() -> None:
+def test_what_is_expected_is_by_the_strongest_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the word alone .07 is named of the content words of the diffractor here, and .198 of public texts in context.
 
     300 words of each band: the standard error is .02.
     """
+    monkeypatch.setattr(public_recovery, "WORDS", 300)
     policy = Policy("keep", "keep", "sample")
     words = PublicWords.of(Model.load(name="en"), "diffractor_geometric", "S1", policy)
-    assert recovered(words.expected(0.00457, n_words=300), "content") == pytest.approx(0.23, abs=0.06)
+    assert recovered(words.expected(0.00457), "content") == pytest.approx(0.23, abs=0.06)
 
 
-def test_the_figures_that_ship_are_those_that_are_computed() -> None:
+def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the default at its levels: nobody computes them, a service neither."""
+    monkeypatch.setattr(public_recovery, "WORDS", 1_000)  # as outside of tests
     model = replace(Model.load(name="en"), cache_only=True)
     for name in LEVELS:
         settings = resolve_settings(Request(protection=name), model)
@@ -126,7 +128,7 @@ def test_the_figures_that_ship_are_those_that_are_computed() -> None:
     curve = engine.recovery_curve()
     number = curve.number(epsilon)
     words = PublicWords.of(model, settings.mechanism, settings.strategy, settings.policy, engine.prepared)
-    computed, shipped = words.expected(curve.epsilon(number), n_words=FEW), curve.point(number)
+    computed, shipped = words.expected(curve.epsilon(number)), curve.point(number)
     for band in ("content", "rare"):
         assert recovered(shipped, band) == pytest.approx(recovered(computed, band), abs=1e-3)
     assert shipped.in_context

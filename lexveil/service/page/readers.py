@@ -15,7 +15,7 @@ from lexveil.privatization.settings import Settings, require_uniform_shares, res
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.meaning import purpose_sentences, recovery_at
-from lexveil.recovery.public_words import FEW, PublicWords
+from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
 from lexveil.service.page.drawing import refusal
@@ -42,7 +42,7 @@ class ExpectedShares(NamedTuple):
 def expected_shares(name: str | None, request: Request, epsilon: float) -> ExpectedShares:
     """What a reader is expected to name of tokens of one epsilon."""
     model, settings, prepared = _prepared(name, request)
-    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared, n_words=FEW)
+    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared)
     at = curve.at(epsilon)
     shares = recovered(at, "all"), unchanged(at, "all"), recovered(at, "rare")
     return ExpectedShares(*shares, purpose_sentences(at), recovery_at(at).aside)
