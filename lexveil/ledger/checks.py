@@ -94,7 +94,7 @@ def checks(
     if mark is None:
         yield (Fault(place, what) for what in database.damage())
     elif (scope := _trusted(con, mark, known, [name for _, name, _ in claims])) is None:
-        yield iter([Fault(f"entry {mark.entries}", "is not the anchor's: the ledger is an older copy, cut or replaced")])
+        yield iter([Fault(f"entry {mark.entries}", "is not the anchor's: the ledger was cut or replaced")])
         return
     yield _chain(con, known, counted, scope)
     yield _releases(con, known, scope)

@@ -110,7 +110,7 @@ def as_text(checked: Verification) -> list[str]:
     lines = [f"{problem.where}: {problem.what}" for problem in checked.problems]
     trusted = []
     if checked.since is not None:
-        trusted = [f"trusted and not verified: the {checked.since:,} entries up to the anchor, and who paid nothing since"]
+        trusted = [f"trusted, not verified: the {checked.since:,} entries up to the anchor, and who paid nothing since"]
     if not checked.holds:
         return [*lines, "the ledger does not hold", *trusted]
     states = ", ".join(f"{n:,} {state}" for state, n in sorted((checked.releases or {}).items())) or "no releases"

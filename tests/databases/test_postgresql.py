@@ -19,7 +19,7 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.privatization.release.charge import ledger_of
 from lexveil.privatization.release.outputs import Outputs
-from tests.databases.conftest import NONE, PASSWORD, SECRET, USER
+from tests.databases.conftest import NONE, PASSWORD, SECRET, USER, sql
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from few_words import balance, spend, states
+from few_words import spend, states
 from test_crashes import together
 
-from lexveil.errors import RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from tests.databases.conftest import database, port, sql  # noqa: F401 - fixtures
@@ -61,8 +60,8 @@ def inspected(folder: Path, address: str | None, n_drawn: int) -> int:
     with Ledger.open(folder, address=address) as ledger:
         assert not [one for one in ledger.recovered if one.notes]
         assert set(states(ledger)) <= {"committed", "failed", "aborted"}
-        rows = "select subject, cast(sum(nano) as bigint) from spends group by subject order by subject"
-        assert (sums := ledger.database.rows(rows)) == ledger.database.rows("select subject, nano from balances order by 1")
+        sums = ledger.database.rows("select subject, cast(sum(nano) as bigint) from spends group by 1 order by 1")
+        assert sums == ledger.database.rows("select subject, nano from balances order by 1")
     assert verify(folder, address=address).problems == []
     assert max((nano for _, nano in sums), default=0) <= 3 * NANO
     spent = sum(nano for _, nano in sums) // NANO
@@ -107,5 +106,3 @@ def test_drivers_killed_at_any_moment(forks: Forks, folder: Path, address: str |
         assert died
         together(forks, DRIVER, [place, address or "", 20_000, 3])
         assert inspected(place, address, n_drawn) == 3 * 20_000
-
-
