@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,9 +93,13 @@ def checks(
     con, place, scope = database.con, database.name.rpartition("/")[2], _Scope()
     if mark is None:
         yield (Fault(place, what) for what in database.damage())
-    elif (scope := _trusted(con, mark, known, [name for _, name, _ in claims])) is None:
+    elif (new := _new_since(con, mark)) is None:
         yield iter([Fault(f"entry {mark.entries}", "is not the anchor's: the ledger was cut or replaced")])
         return
+    else:
+        scope = new
+        which = f"release in (select id from releases where number in ({TOUCHED})) and seq < $seq"
+        _replay_all(con, known, which, scope.touched)
     yield _chain(con, known, counted, scope)
     yield _releases(con, known, scope)
     yield _files(con, known, scope)
@@ -112,29 +116,25 @@ def checks(
         yield _paying(con, scope, hasher, counted)
     of_state = f"select state, count(*) from releases where number in ({TOUCHED}) group by state"
     counted["releases"] = dict(con.execute(of_state, scope.touched))
+    for name in {name for _, name, _ in claims} - known.keys():  # before the anchor
+        _replay_all(con, known, "release = $id", {"id": name})
     yield (Fault(str(path), what) for path, name, digest in claims if (what := _record(known.get(name), digest)))
 
 
-def _trusted(con: Connection, mark: Mark, known: dict[str, _Release], claimed: Sequence[str]) -> _Scope | None:
-    """What is new since an anchor; None if the ledger has another entry there.
-
-    Args:
-        known: gets what trusted entries say of releases that new ones are about, and of those ``claimed``.
-    """
+def _new_since(con: Connection, mark: Mark) -> _Scope | None:
+    """What is new since an anchor; None if the ledger has another entry there."""
     rows = con.execute(f"{ENTRIES} where seq = ?", (mark.entries,)).fetchall()
     if not rows or (entry := Entry._make(rows[0])).hash != mark.head or entry.right_hash() != entry.hash:
         return None
     begun = "select release from entries where seq <= ? and kind = 'opened' order by seq desc limit 1"
     last = con.execute(f"select number from releases where id = ({begun})", (mark.entries,)).fetchone()
-    scope = _Scope(mark.entries, mark.head, mark.entries + 1, last[0] + 1 if last else LEAST)
-    which = [
-        (f"release in (select id from releases where number in ({TOUCHED})) and seq < $seq", scope.touched),
-        *(("release = $id and seq < $seq", {"id": name, "seq": scope.seq}) for name in claimed),
-    ]
-    for clause, parameters in which:
-        for entry in map(Entry._make, con.stream(f"{ENTRIES} where {clause} order by seq", parameters)):
-            _replay(con, entry, json.loads(entry.payload), known)
-    return scope
+    return _Scope(mark.entries, mark.head, mark.entries + 1, last[0] + 1 if last else LEAST)
+
+
+def _replay_all(con: Connection, known: dict[str, _Release], clause: str, parameters: Mapping[str, Any]) -> None:
+    """Take entries over into what is known, as they are."""
+    for entry in map(Entry._make, con.stream(f"{ENTRIES} where {clause} order by seq", parameters)):
+        _replay(con, entry, json.loads(entry.payload), known)
 
 
 def _chain(con: Connection, known: dict[str, _Release], counted: dict[str, Any], scope: _Scope) -> Iterator[Fault]:

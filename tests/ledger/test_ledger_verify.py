@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from few_words import asked, edit, spend, write
 
+from lexveil.ledger.anchor import Mark
 from lexveil.ledger.chain import START, Entry
 from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import verify
+from lexveil.ledger.verification import as_text, verify
 from lexveil.runtime.hashes import sha256
 
 
@@ -53,6 +54,15 @@ def places(folder: Path, *records: Path) -> list[str]:
     checked = verify(folder, records)
     assert checked.holds == (not checked.problems)
     return [problem.where for problem in checked.problems]
+
+
+def anchored(folder: Path, seq: int) -> Path:
+    """The anchor of the ledger when it had so many entries."""
+    with closing(sqlite3.connect(folder / "ledger.sqlite")) as con:
+        ((head, salt),) = con.execute("select hash, value from entries, meta where seq = ? and name = 'salt'", (seq,))
+    anchor = folder.with_name("anchor.json")
+    anchor.write_text(Mark(entries=seq, head=head, salt=salt).model_dump_json())
+    return anchor
 
 
 def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
@@ -96,6 +106,38 @@ A = "(select subject from names where key = 'ana')"
 def test_a_change_is_found_where_it_was_made(used: Path, statement: str, where: str) -> None:
     edit(used, statement)
     assert any(place.startswith(where) for place in places(used)), verify(used).problems
+
+
+@pytest.mark.parametrize("seq", [9, 11])  # before the last release, and in the middle of it
+@pytest.mark.parametrize(
+    ("statement", "where"),
+    [
+        ("update entries set time = '2020' where seq = 3", None),
+        (f"update balances set nano = nano - 1 where subject <> {A} and subject in "
+         "(select subject from spends where release = 1)", None),
+        ("update entries set payload = 'x' where seq = 13", "entry 13"),
+        ("delete from entries where seq = 12", "entry 13"),
+        ("delete from entries where seq > 5", "entry "),
+        (f"update spends set nano = nano - 1 where release = 1 and subject = {A}", "subject"),
+        ("update spends set nano = nano - 1 where release = 3", "entry 11"),
+        ("insert into spends values (9, x'01', 5)", "spends of release number 9"),
+        ("update releases set state = 'aborted' where number = 3", "release"),
+        ("insert into releases (id, state) values ('x', 'open')", "release x"),
+        (f"update balances set mac = x'00' where subject = {A}", "subject"),
+        (f"delete from balances where subject = {A}", "subject"),
+    ],
+)  # fmt: skip
+def test_since_an_anchor_what_is_new_is_looked_at_and_nothing_else(
+    used: Path, tmp_path: Path, seq: int, statement: str, where: str | None
+) -> None:
+    anchor = anchored(used, seq)
+    record = tmp_path / "out.record.json"  # of a release before it
+    checked = verify(used, [record], since=anchor)
+    assert (checked.problems, checked.entries, checked.subjects, checked.releases) == ([], 13, 2, {"committed": 1})
+    edit(used, statement)
+    checked = verify(used, since=anchor)
+    assert f"not verified: the {seq} entries up to the anchor" in " ".join(as_text(checked))
+    assert any(one.where.startswith(where) for one in checked.problems) if where else checked.holds, checked.problems
 
 
 @pytest.mark.parametrize(
@@ -150,8 +192,9 @@ def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
         "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') where seq = 7",
     )  # fmt: skip
     rehash(folder, 2)
-    (problem,) = verify(folder).problems
-    assert "to 3 epsilon, above the cap of 2.5" in problem.what and problem.where.startswith("subject ")
+    for since in (None, anchored(folder, 5)):
+        (problem,) = verify(folder, since=since).problems
+        assert "to 3 epsilon, above the cap of 2.5" in problem.what and problem.where.startswith("subject ")
 
 
 def test_damaged_pages(used: Path) -> None:
