@@ -98,12 +98,8 @@ def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: st
     assert inspected(folder, address, drawn)[0] == drawn + 2
 
     checked = verify(folder, address=address, since=anchor)
-    assert (checked.problems, checked.since, checked.subjects, checked.releases) == (
-        [],
-        5,
-        N,
-        {"aborted": 1, "committed": 8},
-    )
+    assert (checked.problems, checked.since, checked.subjects) == ([], 5, N)
+    assert checked.releases == {"aborted": 1, "committed": 8}
     with Ledger.open(folder, address=address) as ledger:
         for key, is_found in (("elsewhere", False), ("0", True)):  # who paid nothing since, and who did
             ledger.database.rows("update balances set nano = nano - 1 where subject = ?", (ledger.hasher.one(key),))

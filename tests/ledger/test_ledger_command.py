@@ -126,8 +126,8 @@ def test_wrong_requests(here: Path, capsys, arguments: tuple[str, ...], says: st
 
 @pytest.mark.parametrize(
     "database",
-    "postgresql://me:tiger@localhost/crm postgresql://me:tiger/@localhost/crm PostgreSQL://localhost/crm?Password=tiger "
-    "postgresql://localhost/crm?pass=tiger postgresql://localhost/crm?pass%77ord=tiger password=tiger [://me:tiger@]".split(),
+    "postgresql://me:tiger@localhost/crm postgresql://me:tiger/@localhost/crm PostgreSQL://localhost/?Password=tiger "
+    "postgresql://localhost/?pass=tiger postgresql://localhost/?pass%77ord=tiger password=tiger [://me:tiger@]".split(),
 )
 def test_a_password_of_the_address_is_never_quoted(here: Path, capsys, caplog, database: str) -> None:
     text = PARAMS.read_text()
