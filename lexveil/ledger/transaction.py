@@ -86,11 +86,14 @@ class Transaction:
         self._largest = max(self._largest, float(epsilon.max(initial=0.0)))
 
     def _ask(self, parts: Iterable[tuple[Sequence[str], Sequence[int]]]) -> None:
+        n_documents = self._n_documents
+
         def asked() -> Iterator[Asked]:
+            nonlocal n_documents
             for subjects, nano in parts:
-                n, first = len(subjects), self._n_documents
+                n, first = len(subjects), n_documents
                 hashes = self._hasher.all(subjects, first)
-                self._n_documents += n
+                n_documents += n
                 keys = subjects if self._plain else [None] * n
                 yield Asked([self._number] * n, range(first, first + n), hashes, nano, keys)
 
@@ -99,6 +102,7 @@ class Transaction:
                 ask(self._database.con, asked())
         except UnicodeEncodeError:
             raise RequestError("a subject's key is not valid Unicode; a ledger of plain keys cannot keep it") from None
+        self._n_documents = n_documents  # not before: what was not kept must not count as paid
 
     def reserve_in_bulk(
         self,

@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
-from few_words import spend, states
+from few_words import asked, states
 from test_crashes import together
 
+from lexveil.errors import RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from tests.databases.conftest import database, port, sql  # noqa: F401 - fixtures
@@ -85,8 +87,12 @@ def inspected(folder: Path, address: str | None, n_drawn: int) -> tuple[int, Cou
 def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: str | None) -> None:
     """Two want 4 epsilon each of every subject, which has 3; the server's are on machines with a salt in common."""
     anchor, folders = folder.with_name("anchor.json"), [folder, folder.with_name("other") if address else folder]
-    with Ledger.open(folder, address=address, anchor=anchor) as ledger:
-        spend(ledger, "0", "elsewhere")
+    with Ledger.open(folder, address=address, anchor=anchor) as ledger, ledger.begin({}) as release:
+        with pytest.raises(RequestError, match="document 2 has no subject"):
+            release.request(["0", ""], np.ones(2))
+        assert asked(release, "0", "elsewhere").n_documents == 2  # nothing of what was refused
+        release.spend()
+        release.commit()
     if address:
         (folders[1] / "locks").mkdir(parents=True)
         shutil.copy(folder / "salt", folders[1])
