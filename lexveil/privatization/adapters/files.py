@@ -30,7 +30,7 @@ from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.base import Writer
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.readers import open_writer
-from lexveil.privatization.adapters.inputs import SMALL, STDIN, Job, find_jobs, make_spool, workers_for
+from lexveil.privatization.adapters.inputs import SMALL, STDIN, Job, find_jobs, make_spool, tell_columns, workers_for
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import InputTotals
 from lexveil.privatization.release.charge import ledger_of, open_charge
@@ -155,7 +155,7 @@ def privatize_file(
             with the record in the current folder. An output without a guarantee becomes NAME.no-guarantee.EXT.
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
-        hooks: what `lexveil release` adds.
+        hooks: what `lexveil release` adds; without any, standard error says which columns go out as they are.
 
     Raises:
         RequestError: if the request cannot be served; nothing is written then.
@@ -167,7 +167,7 @@ def privatize_file(
         copied = settings_of(request, using.params)
     else:
         using = Model.load(project, model)
-    hooks, spool = hooks or ReleaseHooks(), using.path(using.params.machine.temp_directory)
+    is_told, hooks, spool = hooks is None, hooks or ReleaseHooks(), using.path(using.params.machine.temp_directory)
     is_stamped = target != STDIN and is_without_guarantee(request, using)
     out, base, table = _destination(target, request, is_stamped)
     with ExitStack() as stack:
@@ -180,6 +180,8 @@ def privatize_file(
         work = Work(jobs, request, hooks, outputs, table)
         if copied is not None:
             return _copy(work, copied)
+        if is_told:
+            tell_columns([job.reader for job in jobs], request)
         if size >= SMALL and workers > 1:
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
         # What is missing or refused is reported before the input is read.
