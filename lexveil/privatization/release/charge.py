@@ -276,7 +276,8 @@ def open_charge(
     require_named_subjects(params, has_subjects)
     if is_of_user(params.folder):
         make_user_data()
-        print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
+        if not Path(params.folder).exists():
+            print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
     options = options or ChargeOptions()
     opened = Ledger.open(
         params.folder, params.keys, anchor=params.anchor, patience=options.lock_timeout, address=params.database
