@@ -62,12 +62,14 @@ class ReleaseHooks:
         operator_folder: of the operator's files; None: beside the output.
         about: further facts for the ledger's chain; no text and no key.
         subjects: whom each row is about, where no column that is published says so.
+        tells_columns: whether standard error says which columns go out as they are.
     """
 
     more: Sequence[Path] = ()
     operator_folder: Path | None = None
     about: Mapping[str, str] = field(default_factory=dict)
     subjects: Sequence[str] | None = None
+    tells_columns: bool = True
 
     def counted(self, totals: InputTotals) -> None:
         """Judge the source by its counts, before anything is reserved."""
@@ -155,7 +157,7 @@ def privatize_file(
             with the record in the current folder. An output without a guarantee becomes NAME.no-guarantee.EXT.
         project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
-        hooks: what `lexveil release` adds; without any, standard error says which columns go out as they are.
+        hooks: what `lexveil release` adds.
 
     Raises:
         RequestError: if the request cannot be served; nothing is written then.
@@ -167,7 +169,7 @@ def privatize_file(
         copied = settings_of(request, using.params)
     else:
         using = Model.load(project, model)
-    is_told, hooks, spool = hooks is None, hooks or ReleaseHooks(), using.path(using.params.machine.temp_directory)
+    hooks, spool = hooks or ReleaseHooks(), using.path(using.params.machine.temp_directory)
     is_stamped = target != STDIN and is_without_guarantee(request, using)
     out, base, table = _destination(target, request, is_stamped)
     with ExitStack() as stack:
@@ -180,8 +182,6 @@ def privatize_file(
         work = Work(jobs, request, hooks, outputs, table)
         if copied is not None:
             return _copy(work, copied)
-        if is_told:
-            tell_columns([job.reader for job in jobs], request)
         if size >= SMALL and workers > 1:
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
         # What is missing or refused is reported before the input is read.
@@ -217,6 +217,8 @@ def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
         job.reader.check()  # a wrong column is no request that the ledger keeps
         if work.table is not None:
             work.table.check(job.reader.table.columns)
+    if hooks.tells_columns:
+        tell_columns([job.reader for job in work.jobs], request)
     ledger = ledger_of(run.engine.model.project, request.on_exhausted)
     has_subjects = request.subject_column is not None or hooks.subjects is not None
     finals = [job.out for job in work.jobs if job.out is not None]
