@@ -111,7 +111,7 @@ def _files(done: PrivatizedFiles, output: str) -> list[str]:
             lines.append(f"the output has no guarantee, so it is named {out}")
         lines.append(f"to be published, together: {out}, and its privacy record {out}.record.json")
     if done.operator is not None:
-        lines.append(f"as secret as the source, readable by you alone: {out}.operator.json, {out}.tokens.parquet")
+        lines.append(f"as secret as the source, for you alone: {out}.operator.json, {out}.tokens.parquet")
     return lines
 
 
