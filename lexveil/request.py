@@ -221,7 +221,7 @@ class FileRequest(Request):
     """the column that says whom a row is about: whose budget the ledger keeps over all releases, up to ledger.cap of
     params.yaml (default: each text is a subject of its own, known again by its content)"""
     form: Annotated[str | None, OptionHelp("input", "F")] = None
-    """the format of standard input, by its ending: csv, tsv, txt, parquet (default: jsonl)"""
+    """the format of standard input, by its ending, such as csv or txt (default: jsonl)"""
     sql: Annotated[str | None, OptionHelp("input", "SELECT")] = None
     """of the database that IN is (postgresql://host/database, sqlite:///path): what is read; the address has no
     password in it, which is read from where the database's own clients have it"""

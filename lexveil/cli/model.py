@@ -280,4 +280,5 @@ def build_scale(
     from lexveil.modelling import scales
 
     scales.build(source, output, model, text_column, label_column, as_given=as_given, is_public=public)
+    print(f"written: {os.fspath(output)}")
     show(scales.shown(str(output), model), False, scales.as_text)
