@@ -230,10 +230,7 @@ def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, Corp
         if written.made_ids:
             yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
         if written.unsplit:
-            yield (
-                f"documents/{dataset}: no column split, so utility and attack are not evaluated; add it with the values "
-                "train and validation"
-            )
+            yield f"documents/{dataset}: utility and attack are not evaluated; they need a column split"
         if written.dropped_columns:
             yield f"documents/{dataset}: columns dropped: {names(written.dropped_columns)}"
 
@@ -271,7 +268,8 @@ def status(root: Path) -> DataStatus:
     shards = sorted(folder.rglob("*.json.gz"))
     for shard in shards:
         parts["" if shard.parent == folder else shard.parent.name] += _count_lines(shard)
-    corpus = SetStatus(parts.total(), sum(shard.stat().st_size for shard in shards), {name: parts[name] for name in sorted(parts) if name})
+    sources = {name: parts[name] for name in sorted(parts) if name}
+    corpus = SetStatus(parts.total(), sum(shard.stat().st_size for shard in shards), sources)
     origins = [json.loads(origin.read_text(encoding="utf-8")) for origin in sorted(folder.rglob(ORIGIN))]
     sets = {path.stem: _describe(path) for path in sorted((root / "data/documents").glob("*.parquet"))}
     return DataStatus(tracked, corpus if shards else None, [origin["address"] for origin in origins], sets)

@@ -62,7 +62,7 @@ def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending
     ]
     assert "documents/x: columns dropped: `stars`" in summary.notes
     summary = data_store.use(None, [write(tmp_path / f"y.{ending}", [{"text": "a", "label": 1}])], "text", root)
-    assert any("documents/y: no column split, so utility and attack are not evaluated" in note for note in summary.notes)
+    assert any("documents/y: utility and attack are not evaluated" in note for note in summary.notes)
 
 
 def test_labels_become_strings_without_a_trace_of_their_type() -> None:
