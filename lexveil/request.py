@@ -1,4 +1,4 @@
-"""The request: what a user may ask for, said once.
+"""The request: all options of a rewriting, defined once.
 
 The command line, ``lexveil.privatize``, the body of the service, the form of the page and the inbox of params.yaml are
 derived from these models: each says only what it leaves out or fixes. A field has its type, range and help here, and a

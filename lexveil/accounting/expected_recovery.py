@@ -1,4 +1,4 @@
-"""What a best-informed reader is expected to get back, as records and commands say it.
+"""Expected recovery of a Bayes-optimal adversary, as records and commands state it.
 
 The numbers follow from public things alone: space, word frequencies, mechanism, policy and epsilon.
 """

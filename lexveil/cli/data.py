@@ -1,4 +1,4 @@
-"""The verbs of data: the corpus, the documents, and word models made by others."""
+"""The verbs of data: the corpus, the documents, and external word vectors."""
 
 from __future__ import annotations
 

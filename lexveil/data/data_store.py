@@ -182,14 +182,16 @@ def _check_request(
     if not sources and not documents and model is None:
         raise RequestError(f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both")
     if sources and model is not None:
-        raise RequestError(f"{option('model')} {model} takes the place of a {option('corpus')}; give one of both")
+        raise RequestError(f"{option('model')} {model} replaces {option('corpus')}; give one of the two")
     if not text_column:
         raise RequestError(f"{option('text_column')}: the name is empty; give that of the column of texts")
     for name in filter(None, sources):
         if not re.fullmatch(NAME, name):
             raise RequestError(f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -")
     if wanted != SampleRequest() and not any(isinstance(source, str) for source in sources.values()):
-        raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} are of an address")
+        raise RequestError(
+            f"{option('max_documents')}, {option('share')} and {option('shards')} need an address"
+        )
 
 
 def _base(model: str) -> str:

@@ -32,7 +32,7 @@ ROWS, CHARACTERS = 16_384, 2**24  # a row group ends at either; fixed, so that t
 def made_id(dataset: str, number: int) -> str:
     """The id of a row that brings none.
 
-    From its number and never from its text: whoever has a hash of a sensitive text can check a guess of that text.
+    From its number, never from its text: with a hash of a sensitive text anyone can check a guess of that text.
     """
     return f"{dataset}-{number:06d}"
 

@@ -138,7 +138,9 @@ def find_remote(address: str) -> Remote:
         raise RequestError(f"{where}: no file here can be read as data; known are {known_endings()}{hint}")
     for entry in readable:
         if entry.get("size") is None:
-            raise RequestError(f"{shown_address(entry['name'])}: its size is not told; fetch it and give the file")
+            raise RequestError(
+                f"{shown_address(entry['name'])}: unknown size; download it and give the file"
+            )
     shards = []
     for number, entry in enumerate(readable):
         etag = next((str(entry[key]).strip('"') for key in ETAGS if entry.get(key)), None)
@@ -203,7 +205,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
                     raise  # a fault of the program
                 raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
-                raise LexveilError(f"{what}: not to be had in {TRIES} tries ({reason}); run again to go on") from None
+                raise LexveilError(f"{what}: not available in {TRIES} tries ({reason}); run again to resume") from None
             wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
             print(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s", file=sys.stderr, flush=True)
             time.sleep(wait)

@@ -235,7 +235,7 @@ def test_a_model_takes_the_place_of_a_corpus(
     text = (ROOT / "params.yaml").read_text(encoding="utf-8").replace("\n  base: en ", "\n  base: none ")
     (root / "params.yaml").write_text(text, encoding="utf-8")
     file = write(tmp_path / "a.jsonl", ROWS)
-    with pytest.raises(RequestError, match="model toy takes the place of a corpus"):
+    with pytest.raises(RequestError, match="model toy replaces"):
         data_store.use(file, [], "text", root, model="toy")
     with pytest.raises(RequestError, match="there is no model other"):
         data_store.use(None, [file], "text", root, model="other")
