@@ -34,8 +34,7 @@ ModelName = Annotated[
     str | None,
     Parameter(
         metavar="NAME",
-        help="the model that provides the words: own, made by a run of this project, or the name of another (default: "
-        "own if there has been a run, else en)",
+        help="the model: own, made by a run of this project, or another by name (default: own after a run, else en)",
     ),
 ]
 

@@ -38,8 +38,7 @@ def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> None:
     from lexveil.runtime.new_project import create
 
     create(folder)
-    print(f"made a project in {folder}. Next:")
-    print(f"  cd {folder}")
+    print(f"made a project in {folder}. Next:\n  cd {folder}")
     print("  lexveil run              makes the embedded default data and everything from it")
     print("  lexveil data use --help  takes your own data instead")
     files = "data.dvc dvc.lock dvc.yaml params.yaml prefect.yaml flows sql tasks"

@@ -189,9 +189,7 @@ def _check_request(
         if not re.fullmatch(NAME, name):
             raise RequestError(f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -")
     if wanted != SampleRequest() and not any(isinstance(source, str) for source in sources.values()):
-        raise RequestError(
-            f"{option('max_documents')}, {option('share')} and {option('shards')} need an address"
-        )
+        raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} need an address")
 
 
 def _base(model: str) -> str:

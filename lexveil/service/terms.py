@@ -96,10 +96,7 @@ class Terms(Options):
                 "it)"
             )
         if self.is_open and not self.allowed_host:
-            raise ValueError(
-                f"{option('host')} {self.host}: name what requests call this service by: {option('allowed_host')} "
-                "NAME, or * for any name"
-            )
+            raise ValueError(f"{option('host')} {self.host}: give {option('allowed_host')} NAME, or * for any name")
         if self.subjects == "by-key" and self.keys is None:
             raise ValueError(f"{option('subjects')} by-key: without {option('keys')} nobody is known by a key")
         return self

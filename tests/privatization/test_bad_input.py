@@ -55,7 +55,7 @@ def said(err: str, folder: Path) -> str:
     err = re.sub(r"(?m)^the ledger has a cap from now on: .*\n", "", err)  # said once, before what is refused later
     assert err.count("\n") == 1 and err.endswith("\n"), err
     message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
-    message = message.replace(known_endings(), "…")  # a new format changes no line of the page
+    message = message.replace(known_endings(), "…")
     # Compressors differ in how far they come.
     return re.sub(r"f{9,}|o{9,}|(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
 
