@@ -70,13 +70,13 @@ def show_balances(
 
 @ledger.command
 def verify(*, record: Annotated[tuple[Path, ...], Files] = (), json: Json = False) -> int:
-    """Recompute the ledger; exit code 1 if anything does not hold.
+    """Compute everything again; exit code 1 if anything does not hold.
 
     Recomputes the chain of entries, digests, balances, states and caps, and names each wrong entry. Changes nothing,
     and works on a copy of the database without the salt.
 
     Args:
-        record: privacy records whose releases the ledger must contain; detects truncation and replacement since then
+        record: privacy records whose releases must be in it: finds a ledger that was truncated or replaced since
     """
     records = [path.absolute() for path in record]
     from lexveil.ledger import verification
