@@ -203,7 +203,7 @@ def persistent(what: str, call: Callable[[], T]) -> T:
                     raise  # a fault of the program
                 raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
-                raise LexveilError(f"{what}: not available in {TRIES} tries ({reason}); run again to resume") from None
+                raise LexveilError(f"{what}: not to be had in {TRIES} tries ({reason}); run again to go on") from None
             wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
             print(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s", file=sys.stderr, flush=True)
             time.sleep(wait)

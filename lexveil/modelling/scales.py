@@ -140,7 +140,7 @@ def _trained(texts: list[str], labels: list[str], function_words: frozenset[str]
     surprise = np.abs(weights) / np.sqrt((1 / (with_word + 0.5)).sum(axis=0))
     tells = (surprise > SURPRISE) & is_word & ~np.isin(words, sorted(function_words))
     if not tells.any():
-        raise RequestError("no word of the texts depends on their label")
+        raise RequestError("no word of the texts says anything of their label")
     scores = np.where(tells, np.clip(weights / np.percentile(np.abs(weights[tells]), STRONGEST), -1, 1), 0.0).round(2)
     of_others = np.where(tells, -1.0, with_word.sum(axis=0))
     known = tells | (of_others >= max(1.0, np.sort(of_others)[-min(int(tells.sum()), len(words))]))
