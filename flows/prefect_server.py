@@ -153,7 +153,7 @@ def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[st
         while not answers(url):
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise LexveilError(
-                    f"Prefect's server did not start; what it said is in {log}. If its database is damaged, remove "
+                    f"Prefect's server did not start; its log is {log}. If its database is damaged, remove "
                     f"{STATE}/prefect: that forgets past runs and nothing else"
                 )
             time.sleep(0.05)

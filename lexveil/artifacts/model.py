@@ -1,4 +1,4 @@
-"""What texts are rewritten with: vocabulary, collocations, embedding, mechanisms; of a project's run, or packaged."""
+"""The model for rewriting: vocabulary, collocations, embedding, mechanisms; of a project's run, or packaged."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Model:
             return
         names = [purpose.name for purpose in self.kept_purposes]
         if len({*names}) < len(names):
-            raise RequestError(f"model {self.name}: a purpose stands there twice; give it once, with its weight")
+            raise RequestError(f"model {self.name}: a purpose is given twice; give it once, with its weight")
         tokens = self.embedding("S1").tokens
         for purpose in self.purposes:
             if len({*purpose.of(tokens).tolist()}) < 2:
@@ -153,7 +153,7 @@ class Model:
     def require_checks(self, strategy: str) -> None:
         """See that the artifacts exist and passed their checks. A check that fails removes its result.
 
-        A packaged model was checked when it was built or brought in.
+        A packaged model was checked when it was built or imported.
 
         Raises:
             MissingArtifact: naming the stage that makes what is missing.

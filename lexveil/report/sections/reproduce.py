@@ -1,4 +1,4 @@
-"""What the expectations said, parameters and versions of libraries, and where everything is."""
+"""Results of the checks, parameters, versions of libraries, and where the artifacts are."""
 
 from __future__ import annotations
 
