@@ -31,7 +31,7 @@ CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the ot
 def _grid_epsilon(raw: object) -> float:
     if type(raw) is int:
         raise refused(
-            "it must be a number with a decimal point; its text becomes a folder name, so write 1.0 and not 1"
+            f"it must be a number with a decimal point; its text becomes a folder name, so write {raw}.0 and not {raw}"
         )
     if isinstance(raw, str):
         with contextlib.suppress(ValueError):

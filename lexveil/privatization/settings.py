@@ -252,7 +252,7 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
 
 def tell_progress(epsilon: float) -> None:
     """Say which point of a curve of expected recovery is computed."""
-    print(f"expected recovery at epsilon {epsilon:.4g}", file=sys.stderr)
+    print(f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}", file=sys.stderr)
 
 
 def settings_of(request: Request, params: Params) -> Settings:

@@ -56,7 +56,8 @@ def test_a_file_is_released_without_a_number(outside: Path, capsys: pytest.Captu
     first = out.splitlines()[0]
     assert first.startswith(f"protection {DEFAULT}: a reader who knows the method is expected to name ")
     assert f"{100 * level.content:.0f} of 100 content words" in first
-    assert "the texts are those of column `body`;" in err
+    assert "out.csv.record.json" in out.splitlines()[1]
+    assert "the texts are those of column `body`;" in err and "unchanged, with any names in them: `id`, `title`;" in err
     # The same epsilon for every token, of the short text and of the long one.
     log = pq.read_table("out.csv.tokens.parquet")
     epsilon = log.column("epsilon").to_numpy()
