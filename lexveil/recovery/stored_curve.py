@@ -19,9 +19,10 @@ from pydantic import TypeAdapter, ValidationError
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.expected_recovery import Meaning
-from lexveil.artifacts.mechanisms import Prepared
+from lexveil.artifacts.mechanisms import CHOSEN_BY, Prepared
 from lexveil.artifacts.model import Model
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
+from lexveil.mechanisms.causal_measure import CausalMeasure
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import ALL
 from lexveil.recovery.calibration import LAST, STEPS, Calibrated, Curve, Measure, epsilon_for, without_output
@@ -73,6 +74,12 @@ class StoredCurve(Curve):
         n_words: int | None = None,
     ) -> None:
         self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
+        if isinstance(getattr(self._prepared.mechanism, "mass", None), CausalMeasure):
+            raise RequestError(
+                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader is expected to get back is "
+                f"not worked out, since it depends on all of a text; give {option('epsilon')} "
+                "(docs/reference/levels.md has what readers got back at some)"
+            )
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
         self._n_words, self._cache_only = n_words or public_recovery.WORDS, model.cache_only
         key = _key(model, self._prepared, strategy, policy, self._n_words)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from lexveil.mechanisms.base import product_distances
+from lexveil.mechanisms.base_measure import BaseMeasure
+from lexveil.mechanisms.causal_measure import CausalMeasure, Course
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Candidates
+from lexveil.recovery.context import Symbols, is_new
 from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
 from lexveil.types import Floats, Ids
 
@@ -62,10 +65,7 @@ class TemContextAdversary(TemAdversary):
 
     def _log_ratio(self, words: Ids, epsilon: Floats, before: Ids) -> Floats:
         """ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where none was written before."""
-        ratio, at = np.zeros(words.shape), self.ladder.weights(epsilon)
-        single = np.zeros(words.shape)
-        for step in range(at.weights.shape[1]):
-            single += at.weights[:, step, None] * self._log_single[(at.first + step)[:, None], words]
+        ratio, single = np.zeros(words.shape), self._without_context(words, epsilon)
         order = np.argsort(before, kind="stable")
         tokens = order[np.searchsorted(before[order], 0) :]
         for context, group in _groups(before, tokens):
@@ -78,15 +78,58 @@ class TemContextAdversary(TemAdversary):
                 ratio[some] = np.log1p((weights @ mass) * np.exp(-single[some]))
         return ratio
 
+    def _without_context(self, words: Ids, epsilon: Floats) -> Floats:
+        """Ln Z(w) of the candidates (n, k) of n outputs."""
+        single, at = np.zeros(words.shape), self.ladder.weights(epsilon)
+        for step in range(at.weights.shape[1]):
+            single += at.weights[:, step, None] * self._log_single[(at.first + step)[:, None], words]
+        return single
+
     def _following(self, context: int) -> tuple[Ids, Floats]:
         """Words after a token, and the mass that each has beside its own; of many, some that stand for all."""
         mass = self.mechanism.mass
+        assert isinstance(mass, BaseMeasure)
         row = slice(mass.starts[context], mass.starts[context + 1])
         ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float64)
         if len(ids) <= FOLLOWING:
             return ids, after
         drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=after / after.sum())
         return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING)
+
+
+class CausalContextAdversary(TemContextAdversary):
+    """The same where a language model weighs the words of whole texts: it reads them as the mechanism did.
+
+    Of a word without its text Z(w) is that of the beginning of one.
+    """
+
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:  # noqa: ARG002
+        """See ``Adversary``; what is written just before does not say what the model knew."""
+        return TemAdversary.candidates(self, outputs, epsilon, k)
+
+    def in_texts(self, tokens: Symbols, k: int) -> Candidates:
+        """See ``Adversary``: Z(w, c) of every candidate, c all that was written before, summed over all words."""
+        measure, is_drawn = self.mechanism.mass, tokens.outputs >= 0
+        assert isinstance(measure, CausalMeasure)
+        epsilon, number = tokens.epsilon[is_drawn], np.cumsum(is_drawn) - 1
+        found = self.candidates(tokens.outputs[is_drawn], epsilon, k)
+        joint = found.log_joint + self._without_context(found.ids, epsilon)
+        of_kept = iter(measure.model.pieces([[word] for word in tokens.certain if word is not None]))
+        rows = zip(tokens.certain, tokens.written.tolist(), strict=True)
+        read = [next(of_kept) if word is not None else measure.pieces[row] if row >= 0 else [] for word, row in rows]
+        is_known = ~is_drawn
+
+        def draw(places: list[int], masses: Ids) -> None:
+            is_known[places] = True
+            for one, mass in zip(number[places].tolist(), masses, strict=True):
+                distances = product_distances(self.vectors[found.ids[one]], self.vectors)
+                weights = np.exp(-np.minimum(epsilon[one] / 2 * distances, self.limit))
+                joint[one] -= np.log(weights @ mass)
+
+        course = Course(is_new(tokens.text_of), is_drawn, lambda at: read[at] if is_known[at] else None, draw)
+        measure.walk(course)
+        order = np.argsort(-joint, axis=1, kind="stable")
+        return Candidates(np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1))
 
 
 def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:
