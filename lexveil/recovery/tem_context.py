@@ -122,9 +122,10 @@ class CausalContextAdversary(TemContextAdversary):
         def draw(places: list[int], masses: Ids) -> None:
             is_known[places] = True
             for one, mass in zip(number[places].tolist(), masses, strict=True):
-                distances = product_distances(self.vectors[found.ids[one]], self.vectors)
-                weights = np.exp(-np.minimum(epsilon[one] / 2 * distances, self.limit))
-                joint[one] -= np.log(weights @ mass)
+                ids, squares = found.ids[one], self._channel.squares
+                gaps = squares[ids][:, None] + squares - 2 * (self.vectors[ids] @ self.vectors.T)
+                rates = np.float32(epsilon[one] / 2) * np.sqrt(np.maximum(gaps, 0))
+                joint[one] -= np.log(np.exp(-np.minimum(rates, np.float32(self.limit))) @ mass.astype(np.float32))
 
         course = Course(is_new(tokens.text_of), is_drawn, lambda at: read[at] if is_known[at] else None, draw)
         measure.walk(course)
