@@ -77,10 +77,14 @@ class ToyPieces:
         """See ``BeamStates``."""
         self._last[text] = self._last[text, parents]
 
-    def next_pieces(self, texts: Ids) -> Floats:
+    def only(self, texts: Ids) -> None:
+        """See ``BeamStates``."""
+        self._last = self._last[texts]
+
+    def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
         """See ``BeamStates``."""
         next_pieces: Floats = self._after[self._last[texts]]
-        return next_pieces
+        return next_pieces if among is None else next_pieces[..., among]
 
 
 def places_of(shape: str) -> Floats:

@@ -41,6 +41,7 @@ class SmolLm2:
             folder, dtype=self.torch.bfloat16, attn_implementation=ATTENTION, **given
         )
         self._model = model.eval()
+        self._among: tuple[Ids | None, Any] = None, None  # pieces that were asked for last, and what scores them
         self.start = int(self._tokenizer.convert_tokens_to_ids(START))
         self.n_pieces = int(model.config.vocab_size)
 
@@ -72,9 +73,12 @@ class SmolLm2:
             states = layer(states, attention_mask=mask, past_key_values=cache, position_embeddings=around)
         return body.norm(states)
 
-    def next_pieces(self, states: Any) -> Floats:
-        """The probability of every piece after some states."""
-        p: Floats = self.torch.softmax(self._model.lm_head(states).float(), -1).numpy()
+    def next_pieces(self, states: Any, among: Ids | None = None) -> Floats:
+        """The probability of every piece after some states, or of those ``among`` which it is."""
+        if among is not None and among is not self._among[0]:
+            self._among = among, self._model.lm_head.weight[self.torch.from_numpy(among)]
+        head = self._model.lm_head.weight if among is None else self._among[1]
+        p: Floats = self.torch.softmax((states @ head.T).float(), -1).numpy()
         return p
 
     def _attention(
@@ -133,7 +137,13 @@ class CachedBeams:
         self._seen[text], self._position[text] = self._seen[text, parents], self._position[text, parents]
         self._states[text] = self._states[text, self._torch.from_numpy(parents)]
 
-    def next_pieces(self, texts: Ids) -> Floats:
-        """The probability of every piece after each beam of some texts, (n, b, pieces)."""
+    def only(self, texts: Ids) -> None:
+        """Go on with some of the texts."""
+        kept = self._torch.from_numpy(texts)
+        self._seen, self._position = self._seen[texts], self._position[texts]
+        self._cache, self._states = self._cache[:, :, kept], self._states[kept]
+
+    def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
+        """The probability of every piece after each beam of some texts, (n, b, pieces), or of those ``among``."""
         with one_thread(), self._torch.inference_mode():
-            return self._model.next_pieces(self._states[self._torch.from_numpy(texts)])
+            return self._model.next_pieces(self._states[self._torch.from_numpy(texts)], among)

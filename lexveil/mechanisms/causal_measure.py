@@ -14,6 +14,7 @@ from lexveil.text.piece_models import PieceModel
 from lexveil.types import Flags, Floats, Ids
 
 TEXTS = 128  # read side by side
+OPEN = 0.75  # of texts side by side: where no more are left, those that are done make room
 LONGEST = 192  # tokens of a text that are read in one go: what comes after begins anew
 
 
@@ -124,9 +125,11 @@ class CausalMeasure:
 
     def _read(self, parts: list[list[int]], course: Course) -> None:
         """Each part up to a token that is to be drawn; draw it, and go on."""
-        states, at = self.model.begin(len(parts), 1), [0] * len(parts)
-        to_read = [deque[int]() for _ in parts]
-        while True:
+        states, at, to_read = self.model.begin(len(parts), 1), [0] * len(parts), [deque[int]() for _ in parts]
+        while still := [number for number, part in enumerate(parts) if at[number] < len(part)]:
+            if len(still) <= OPEN * len(parts):
+                states.only(np.array(still))
+                parts, at, to_read = ([of[number] for number in still] for of in (parts, at, to_read))
             ready = []
             for number, part in enumerate(parts):
                 while not to_read[number] and at[number] < len(part):
@@ -139,18 +142,15 @@ class CausalMeasure:
                     if at[number] < len(part):
                         to_read[number].extend(pieces)
             if ready:
-                course.draw(
-                    [parts[number][at[number]] for number in ready], self._mass(states.next_pieces(np.array(ready)))
-                )
+                mass = self._mass(states.next_pieces(np.array(ready), self._first)[:, 0])
+                course.draw([parts[number][at[number]] for number in ready], mass)
             elif any(to_read):
                 is_read = np.array([[bool(pieces)] for pieces in to_read])
                 states.read(np.array([[pieces.popleft() if pieces else 0] for pieces in to_read]), is_read)
-            else:
-                return
 
     def _mass(self, next_pieces: Floats) -> Ids:
-        """(t, V) m after what t texts have read, of the probabilities (t, 1, pieces) of what comes next."""
-        p = next_pieces[:, 0, self._first].astype(np.float64) ** self._kappa
+        """(t, V) m after what t texts have read, of the probabilities (t, f) of the first pieces of words."""
+        p = next_pieces.astype(np.float64) ** self._kappa
         weight = self._own * p[:, self._place]
         with np.errstate(divide="ignore", invalid="ignore"):
             # Each of V words may be rounded up by 1.

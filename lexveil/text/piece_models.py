@@ -17,8 +17,15 @@ class BeamStates(Protocol):
     def fork(self, text: int, parents: Ids) -> None:
         """Let each beam of a text go on from another one."""
 
-    def next_pieces(self, texts: Ids) -> Floats:
-        """The probability of every piece after each beam of some texts, (n, b, pieces)."""
+    def only(self, texts: Ids) -> None:
+        """Go on with some of the texts."""
+
+    def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
+        """The probability of every piece after each beam of some texts, (n, b, pieces).
+
+        Args:
+            among: (k,) pieces, one of which it is, (n, b, k); None: all.
+        """
 
 
 class PieceModel(Protocol):
