@@ -30,7 +30,7 @@ from lexveil.request import Request
 from lexveil.types import Flags, Floats, Ids
 from tests.mechanisms.toys import vectors
 
-TOKENS = ["a", "b", "a_c", "d_a", "e", "f", "g"]  # the first one is always kept
+TOKENS = ["a", "b", "a_c", "b_a", "e", "f", "g"]  # the first one is always kept
 ROWS = np.arange(1, 7)
 COUNTS, PENALTY = np.array([9, 5, 4, 2, 1, 1]), 1
 N_WORDS = np.array([token.count("_") + 1 for token in TOKENS[1:]])
