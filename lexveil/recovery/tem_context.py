@@ -16,6 +16,7 @@ from lexveil.types import Floats, Ids
 
 RESCORED = 32  # candidates of an output whose normaliser is computed for what was written before
 FOLLOWING = 256  # words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
+MOST = 2048  # words with the most m after a text, whose part of a normaliser is computed; SUMMED stand for the others
 PAIRS = 2**22  # of candidates and following words, at a time
 
 
@@ -108,7 +109,7 @@ class CausalContextAdversary(TemContextAdversary):
         return TemAdversary.candidates(self, outputs, epsilon, k)
 
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
-        """See ``Adversary``: Z(w, c) of every candidate, c all that was written before, summed over all words."""
+        """See ``Adversary``: with the Z(w, c) of every candidate, c all that was written before."""
         measure, is_drawn = self.mechanism.mass, tokens.outputs >= 0
         assert isinstance(measure, CausalMeasure)
         epsilon, number = tokens.epsilon[is_drawn], np.cumsum(is_drawn) - 1
@@ -122,15 +123,33 @@ class CausalContextAdversary(TemContextAdversary):
         def draw(places: list[int], masses: Ids) -> None:
             is_known[places] = True
             for one, mass in zip(number[places].tolist(), masses, strict=True):
-                ids, squares = found.ids[one], self._channel.squares
-                gaps = squares[ids][:, None] + squares - 2 * (self.vectors[ids] @ self.vectors.T)
-                rates = np.float32(epsilon[one] / 2) * np.sqrt(np.maximum(gaps, 0))
-                joint[one] -= np.log(np.exp(-np.minimum(rates, np.float32(self.limit))) @ mass.astype(np.float32))
+                joint[one] -= self._log_normalizer(found.ids[one], epsilon[one], mass)
 
         course = Course(is_new(tokens.text_of), is_drawn, lambda at: read[at] if is_known[at] else None, draw)
         measure.walk(course)
         order = np.argsort(-joint, axis=1, kind="stable")
         return Candidates(np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1))
+
+    def _log_normalizer(self, words: Ids, epsilon: float, mass: Ids) -> Floats:
+        """The ln Z(w, c) of k words, by the words with the most m, w itself, and others that are drawn by m."""
+        n, top = len(mass), np.arange(len(mass))
+        rest = np.zeros(0, dtype=np.int64)
+        if n > MOST:
+            top = np.argpartition(mass, n - MOST)[n - MOST :]
+            others = mass.astype(np.float64)
+            others[top] = 0
+            rest = np.random.default_rng(SEED).choice(n, SUMMED, p=others / others.sum())
+        chosen, squares = np.concatenate([top, rest]), self._channel.squares
+        of_each = np.append(mass[top], np.full(len(rest), (mass.sum() - mass[top].sum()) / max(len(rest), 1)))
+        gaps = squares[words][:, None] + squares[chosen] - 2 * (self.vectors[words] @ self.vectors[chosen].T)
+        rates = epsilon / 2 * np.sqrt(np.maximum(gaps, 0))
+        weights = np.exp(-np.minimum(rates, self.limit))
+        is_own = words[:, None] == chosen
+        weights[is_own & (np.arange(len(chosen)) >= len(top))] = 0
+        weights[is_own & (np.arange(len(chosen)) < len(top))] = 1
+        own = np.where(is_own[:, : len(top)].any(axis=1), 0, mass[words])
+        log_sums: Floats = np.log(weights @ of_each + own)
+        return log_sums
 
 
 def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:

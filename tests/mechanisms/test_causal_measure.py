@@ -24,6 +24,7 @@ from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
 from lexveil.mechanisms.tem_context import TemContext, TextTokens
 from lexveil.privatization.adapters.memory import privatize
 from lexveil.privatization.settings import resolve_settings
+from lexveil.recovery import tem_context
 from lexveil.recovery.context import Symbols
 from lexveil.recovery.unigram import build_adversary
 from lexveil.request import Request
@@ -158,7 +159,11 @@ def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(monkeypatch:
     assert np.array_equal(cut, anew) and not np.array_equal(cut, together)
 
 
-def test_the_adversary_reads_what_was_written() -> None:
+@pytest.mark.parametrize(("most", "rel"), [(2048, 2e-3), (2, 0.1)])
+def test_the_adversary_reads_what_was_written(most: int, rel: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its normalisers over all words, and over two and such as are drawn by their weight."""
+    monkeypatch.setattr(tem_context, "MOST", most)
+    monkeypatch.setattr(tem_context, "SUMMED", 20_000)
     mechanism, prior = toy(), (COUNTS + 1.0) / (COUNTS + 1.0).sum()
     adversary = build_adversary(mechanism, prior, (EPSILON, EPSILON))
     outputs, certain = np.array([3, -1, 5]), [None, "h", None]
@@ -174,7 +179,7 @@ def test_the_adversary_reads_what_was_written() -> None:
         order = np.argsort(-posterior)
         assert found.ids[row].tolist() == order.tolist()
         joint = np.exp(found.log_joint[row] - found.log_joint[row, 0])
-        assert joint == pytest.approx(posterior[order] / posterior.max(), rel=2e-3)
+        assert joint == pytest.approx(posterior[order] / posterior.max(), rel=rel)
 
 
 AS_KEPT = Policy.of("S1", "keep", "keep", "sample")
