@@ -237,7 +237,7 @@ class Model:
         Raises:
             RequestError: if it is of another language than the words.
         """
-        chosen = getattr(getattr(self.params.mechanisms, mechanism), "model", None)
+        chosen: str = getattr(getattr(self.params.mechanisms, mechanism), "model", "")
         causal = self.causal_models.get(chosen)
         if causal is not None and causal.language != self.language:
             raise RequestError(

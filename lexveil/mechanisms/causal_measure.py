@@ -15,7 +15,7 @@ from lexveil.types import Flags, Floats, Ids
 
 TEXTS = 128  # read side by side
 OPEN = 0.75  # of texts side by side: where no more are left, those that are done make room
-LONGEST = 192  # tokens of a text that are read in one go: what comes after begins anew
+LONGEST = 96  # tokens of a text that are read in one go: what comes after begins anew
 
 
 class CausalWords(NamedTuple):
@@ -94,7 +94,8 @@ class CausalMeasure:
 
     def of(self, before: int) -> Ids:
         """(V,) m of every word after the token ``before`` alone; -1: at the beginning of a text."""
-        return self.after(np.array([before]))[0]
+        mass: Ids = self.after(np.array([before]))[0]
+        return mass
 
     def after(self, before: Ids) -> Ids:
         """(n, V) the same for n tokens."""
@@ -129,7 +130,8 @@ class CausalMeasure:
         while still := [number for number, part in enumerate(parts) if at[number] < len(part)]:
             if len(still) <= OPEN * len(parts):
                 states.only(np.array(still))
-                parts, at, to_read = ([of[number] for number in still] for of in (parts, at, to_read))
+                parts, at = [parts[number] for number in still], [at[number] for number in still]
+                to_read = [to_read[number] for number in still]
             ready = []
             for number, part in enumerate(parts):
                 while not to_read[number] and at[number] < len(part):

@@ -192,11 +192,11 @@ class TemContext(Tem):
         doubt, start = np.empty(3, dtype=np.int64), 0
         while (start := sampler.walk_on(space, sums, walk, drawn, near, start, doubt)) < n:
             token, (proposed, position, number) = texts.about[start], doubt.tolist()
-            none = np.zeros(1, dtype=np.int64)
-            columns = (column[token : token + 1] for column in (drawn.ids, drawn.epsilon, drawn.gamma, drawn.keys))
-            if self._is_accepted(
-                tem_sampler.Tokens(*columns, none, none[None]), proposed, position, FIRST_NONCE + number
-            ):
+            one, none = slice(token, token + 1), np.zeros(1, dtype=np.int64)
+            alone = tem_sampler.Tokens(
+                drawn.ids[one], drawn.epsilon[one], drawn.gamma[one], drawn.keys[one], none, none[None]
+            )
+            if self._is_accepted(alone, proposed, position, FIRST_NONCE + number):
                 walk.drawn[start] = proposed
             drawn.refused[token] = number + 1
         return walk.drawn

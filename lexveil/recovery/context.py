@@ -172,9 +172,10 @@ class ContextualAdversary:
         first, last = (np.full(n, NOT_CERTAIN, dtype=np.int64) for _ in range(2))
         first[is_certain] = self._symbols(words)
         last[is_certain] = np.where(ends_sentence, self.bigrams.begin, first[is_certain])
-        public = (tokens.before, tokens.source, tokens.written)
-        rows = (np.full(n, -1) if known is None else known for known in public)
-        whole = Symbols(tokens.text_of, tokens.outputs, tokens.epsilon, first, last, *rows, tokens.certain)
+        rows = (tokens.before, tokens.source, tokens.written)
+        before, source, written = (np.full(n, -1) if known is None else known for known in rows)
+        parts = (tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before, source, written)
+        whole = Symbols(*parts, tokens.certain)
         starts = np.flatnonzero(is_new(tokens.text_of))
         cuts = starts[is_new(starts // POSITIONS)].tolist() or [0]
         parts = [self.guess_part(whole.part(a, b)) for a, b in pairwise([*cuts, n])]
