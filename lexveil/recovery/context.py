@@ -174,8 +174,8 @@ class ContextualAdversary:
         last[is_certain] = np.where(ends_sentence, self.bigrams.begin, first[is_certain])
         rows = (tokens.before, tokens.source, tokens.written)
         before, source, written = (np.full(n, -1) if known is None else known for known in rows)
-        parts = (tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before, source, written)
-        whole = Symbols(*parts, tokens.certain)
+        seen = (tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before, source, written)
+        whole = Symbols(*seen, tokens.certain)
         starts = np.flatnonzero(is_new(tokens.text_of))
         cuts = starts[is_new(starts // POSITIONS)].tolist() or [0]
         parts = [self.guess_part(whole.part(a, b)) for a, b in pairwise([*cuts, n])]
