@@ -36,7 +36,7 @@ class TemContextParameters(TemParameters):
     model: Literal["bigrams", "smollm2"] = Field(
         "bigrams",
         description="the public model: counts of bigrams; or SmolLM2-135M, which reads all that is written before in "
-        "the text (extra neural; English; some 300 words a second)",
+        "the text (extra neural; English; slow)",
     )
 
 
