@@ -300,6 +300,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.figures:
         write_figures()
         return
+    if options.json and (options.epsilon or options.base != "bigrams"):
+        parser.error("--json is for the levels of the default base measure")
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
     model, language_model = with_base(Model.load(name=options.model), options.base), learnt(learn, options.learn)
     assert model.packaged is not None and model.sha256 is not None
