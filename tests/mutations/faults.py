@@ -328,6 +328,7 @@ LISTS = [
 CONTEXT = [
     Fault("words weigh as after the source word before", "context", _beside_the_source(-1), IN_CONTEXT),
     Fault("words weigh as after the source word that follows", "context", _beside_the_source(1), IN_CONTEXT),
+    Fault("a language model reads the source word before", "context", _beside_the_source(-1), IN_CONTEXT | {"own": {"tem_context": {"model": "smollm2"}}}),
     Fault("kappa depends on the word", "base measure", wrap(f"{M}.tem_context:TemContext.replace_texts", _weight_of_the_word), IN_CONTEXT),
 ]  # fmt: skip
 
