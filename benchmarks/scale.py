@@ -151,8 +151,8 @@ def ray(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
 
 
 @contextmanager
-def ray_nodes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[str]:
-    """Two nodes of Ray without pages; gives the address of the first."""
+def ray_nodes(nodes: list[subprocess.Popen[bytes]], n: int = 2) -> Iterator[str]:
+    """Nodes of Ray without pages; gives the address of the first."""
     from ray import shutdown
 
     port = free_port()
@@ -164,7 +164,8 @@ def ray_nodes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[str]:
         common += ["--temp-dir", folder]
         nodes.append(begin("-c", START, "start", *head, *common))
         wait_for(address)
-        nodes.append(begin("-c", START, "start", "--address", address, *common))
+        for _ in range(n - 1):
+            nodes.append(begin("-c", START, "start", "--address", address, *common))
         yield address
         shutdown()
 
