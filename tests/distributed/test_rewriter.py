@@ -182,3 +182,9 @@ def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(
     for column, subjects in (("id", None), ("body", "more"), ("absent", None)):
         with pytest.raises(RequestError, match=f"`{subjects or column}` (holds no|is not one)"):
             Rewriter.of(checked, TABLE.schema, [column], subjects)
+
+
+def test_a_python_that_cannot_be_a_worker() -> None:
+    for said in ("No module named 'lexveil'", "[PYTHON_VERSION_MISMATCH] Python in worker", "[PACKAGE_NOT_INSTALLED]"):
+        assert "install the driver's versions" in str(told(RuntimeError(f"Traceback ...\n{said}\n at java")))
+    assert told(RuntimeError("No module named 'theirs'")) is None
