@@ -36,7 +36,7 @@ from benchmarks.table import markdown
 
 FILE, GROUP = 8e6, 2_000  # characters of a Parquet file; rows of a group
 ROWS_OF_A_SUBJECT = 5
-HOW = {"mechanism": "diffractor_geometric", "strategy": "S1", "document_budget": 60.0, "model": "en"}
+HOW: dict[str, Any] = {"mechanism": "diffractor_geometric", "strategy": "S1", "document_budget": 60.0, "model": "en"}
 COLUMNS = {
     "megabytes": "MB", "rows": "rows", "subjects": "subjects", "engine": "engine", "workers": "workers", "cpu": "CPU s",
     "ratio": "ratio", "per_cpu": "MB/CPU s", "wall": "wall s", "load": "load", "driver": "driver CPU s",

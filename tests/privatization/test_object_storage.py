@@ -154,6 +154,10 @@ class Flat:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.files, name)
 
+    def open_output_stream(self, key: str, **how: Any) -> Any:
+        Path("there", key).parent.mkdir(parents=True, exist_ok=True)
+        return self.files.open_output_stream(key, **how)
+
     def get_file_info(self, asked: Any) -> Any:
         found = self.files.get_file_info(asked)
         return [each for each in found if each.is_file] if isinstance(asked, FileSelector) else found
