@@ -78,11 +78,8 @@ class PlayedEngine:
         self.hidden = []
 
 
-KILLS = [
-    pytest.param((step, seed), marks=pytest.mark.nightly)
-    for step in ("count", "spend", "rewrite")
-    for seed in range(20)
-]
+STEPS = ("count", "spend", "rewrite")
+KILLS = [pytest.param((step, seed), marks=pytest.mark.nightly) for seed in range(20) for step in STEPS]
 
 
 @contextmanager
