@@ -140,11 +140,15 @@ class Flat:
     type_name = "gcs"
 
     def __init__(self) -> None:
-        Path("there/deep/in/deep").mkdir(parents=True)
+        Path("there/deep").mkdir(parents=True)
         self.files = SubTreeFileSystem("there", LocalFileSystem())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.files, name)
+
+    def open_output_stream(self, key: str, **how: Any) -> Any:
+        Path("there", key).parent.mkdir(parents=True, exist_ok=True)
+        return self.files.open_output_stream(key, **how)
 
     def get_file_info(self, asked: Any) -> Any:
         found = self.files.get_file_info(asked)
