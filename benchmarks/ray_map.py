@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
@@ -26,6 +27,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 WORKERS = 60.0  # seconds without any processor of the cluster after which none is waited for
+READY = 10  # times a node that is starting is asked again
 LOOK = 5.0  # seconds between two looks for processors while a result is awaited
 
 _functions: dict[str, Callable[[Any], Any]] = {}  # of a worker: the one it was sent last
@@ -64,10 +66,15 @@ def connect(address: str) -> None:
     """
     if ray.is_initialized():
         return
-    try:
-        ray.init(address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": ONE_THREAD})
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        raise RequestError(f"Ray at {address}: this machine is no node of it ({type(error).__name__})") from None
+    for left in range(READY, -1, -1):
+        try:
+            ray.init(address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": ONE_THREAD})
+            return
+        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+            if not (left and isinstance(error, ConnectionError)):
+                kind = type(error).__name__
+                raise RequestError(f"Ray at {address}: this machine is no node of it ({kind})") from None
+        time.sleep(5)
 
 
 def _processors() -> int:

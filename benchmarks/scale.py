@@ -151,8 +151,8 @@ def ray(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
 
 
 @contextmanager
-def ray_nodes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[str]:
-    """Two nodes of Ray without pages; gives the address of the first."""
+def ray_nodes(nodes: list[subprocess.Popen[bytes]], n: int = 2) -> Iterator[str]:
+    """Nodes of Ray without pages; gives the address of the first."""
     from ray import shutdown
 
     port = free_port()
@@ -162,11 +162,18 @@ def ray_nodes(nodes: list[subprocess.Popen[bytes]]) -> Iterator[str]:
     # Not in Ray's own folder: these nodes are killed, and the next ray.init() of anybody would wait for them there.
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         common += ["--temp-dir", folder]
-        nodes.append(begin("-c", START, "start", *head, *common))
+        nodes.append(begin("-c", START, "start", *head, *common, *ports()))
         wait_for(address)
-        nodes.append(begin("-c", START, "start", "--address", address, *common))
+        for _ in range(n - 1):
+            nodes.append(begin("-c", START, "start", "--address", address, *common, *ports()))
         yield address
         shutdown()
+
+
+def ports() -> list[str]:
+    """Those of a node's agents: for what they choose themselves a node waits 15 seconds, too few on a busy machine."""
+    agents = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
+    return [f"--{agent}-port={free_port()}" for agent in agents]
 
 
 def free_port() -> int:

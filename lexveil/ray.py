@@ -14,7 +14,7 @@ import os
 import pickle
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
 from lexveil.artifacts.model import Model
-from lexveil.distributed.release import release_table
+from lexveil.distributed.release import HIDDEN, release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals, reported
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.bare_tables import bare_column, bare_field
@@ -131,8 +131,7 @@ class _RayJob:
     def __init__(self, dataset: ray.data.Dataset, rewriter: Rewriter, path: Path | str) -> None:
         self.dataset, self.path, self.target = dataset, str(path), Path(path).absolute()
         self.columns = [*rewriter.columns, *([rewriter.subject_column] if rewriter.subject_column else [])]
-        self.staging = self.target.with_name(f".lexveil-{secrets.token_hex(8)}")
-        self.attempts, self.whole = self.staging / "attempts", self.staging / "whole"
+        self.staging: Path
 
     def check(self, checked: Checked) -> None:
         """See that the output can be written as it must be.
@@ -150,6 +149,14 @@ class _RayJob:
             raise RequestError(f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}")
         if os.path.lexists(self.target):
             raise RequestError(f"{where}: exists already; choose another folder")
+
+    def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
+        """Remove what drivers have left that were killed; the hidden folder itself is made when it is written into."""
+        self.staging = self.target.with_name(folder)
+        self.attempts, self.whole = self.staging / "attempts", self.staging / "whole"
+        for path in self.target.parent.glob(f"{HIDDEN}*"):
+            if is_left(path.name):
+                shutil.rmtree(path, ignore_errors=True)
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
         """What each subject spends, added up by Ray."""

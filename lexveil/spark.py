@@ -10,8 +10,7 @@ time with other noise, and all but the first would be paid by nobody (docs/proof
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -149,7 +148,7 @@ class _SparkJob:
         self.files: Any = folder.getFileSystem(configuration)
         self.target: Any = self.files.makeQualified(folder)
         self.mask: Any = self.hadoop.permission.FsPermission.getUMask(configuration)
-        self.staging: Any = self.hadoop.Path(self.target.getParent(), f".lexveil-{secrets.token_hex(8)}")
+        self.staging: Any
 
     def check(self, checked: Checked) -> None:
         """See that the output can be written as it must be.
@@ -179,6 +178,14 @@ class _SparkJob:
         )
         if there != new:
             raise RequestError(f"{where}: has other columns or types than the frame: {names(there)}")
+
+    def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
+        """Remove what drivers have left that were killed; the hidden folder itself is made when it is written into."""
+        beside = self.target.getParent()
+        self.staging = self.hadoop.Path(beside, folder)
+        for status in self.files.listStatus(beside) if self.files.exists(beside) else ():
+            if is_left(status.getPath().getName()):
+                self.files.delete(status.getPath(), True)
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
         """What each subject spends, added up by Spark; of each batch of subjects one row of bytes comes here."""

@@ -6,9 +6,10 @@ promise is in docs/proofs/distributed.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.distributed.rewriter import Rewriter, RunTotals, told
 from lexveil.errors import LexveilError
+from lexveil.ledger.transaction import Transaction
 from lexveil.privatization.release.charge import LedgerCharge, Payment, ledger_of, open_charge
 from lexveil.privatization.release.outputs import Outputs
 from lexveil.privatization.release.preconditions import Checked
@@ -34,9 +36,15 @@ CHANGED = (
     "it, or call checkpoint(), before you release it"
 )
 
+HIDDEN = ".lexveil-"  # and the transaction: the folder beside the output of what is not published
+
 
 class Cluster(Protocol):
     """What an engine does for a release. Errors of its workers are raised as the engine raises them."""
+
+    def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
+        """Take the name of a hidden folder for what is not published; remove those that killed drivers have left."""
+        ...
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
         """``Rewriter.count`` of all rows, added up by subject in the engine; it may be evaluated again and again."""
@@ -95,9 +103,10 @@ def release_table(
     run, nothing = _ClusterRun(checked, rewriter.columns), Outputs(None)
     ledger = ledger_of(checked.engine.model.project, on_exhausted)
     has_subjects = rewriter.subject_column is not None
-    try:
-        with open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment, _explained():
-            assert isinstance(payment, LedgerCharge)
+    with open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment, _explained():
+        assert isinstance(payment, LedgerCharge)
+        cluster.hide(HIDDEN + payment.release.id, partial(_is_left, payment.release))
+        try:
             counted = RunTotals()
             withheld = payment.reserve_in_bulk(_read(cluster.count(rewriter), rewriter, counted), run.budget)
             second = rewriter.without(withheld, counted.tokens)
@@ -112,8 +121,13 @@ def release_table(
             cluster.publish(record)
             payment.publish(nothing)
             return ReleasedTable(record, report.model_copy(update={"ledger": costs}))
-    finally:
-        cluster.discard()
+        finally:
+            cluster.discard()
+
+
+def _is_left(release: Transaction, name: str) -> bool:
+    """Whether a folder has the name of one whose release this ledger knows to have ended."""
+    return name.startswith(HIDDEN) and release.knows_ended(name.removeprefix(HIDDEN))
 
 
 def _read(batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals) -> Iterator[pa.RecordBatch]:

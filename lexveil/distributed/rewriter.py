@@ -52,6 +52,9 @@ from lexveil.types import Int64
 # What the first pass says of a batch, and an engine adds up by subject.
 COUNTED = pa.schema([("subject", pa.string()), ("nano", pa.int64()), ("tokens", pa.int64())])
 SAID = re.compile(r"\[lexveil ([12]): (.*?) :lexveil\]", re.DOTALL)  # by a worker, in what an engine says of it
+NOT_INSTALLED = re.compile(  # what engines say of a Python that cannot be a worker
+    r"No module named '(lexveil|pyarrow|numba|pydantic|pandas)\b|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED"
+)
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -82,8 +85,11 @@ def told(error: BaseException) -> LexveilError | None:
     """What a worker said, from the error of an engine; None if none of ours said anything."""
     if (said := SAID.search(str(error))) is not None:
         return (RequestError if said[1] == "2" else LexveilError)(said[2])
-    if re.search(r"No module named '(lexveil|pyarrow|numba|pydantic)\b|PYTHON_VERSION_MISMATCH", str(error)):
-        return RequestError("a worker has no Lexveil, or another Python; install the driver's versions on all of them")
+    if NOT_INSTALLED.search(str(error)):
+        return RequestError(
+            "a worker lacks Lexveil or a package of its extra, or has another Python; install the driver's versions on "
+            "all of them"
+        )
     return None
 
 

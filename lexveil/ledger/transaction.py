@@ -67,6 +67,11 @@ class Transaction:
         finally:
             self._end()
 
+    def knows_ended(self, name: str) -> bool:
+        """Whether the ledger has another release of this name, and nothing is done for it any more."""
+        states = self._database.rows("select state from releases where id = ?", (name,))
+        return bool(states) and states[0][0] in ENDED
+
     def request(self, subjects: Sequence[str], epsilon: Floats) -> None:
         """Ask for the next documents, in order.
 

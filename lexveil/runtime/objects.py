@@ -16,7 +16,7 @@ import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path, PosixPath
+from pathlib import Path, PosixPath, PurePosixPath
 from typing import Any, Self, cast
 
 from lexveil.errors import RequestError
@@ -102,10 +102,15 @@ class ObjectPath(PosixPath):
 
         with _told(self):
             filesystem, key = self._place()
-            found = filesystem.get_file_info(FileSelector(key))
+            # Of one level, Arrow does not list Google's folders that have no object of their own.
+            found = filesystem.get_file_info(FileSelector(key, recursive=filesystem.type_name == "gcs"))
+        sizes = dict[str, int]()
         for info in found:
-            child = self / info.base_name
-            child._known = _size_of(info) or 0
+            name, *below = PurePosixPath(info.path).relative_to(key).parts
+            sizes[name] = FOLDER if below else _size_of(info) or 0
+        for name, size in sizes.items():
+            child = self / name
+            child._known = size
             yield child
 
     def open(self, *_: Any, **__: Any) -> Any:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_rewriter import KILLS, killing
 
 from benchmarks.scale import end, ray_nodes  # sets what Ray reads when it is imported
 
@@ -21,7 +23,7 @@ import lexveil.ray
 from benchmarks.ray_map import connect
 from lexveil import paths
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.errors import RequestError
+from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
 
@@ -55,8 +57,11 @@ def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Any:
     ray.data.DataContext.get_current().enable_progress_bars = False
     reads = outside.parent / "reads"
 
-    def made(dies: int = 0, who: str | None = "c0", **how: Any) -> Any:
+    def made(dies: int = 0, seconds: float = 0.0, raises: bool = False, who: str | None = "c0", **how: Any) -> Any:
         def dying(batch: Any) -> Any:
+            time.sleep(seconds)
+            if raises:
+                raise ValueError("a mistake in the user's own plan")
             if 0 in batch["id"].to_pylist():
                 with reads.open("ab") as file:
                     file.write(b"x")
@@ -78,10 +83,12 @@ def charged() -> tuple[list[str], float]:
         return states, sum(subject(ledger, f"c{i}", None).epsilon for i in range(5))
 
 
-@pytest.mark.parametrize("dies", [0, 1, 2])
-def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table: Any, outside: Path, dies: int) -> None:
-    """A worker dies while rows are counted (1), or while they are rewritten (2)."""
-    released = table(dies).write_parquet("out")
+@pytest.mark.parametrize("kill", [0, 1, 2, *KILLS])
+def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table: Any, outside: Path, kill: Any) -> None:
+    """A worker dies while it reads a block to count (1), while it rewrites one (2), or at any time."""
+    private = table(*([kill] if isinstance(kill, int) else [0, 0.3]))
+    with killing(lexveil.ray._RayJob, None if isinstance(kill, int) else kill, "ray::"):
+        released = private.write_parquet("out")
     rows = sorted(released.dataset.take_all(), key=lambda row: row["id"])
     assert [(row["id"], row["who"], [*row["more"]]) for row in rows] == [
         (i, f"c{i % 5}", [{"a": i}]) for i in range(60)
@@ -94,11 +101,25 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table: An
     assert written == released.record.to_dict() and [file.name for file in outside.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize(("how", "said"), [({"who": None}, "a row has no subject"), ({"column": "nowhere"}, "nowhere")])
-def test_who_is_refused_spends_nothing(table: Any, outside: Path, how: Any, said: str) -> None:
-    with pytest.raises(RequestError, match=said):
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"who": None}, "a row has no subject"),
+        ({"column": "nowhere"}, "nowhere"),
+        ({"model_folder": "/nowhere"}, r"\(/nowhere\) is not the driver's"),
+        ({"raises": True}, r"^the cluster's job failed \(\w+ in .*; the engine's log says why"),
+    ],
+)
+def test_who_is_refused_spends_nothing_and_rays_logs_hold_no_text(
+    table: Any, outside: Path, how: Any, said: str
+) -> None:
+    with pytest.raises(LexveilError, match=said) as raised:
         table(**how).write_parquet("out")
     assert not [*outside.iterdir()] and charged()[1] == 0
+    folder = Path(ray._private.worker._global_node.get_session_dir_path())
+    logs = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    assert b"MapBatches" in logs
+    assert not any(word in logs + str(raised.value).encode() for word in (SECRET.encode(), b"South Wales"))
 
 
 def test_a_folder_that_is_there_or_in_object_storage_is_refused(table: Any, outside: Path) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pytest
 
@@ -18,6 +22,7 @@ from lexveil.distributed.rewriter import Rewriter, RunTotals, WorkerError, told
 from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
+from lexveil.privatization.release.charge import LedgerCharge
 from lexveil.privatization.release.preconditions import Checked, check
 from lexveil.request import Request
 
@@ -38,8 +43,12 @@ def made(checked: Checked, **changed: Any) -> Rewriter:
 class PlayedEngine:
     """Batches of 5 rows; every task is tried twice, and the second output is taken. It fails at one of its steps."""
 
-    def __init__(self, fails: str = "", again: pa.Table = TABLE) -> None:
-        self.fails, self.again, self.rows, self.hidden = fails, again, list[Any](), list[Any]()
+    def __init__(self, fails: str = "", again: pa.Table = TABLE, beside: Sequence[str] = ()) -> None:
+        self.fails, self.again, self.beside = fails, again, beside
+        self.rows, self.hidden = list[Any](), list[Any]()
+
+    def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
+        self.folder, self.left = folder, [name for name in (folder, *self.beside) if is_left(name)]
 
     def reach(self, step: str) -> None:
         if step == self.fails:
@@ -69,6 +78,40 @@ class PlayedEngine:
         self.hidden = []
 
 
+STEPS = ("count", "spend", "rewrite")
+KILLS = [pytest.param((step, seed), marks=pytest.mark.nightly) for seed in range(20) for step in STEPS]
+
+
+@contextmanager
+def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[None]:
+    """At some time of a step of a release kill a process with these words in its command; an idle one if all are.
+
+    ``spend`` is between the passes.
+    """
+    if kill is None:
+        yield
+        return
+    step, random, victims = kill[0], Random(kill[1]), list[psutil.Process]()
+    room, longest = (LedgerCharge, 0.0) if step == "spend" else (job, 2.0)
+    called = getattr(room, step)
+
+    def fire() -> None:
+        processes = psutil.Process().children(recursive=True)
+        found = {each: command for each in processes if words in (command := " ".join(each.cmdline()))}
+        busy = [each for each, command in found.items() if "IDLE" not in command]
+        victims.append(random.choice(busy or [*found]))
+        victims[-1].kill()
+
+    def stepping(*arguments: Any) -> Any:
+        threading.Timer(random.random() * longest, fire).start()
+        return called(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room, step, stepping)
+        yield
+    assert victims
+
+
 def charged() -> tuple[dict[str, float], list[str]]:
     """What each subject has spent, and the states of all transactions."""
     with Ledger.open(paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json") as ledger:
@@ -87,6 +130,9 @@ def test_a_table_is_charged_once_for_the_output_that_is_published(checked: Check
     assert done.record.counts.n_rows == 3 and done.record.spent.mean == pytest.approx(spent["Ben"])
     assert any("all rows of a subject" in condition for condition in done.record.guarantee.because)
     assert (done.operator.ledger.documents_withheld, done.operator.ledger.subjects) == (30, 3)
+    later = PlayedEngine(beside=[engine.folder, ".lexveil-other", engine.folder.removeprefix(".lexveil-")])
+    release_table(checked, made(checked), later)
+    assert later.left == [engine.folder] != [later.folder] and engine.left == []
 
 
 @pytest.mark.parametrize(
@@ -133,3 +179,9 @@ def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(
     for column, subjects in (("id", None), ("body", "more"), ("absent", None)):
         with pytest.raises(RequestError, match=f"`{subjects or column}` (holds no|is not one)"):
             Rewriter.of(checked, TABLE.schema, [column], subjects)
+
+
+def test_a_python_that_cannot_be_a_worker() -> None:
+    for said in ("No module named 'lexveil'", "[PYTHON_VERSION_MISMATCH] Python in worker", "[PACKAGE_NOT_INSTALLED]"):
+        assert "install the driver's versions" in str(told(RuntimeError(f"Traceback ...\n{said}\n at java")))
+    assert told(RuntimeError("No module named 'theirs'")) is None

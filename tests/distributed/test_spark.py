@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
-from test_rewriter import charged
+from test_rewriter import KILLS, charged, killing
 
 from lexveil.distributed import rewriter as rewriters
 from lexveil.errors import RequestError
-from lexveil.privatization.release.charge import LedgerCharge
 
 pyspark = pytest.importorskip("pyspark")
 releasing = pytest.importorskip("lexveil.spark")
@@ -83,18 +79,9 @@ def table(spark: Any, **first: Any) -> Any:
     return spark.createDataFrame([changed, *ROWS[1:]], SCHEMA).repartition(6).mapInArrow(slowly, SCHEMA)
 
 
-def kill_an_executor() -> None:
-    processes = psutil.Process().children(recursive=True)
-    random.choice([each for each in processes if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())]).kill()
-
-
-STEPS = {"count": (releasing._SparkJob, 2.5), "spend": (LedgerCharge, 0.0), "rewrite": (releasing._SparkJob, 2.5)}
-NIGHTLY = [pytest.param(step, seed, marks=pytest.mark.nightly) for step in STEPS for seed in range(20)]
-
-
-@pytest.mark.parametrize(("step", "seed"), [("rewrite", 1), *NIGHTLY])
+@pytest.mark.parametrize("kill", [("rewrite", 1), *KILLS])
 def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
-    cluster: Any, outside: Path, monkeypatch: pytest.MonkeyPatch, step: str, seed: int
+    cluster: Any, outside: Path, kill: tuple[str, int]
 ) -> None:
     """While rows are counted, while they are rewritten, or between. Then others are added to them."""
     private, out, before = (
@@ -102,14 +89,7 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
         str(outside / "out"),
         {row[0]: row for row in ROWS},
     )
-    (room, longest), called = STEPS[step], getattr(STEPS[step][0], step)
-
-    def killing(*arguments: Any) -> Any:
-        threading.Timer(random.Random(seed).random() * longest, kill_an_executor).start()
-        return called(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(room, step, killing)
+    with killing(releasing._SparkJob, kill, "CoarseGrainedExecutorBackend"):
         done = private.write_parquet(out, partition_by=["who"])
     after = done.frame.select("id", "body", "who", "more").collect()
     assert Counter(row.id for row in after) == dict.fromkeys(before, 1)
@@ -117,7 +97,10 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
     spent, states = charged()
     assert states == ["committed"] and spent["Ben"] + spent["ann"] == pytest.approx(done.record.spent.mean * 60)
     assert (outside / f"out/_lexveil-{done.record.release.id}.record.json").exists() and len([*outside.iterdir()]) == 1
+    for of_whom in (done.record.release.id, "others"):  # as a driver leaves one that is killed
+        (outside / f".lexveil-{of_whom}").mkdir()
     assert private.write_parquet(out, append=True, partition_by=["who"]).frame.count() == 120
+    assert sorted(path.name for path in outside.iterdir()) == [".lexveil-others", "out"]
     assert charged()[1] == ["committed"] * 2
 
 

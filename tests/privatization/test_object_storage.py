@@ -1,4 +1,4 @@
-"""Object storage, by an S3 server on loopback; other providers by their addresses alone."""
+"""Object storage, by servers on loopback: of S3; other providers by their addresses and listings."""
 
 import gzip
 import re
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+from pyarrow.fs import FileSelector, LocalFileSystem, SubTreeFileSystem
 
 from lexveil.errors import LexveilError
 from lexveil.ledger.ledger import Ledger
@@ -134,8 +134,36 @@ def test_bad_requests(storage: Storage, source: str, out: str, refused: str, mes
     assert storage.found() == before and not Path(out).exists()
 
 
-def test_other_providers_by_their_addresses(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "_filesystem", lambda *_: SubTreeFileSystem("in", LocalFileSystem()))
-    for bucket in ("gs://deep", "abfs://deep@account.dfs.core.windows.net"):
-        privatize_file(f"{bucket}/b.jsonl.gz", f"{bucket}/{bucket[:4]}/out.jsonl.gz", **EXPERIMENT)
-        assert Path(f"in/deep/{bucket[:4]}/out.jsonl.gz.record.json").exists()
+class Flat:
+    """Objects as Arrow lists those of Google: without folders."""
+
+    type_name = "gcs"
+
+    def __init__(self) -> None:
+        Path("there/deep").mkdir(parents=True)
+        self.files = SubTreeFileSystem("there", LocalFileSystem())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.files, name)
+
+    def open_output_stream(self, key: str, **how: Any) -> Any:
+        Path("there", key).parent.mkdir(parents=True, exist_ok=True)
+        return self.files.open_output_stream(key, **how)
+
+    def get_file_info(self, asked: Any) -> Any:
+        found = self.files.get_file_info(asked)
+        return [each for each in found if each.is_file] if isinstance(asked, FileSelector) else found
+
+
+@pytest.mark.parametrize("address", ["gs://deep", "abfs://deep@own.dfs.core.windows.net"])
+def test_other_providers(storage: Storage, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    server = Flat()
+    monkeypatch.setattr(objects, "_filesystem", lambda *_: server)
+    for name in files("in"):
+        as_path(f"{address}/in/{name}").upload(Path("in", name))
+    privatize_file("in", "out", **EXPERIMENT)
+    privatize_file(f"{address}/in/", f"{address}/x/out", **EXPERIMENT)
+    for name, content in files("out").items():
+        assert as_path(f"{address}/x/out/{name}").open().read() == content
+    with pytest.raises(LexveilError, match=f"{address}/none: there is no such file or folder"):
+        privatize_file(f"{address}/none", "other", **EXPERIMENT)
