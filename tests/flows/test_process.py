@@ -29,7 +29,8 @@ def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
     clean = Command([sys.executable, "-c", code.format("signal.signal(2, lambda *_: exit(7))")], os.environ)
     for command in (deaf, clean):
         assert next(command.lines()) == "up"
-    interrupt([deaf, clean], grace=1)
+    interrupt([clean], grace=300)
+    interrupt([deaf], grace=0.1)
     assert (deaf.wait(), clean.wait()) == (137, 7)
     interrupt([deaf])  # a process already gone is no error
 
