@@ -72,7 +72,7 @@ def prefect_server() -> Iterator[str]:
     from prefect.settings import PREFECT_API_URL
     from prefect.testing.utilities import prefect_test_harness
 
-    with prefect_test_harness(server_startup_timeout=600):
+    with prefect_test_harness(server_startup_timeout=1800):
         yield PREFECT_API_URL.value()
 
 

@@ -25,7 +25,7 @@ from lexveil.runtime.project import build_lock
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 300  # seconds until a test gives up waiting; nothing is measured by it
+PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
 Record = dict[str, Any]
 
 

@@ -17,7 +17,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-port=0"
 ).split()
-PATIENCE = 300  # seconds until a test gives up waiting; nothing is measured by it
+PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
 KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39}
 
 
