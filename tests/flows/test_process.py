@@ -20,7 +20,7 @@ def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
     (left,) = command.lines()
     assert command.wait() == (137 if how == "killed" else 0)
     with suppress(psutil.NoSuchProcess):
-        psutil.Process(int(left)).wait(timeout=60)
+        psutil.Process(int(left)).wait(timeout=600)
 
 
 def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:

@@ -75,7 +75,7 @@ class Served:
         """POST to Prefect's API; again where its database is busy, as Prefect's own clients do."""
         for _ in range(8):
             address = f"http://127.0.0.1:{self.port}/api/{path}"
-            answer = httpx.post(address, json=body, timeout=60, trust_env=False)
+            answer = httpx.post(address, json=body, timeout=PATIENCE, trust_env=False)
             if answer.status_code != 503:
                 break
             time.sleep(1)

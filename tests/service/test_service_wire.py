@@ -27,7 +27,7 @@ def port(service: Make) -> Iterator[int]:
     thread.start()
     yield listening.getsockname()[1]
     server.should_exit = True
-    thread.join(30)
+    thread.join(600)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_request_with_two_ends_is_refused_and_its_connection_closed(
 ) -> None:
     """A proxy before the service could take another end than the service does."""
     head = "\r\n".join(["POST /v1/inspect HTTP/1.1", "Host: a", "Content-Type: application/json", *lengths])
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=600) as connection:
         connection.sendall(f"{head}\r\n\r\n{CHUNKS}".encode())
         answer = connection.makefile("rb")
         assert answer.readline().split()[1] == status
