@@ -18,7 +18,7 @@ import gzip
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
@@ -35,18 +35,19 @@ from lexveil.evaluation.base import PieceModel
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.registry import READER_MODELS
-from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.batch import Batch, Rewritten
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.beams import contextual_adversary
-from lexveil.recovery.context import SeenTokens, written_before
+from lexveil.recovery.context import ContextualAdversary, SeenTokens, Symbols, written_before
 from lexveil.recovery.measured import GUESSES, READERS
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import tokenize
+from lexveil.types import Ids
 
 SEED = 1
 STEPS = 8  # of a bisection on ln ε, after which ε is known to 1.2 %
@@ -71,8 +72,8 @@ class Named:
     rare: dict[str, Share]
     unchanged: Share
     words: float
-    nats: str  # that the n-gram model needs for a word of the output, and of the texts
     verbatim: float  # of 1,000 texts with a perturbed word, those of which all came out unchanged
+    texts: list[str]  # as rewritten
 
     def row(self) -> dict[str, object]:
         """As a row of the table."""
@@ -80,7 +81,7 @@ class Named:
         shares = {f"{band}_{name}": share for band, readers in of.items() for name, share in readers.items()}
         shown = {name: f"{share.share:.3f} ({share.low:.3f}–{share.high:.3f})"
                  for name, share in (shares | {"unchanged": self.unchanged}).items()}  # fmt: skip
-        return shown | {"words": self.words, "nats": self.nats, "verbatim": self.verbatim}
+        return shown | {"words": self.words, "verbatim": self.verbatim}
 
     @property
     def strongest(self) -> Shares:
@@ -88,12 +89,26 @@ class Named:
         return Shares(*(max(of[name].share for name in READERS if name in of) for of in (self.content, self.rare)))
 
 
+class QuickReader(ContextualAdversary):
+    """Without the guess from the kept words alone, which takes most of the time; that guess is meaningless here."""
+
+    def _without_output(self, tokens: Symbols) -> Ids:
+        return np.zeros((int((tokens.outputs >= 0).sum()), 1), dtype=np.int64)
+
+
 class Measuring:
     """One mechanism and strategy over one model, with its readers."""
 
     def __init__(
-        self, model: Model, mechanism: str, strategy: str, language_model: NgramModel, neural: PieceModel | None = None
+        self,
+        model: Model,
+        mechanism: str,
+        strategy: str,
+        language_model: NgramModel,
+        neural: PieceModel | None = None,
+        epsilons: tuple[float, float] | None = None,
     ) -> None:
+        """Load the mechanism; one quick reader serves all ``epsilons``, else each epsilon has a reader of its own."""
         chosen = model.params.policy
         policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
         settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False)
@@ -103,18 +118,29 @@ class Measuring:
         tokens = [self.engine.lexicon.tokens[row] for row in self.public.prepared.vocabulary.rows.tolist()]
         self.pieces, self.language_model = [token.split("_") for token in tokens], language_model
         self.neural = neural
+        self.reader: ContextualAdversary | None = None
+        if epsilons:
+            adversary, prior = self.public.adversary(epsilons), np.maximum(self.public.prior, NEVER)
+            self.reader = QuickReader(adversary, prior, language_model, self.pieces)
 
-    def named(self, texts: Sequence[str], epsilon: float) -> Named:
-        """Rewrite texts at one epsilon of every token, and read them."""
+    def _reader_of(self, epsilons: tuple[float, float]) -> ContextualAdversary:
+        adversary, prior = self.public.adversary(epsilons), np.maximum(self.public.prior, NEVER)
+        return contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
+
+    def rewritten(self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None) -> Rewritten:
+        """Rewrite texts at one epsilon of every token; the name of a text decides its noise."""
         worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
-        batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
-        done = worker.draw(batch, DocumentBudget(math.inf, epsilon))
+        names = names or [str(number) for number in range(len(texts))]
+        batch = Batch([[text] for text in texts], [(name,) for name in names])
+        return worker.draw(batch, DocumentBudget(math.inf, epsilon))
+
+    def named(self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None) -> Named:
+        """Rewrite texts, and read them."""
+        done = self.rewritten(texts, epsilon, names)
         number = self.public.prepared.vocabulary.number
         is_drawn = done.action == Action.PERTURBED.value
         source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
-        adversary = self.public.adversary((epsilon / 1.01, epsilon * 1.01))
-        prior = np.maximum(self.public.prior, NEVER)
-        reader = contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
+        reader = self.reader or self._reader_of((epsilon / 1.01, epsilon * 1.01))
         n = len(is_drawn)
         words, first_word = done.encoded.words, done.encoded.first_word.tolist()
         is_kept = done.action == Action.KEPT.value
@@ -132,15 +158,13 @@ class Measuring:
         def share(right: np.ndarray, of: np.ndarray) -> Share:
             return Share.of(int((right & of).sum()), int(of.sum()))
 
-        scores = [self.language_model.score([*some]) for some in (done.texts, texts)]
-        nats = "{:.2f} ({:.2f})".format(*(-one.log_sum.sum() / one.n_tokens.sum() for one in scores))
         drawn_in = done.encoded.text_of[is_drawn]
         changed, perturbed = (np.bincount(drawn_in, some, len(texts)) for some in (output != source, None))
         verbatim = round(1000 * float(((changed == 0) & (perturbed > 0)).sum() / max((perturbed > 0).sum(), 1)), 1)
         n_words = sum(len(text.split()) for text in texts), sum(len(text.split()) for text in done.texts)
         of_content, of_rare = ({name: share(guesses[name] == source, of) for name in shown} for of in (content, rare))
         words_per_word = round(n_words[1] / n_words[0], 3)
-        return Named(of_content, of_rare, share(output == source, content), words_per_word, nats, verbatim)
+        return Named(of_content, of_rare, share(output == source, content), words_per_word, verbatim, [*done.texts])
 
     def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
         """The largest epsilon within the range at which both shares hold; None if they do at all or at none."""
@@ -163,11 +187,17 @@ class Measuring:
         return epsilon
 
 
-def learnt(files: Sequence[Path], max_words: int) -> NgramModel:
-    """The n-gram model of the first words of texts."""
+def nats_a_word(language_model: NgramModel, texts: Sequence[str]) -> float:
+    """The cross-entropy of texts under the n-gram model."""
+    scores = language_model.score([*texts])
+    return float(-scores.log_sum.sum() / scores.n_tokens.sum())
+
+
+def learnt(files: Sequence[Path], max_words: int, without: Collection[str] = ()) -> NgramModel:
+    """The n-gram model of the first words of texts, of all sources but some."""
     numbers, ids, offsets = dict[str, int](), list[int](), [0]
     for file in files:
-        for sentence in _sentences(file):
+        for sentence in _sentences(read_texts(file, without)):
             ids += [numbers.setdefault(word, len(numbers)) for word in sentence]
             offsets.append(len(ids))
             if len(ids) >= max_words:
@@ -179,8 +209,7 @@ def learnt(files: Sequence[Path], max_words: int) -> NgramModel:
     return NgramModel(model, list(numbers))
 
 
-def _sentences(file: Path) -> Iterator[list[str]]:
-    texts = read_texts(file)
+def _sentences(texts: Sequence[str]) -> Iterator[list[str]]:
     for start in range(0, len(texts), 2048):
         tokens = tokenize(texts[start : start + 2048])
         words, begin = np.array([*tokens.forms], dtype=object)[tokens.ids].tolist(), 0
@@ -189,12 +218,12 @@ def _sentences(file: Path) -> Iterator[list[str]]:
             begin += size
 
 
-def read_texts(file: Path) -> list[str]:
-    """The texts of a file: JSON lines, also compressed, or Parquet."""
+def read_texts(file: Path, without: Collection[str] = ()) -> list[str]:
+    """The texts of a file: JSON lines, compressed, but for those of some sources; or Parquet."""
     if file.suffix == ".parquet":
         return [text for text in pq.read_table(file, columns=["text"]).column("text").to_pylist() if text]
     with gzip.open(file, "rt", encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in lines]
+        return [row["text"] for row in map(json.loads, lines) if row.get("source") not in without]
 
 
 def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
@@ -244,7 +273,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 rows.append(row | {"note": "not reached"})
                 continue
             found = measuring.named(texts, epsilon)
-            rows.append(row | {"epsilon": epsilon, **found.row()})
+            nats = "{:.2f} ({:.2f})".format(*(nats_a_word(language_model, some) for some in (found.texts, texts)))
+            rows.append(row | {"epsilon": epsilon, "nats": nats, **found.row()})
             levels.append(MeasuredLevel(mechanism, strategy, name, epsilon, *found.strongest))
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))
