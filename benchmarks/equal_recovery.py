@@ -94,23 +94,28 @@ def rows_of(problem: Problem) -> tuple[Rewriting, ...]:
 
 
 def found_epsilons(
-    recovered: Callable[[float], float], bounds: tuple[float, float], levels: Sequence[float]
+    recovered: Callable[[float], float], tried: Sequence[float], bounds: tuple[float, float], levels: Sequence[float]
 ) -> Iterator[tuple[float, float | None]]:
     """Each level and the ε within bounds at which about so much is recovered; None if there is none.
 
-    Between the nearest on either side the logarithm of the odds is taken to be linear in ln ε.
+    Between the nearest on either side the logarithm of the odds is taken to be linear in ln ε. Some ε are tried first.
     """
-    seen = {math.log(bound): recovered(bound) for bound in bounds}
+    seen = {math.log(epsilon): recovered(epsilon) for epsilon in tried}
     for level in levels:
         near = min(0.01, level / 10)
         for _ in range(TRIES):
-            below = max((x for x, share in seen.items() if share < level), default=math.inf)
-            above = min((x for x, share in seen.items() if share >= level and x > below), default=-math.inf)
-            if below > above or min(abs(share - level) for share in seen.values()) <= near:
+            if min((abs(share - level) for share in seen.values()), default=1) <= near:
                 break
-            low, wanted, high = map(log_odds, (seen[below], level, seen[above]))
-            middle = below + min(max((wanted - low) / (high - low), 0.1), 0.9) * (above - below)
-            seen[middle] = recovered(math.exp(middle))
+            below = max((x for x, share in seen.items() if share < level), default=math.log(bounds[0]))
+            above = min((x for x, share in seen.items() if share >= level and x > below), default=math.log(bounds[1]))
+            if unseen := [x for x in (below, above) if x not in seen]:
+                seen[unseen[0]] = recovered(math.exp(unseen[0]))
+            elif seen[below] < level <= seen[above]:
+                low, wanted, high = map(log_odds, (seen[below], level, seen[above]))
+                middle = below + min(max((wanted - low) / (high - low), 0.1), 0.9) * (above - below)
+                seen[middle] = recovered(math.exp(middle))
+            else:
+                break
         x = min(seen, key=lambda x: abs(seen[x] - level))
         yield level, math.exp(x) if abs(seen[x] - level) <= near else None
 
@@ -129,6 +134,7 @@ class Bench:
     def __init__(self, problems: Sequence[Problem], language_model: NgramModel) -> None:
         self.problems = {problem.name: problem for problem in problems}
         self.language_model = language_model
+        self.tried: dict[str, list[float]] = {}
 
     def begin(self) -> None:
         """Measure with this in this process."""
@@ -150,9 +156,12 @@ class Bench:
         measuring, bounds = self.measuring(rewriting), RANGES.get(rewriting.mechanism, RANGE)
         names = [str(number) for number in range(len(problem.texts))]
         named = cache(lambda epsilon: measuring.named(problem.texts[problem.read], epsilon, names[problem.read]))
-        for level, epsilon in found_epsilons(lambda epsilon: named(epsilon).strongest.content, bounds, levels):
+        # Another data set and another purpose need about the same.
+        tried, self.tried[rewriting.mechanism] = self.tried.get(rewriting.mechanism, []), []
+        for level, epsilon in found_epsilons(lambda epsilon: named(epsilon).strongest.content, tried, bounds, levels):
             row = about | {"level": level, "epsilon": epsilon}
             if epsilon is not None:
+                self.tried[rewriting.mechanism].append(epsilon)
                 found = named(epsilon)
                 row |= {"recovered": found.strongest.content, "rare": found.strongest.rare}
                 row |= {"by_word": found.content["by_word"].share, "unchanged": found.unchanged.share}
@@ -176,7 +185,7 @@ def measure(problems: Sequence[Problem], kept: dict[str, Any], options: argparse
     known = {(row["problem"], *row["rewriting"], row["level"]) for row in kept["rows"]}
     works = []
     # One mechanism after the other, so that a process seldom loads another.
-    for rewriting in dict.fromkeys((CLEAN, *FEW, *ROWS)):
+    for rewriting in dict.fromkeys((CLEAN, *ROWS, *FEW)):
         for problem in problems:
             levels = (CLEAN_LEVEL,) if rewriting == CLEAN else LEVELS
             missing = [level for level in levels if (problem.name, *rewriting, level) not in known]
