@@ -229,7 +229,6 @@ class Found:
             lambda row: f"{row['nats']:.2f}",
             lambda row: f"{100 * row['rare']:.1f}",
             lambda row: f"{100 * row['by_word']:.0f}",
-            lambda row: f"{100 * row['unchanged']:.0f}",
             lambda row: f"{row['epsilon']:.3g}",
         ]
         for show in shown:
@@ -244,7 +243,7 @@ class Found:
         reached = [key for key, row in self.by.items() if row.get("epsilon")]
         spread = max(float(np.ptp(ends(self.f1(*key, what)))) for key in reached for what in problem.columns) / 2
         off = [100 * (self.by[key]["recovered"] - self.by[key]["level"]) for key in reached]
-        columns = [*problem.columns, "nats a word", "rare words named, %", "by the word, %", "unchanged, %", "ε"]
+        columns = [*problem.columns, "nats a word", "rare words named, %", "by the word, %", "ε"]
         rows = [rewriting for rewriting in rows_of(problem) if all((rewriting, level) in self.by for level in LEVELS)]
         lines = [
             f"\n### {problem.name}\n",
