@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,11 +105,17 @@ class Problem:
         truth = np.array([names.index(known[place]) for known in self.classes[self.n_train :]])
         guesses, n = np.array([*map(int, predicted)]), len(truth)
         true, guessed = (of == np.arange(len(names))[:, None] for of in (truth, guesses))
-        draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLED)
-        weights = np.vstack([np.ones(n, dtype=draws.dtype), draws])
-        right, either = weights @ (true & guessed).T, weights @ true.T + weights @ guessed.T
+        weights = resampled(n)
+        right, either = weights @ (true & guessed).T, weights @ (true.astype(float) + guessed).T
         mean: Floats = (2 * right / np.maximum(either, 1)).mean(axis=1)
         return mean
+
+
+@lru_cache(maxsize=1)
+def resampled(n: int) -> Floats:
+    """(1 + RESAMPLED, n) how often each document counts: once, and in each draw of as many."""
+    draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLED)
+    return np.vstack([np.ones(n), draws])
 
 
 PROBLEMS = (
