@@ -61,7 +61,7 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether it is a kernel."""
     decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
-    return any(decorator == "kernel" or decorator.startswith("numba.njit") for decorator in decorators)
+    return any(decorator.startswith(("kernel(", "uncounted", "numba.njit")) for decorator in decorators)
 
 
 def room(path: Path) -> str:

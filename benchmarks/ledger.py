@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks.table import print_table
 from lexveil.ledger.ledger import Ledger
@@ -62,31 +63,45 @@ def reserve(n_documents: int, n_subjects: int, cap: float | None, folder: Path) 
 
 
 def reserve_in_bulk(n: int, times: int, folder: Path, address: str | None) -> list[dict[str, Any]]:
-    """Releases of n subjects each, as a cluster's driver reserves them: the last one finds those of the first there."""
+    """Releases of n subjects each, as a cluster's driver reserves them: the last one finds those of the first there.
+
+    CPU seconds and memory are also those of the server's process, if it is on this machine.
+    """
     rows = list[dict[str, Any]]()
     with Ledger.open(folder, address=address) as ledger:
+        processes = [psutil.Process()]
+        if address is not None and psutil.pid_exists(pid := ledger.database.rows("select pg_backend_pid()")[0][0]):
+            processes.append(psutil.Process(pid))
         for order in (*range(times), 0):
-            keys = (np.arange(start, min(start + BULK, n)) for start in range(0, n, BULK))
+            keys = (np.arange(start, min(start + BULK, n)) * 7919 % n for start in range(0, n, BULK))
             batches = (
                 pa.record_batch(
                     {
-                        "subject": pa.array([f"user-{order}-{key * 7919 % n:09d}" for key in part.tolist()]),
+                        "subject": pc.binary_join_element_wise(f"user-{order}", pa.array(part).cast(pa.string()), "-"),
                         "nano": pa.array(np.full(len(part), 10**9)),
                     }
                 )
                 for part in keys
             )
-            before, began = psutil.Process().memory_info().rss, time.perf_counter()
+            before, began = sum(sum(process.cpu_times()[:2]) for process in processes), time.perf_counter()
             with ledger.begin({"benchmark": True}) as release:
                 reserved = release.reserve_in_bulk(batches, 1.0, 1.5)
                 seconds = time.perf_counter() - began
+                cpu = sum(sum(process.cpu_times()[:2]) for process in processes) - before
                 release.spend()
                 release.commit()
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            made = {"documents": n, "subjects": len(rows) * n + n, "release": "bulk", "withheld": reserved.n_withheld}
-            rows.append(made | {"reserve_seconds": seconds, "memory_mb": (peak - before) / 1e6})
+            peak = sum(_peak(process.pid) for process in processes)
+            made = {"documents": n, "subjects": min(len(rows) + 1, times) * n, "release": "bulk"}
+            took = {"reserve_seconds": seconds, "cpu_seconds": cpu, "memory_mb": peak / 1e6}
+            rows.append(made | {"withheld": reserved.n_withheld} | took)
             print(rows[-1], file=sys.stderr, flush=True)
     return rows
+
+
+def _peak(pid: int) -> int:
+    """The largest resident memory of a process so far, in bytes, as Linux tells it."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def _alone(work: Any) -> Any:

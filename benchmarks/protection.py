@@ -2,13 +2,14 @@
 
     uv run python -m benchmarks.protection --corpus FOLDER --json lexveil/models/protection/en.json
     uv run python -m benchmarks.protection --corpus FOLDER --check FILE.parquet FILE.parquet
+    uv run python -m benchmarks.protection --figures    # lexveil/models/expected.json
 
 A level is a share of the content words and one of the rare words that a reader may name, both to hold. The reader
 knows the mechanism, the words and epsilon; the largest counts of what the readers name that are run: by the word, by
 context, whose n-gram model learns from all files of the corpus (JSON lines, compressed) but the last, and with
 `--reader smollm2` by a neural model. Documents of the last are rewritten, and epsilon, the same for every token, is
 found by bisection. `--check` measures at the levels of the file that ships on other texts. Noise is seeded: this
-protects nothing.
+protects nothing. Beside the measured shares stand those that calibration expects, which reads no text.
 """
 
 from __future__ import annotations
@@ -37,17 +38,19 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.registry import READER_MODELS
 from lexveil.privatization.engine.batch import Batch, Rewritten
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.settings import Settings
+from lexveil.privatization.settings import Settings, resolve_settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.beams import contextual_adversary
-from lexveil.recovery.context import ContextualAdversary, SeenTokens, Symbols, written_before
+from lexveil.recovery.calibration import recovered
+from lexveil.recovery.context import ContextualAdversary, SeenTokens, written_before
 from lexveil.recovery.measured import GUESSES, READERS
-from lexveil.recovery.public_words import NEVER, PublicWords
-from lexveil.recovery.shares import Share
+from lexveil.recovery.public_words import NEVER, WORDS, PublicWords
+from lexveil.recovery.shares import Expected, Share, by_band
+from lexveil.recovery.stored_curve import SHIPPED
+from lexveil.request import Request
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import tokenize
-from lexveil.types import Ids
 
 SEED = 1
 STEPS = 8  # of a bisection on ln ε, after which ε is known to 1.2 %
@@ -56,6 +59,7 @@ RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)
 RANGE = (0.3, 50.0)  # of the others, in 1 / units of the embedding
 RARE = BANDS.index("rare")
 COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "level": "level", "epsilon": "ε",
+           "content_expected": "content, expected by word / by context", "rare_expected": "rare, expected",
            "content_by_word": "content, by word", "content_by_context": "by n-grams",
            "content_by_neural": "by SmolLM2", "content_knowing_rest": "knowing the rest",
            "rare_by_word": "rare, by word", "rare_by_context": "by n-grams", "rare_by_neural": "by SmolLM2",
@@ -89,13 +93,6 @@ class Named:
         return Shares(*(max(of[name].share for name in READERS if name in of) for of in (self.content, self.rare)))
 
 
-class QuickReader(ContextualAdversary):
-    """Without the guess from the kept words alone, which takes most of the time; that guess is meaningless here."""
-
-    def _without_output(self, tokens: Symbols) -> Ids:
-        return np.zeros((int((tokens.outputs >= 0).sum()), 1), dtype=np.int64)
-
-
 class Measuring:
     """One mechanism and strategy over one model, with its readers."""
 
@@ -108,7 +105,7 @@ class Measuring:
         neural: PieceModel | None = None,
         epsilons: tuple[float, float] | None = None,
     ) -> None:
-        """Load the mechanism; one quick reader serves all ``epsilons``, else each epsilon has a reader of its own."""
+        """Load the mechanism; one reader serves all ``epsilons``, else each epsilon has one of its own."""
         chosen = model.params.policy
         policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
         settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False)
@@ -118,14 +115,13 @@ class Measuring:
         tokens = [self.engine.lexicon.tokens[row] for row in self.public.prepared.vocabulary.rows.tolist()]
         self.pieces, self.language_model = [token.split("_") for token in tokens], language_model
         self.neural = neural
-        self.reader: ContextualAdversary | None = None
-        if epsilons:
-            adversary, prior = self.public.adversary(epsilons), np.maximum(self.public.prior, NEVER)
-            self.reader = QuickReader(adversary, prior, language_model, self.pieces)
+        self.reader = self._reader_of(epsilons) if epsilons else None
 
     def _reader_of(self, epsilons: tuple[float, float]) -> ContextualAdversary:
         adversary, prior = self.public.adversary(epsilons), np.maximum(self.public.prior, NEVER)
-        return contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
+        reader = contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
+        reader.with_output_only = True
+        return reader
 
     def rewritten(self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None) -> Rewritten:
         """Rewrite texts at one epsilon of every token; the name of a text decides its noise."""
@@ -165,6 +161,15 @@ class Measuring:
         of_content, of_rare = ({name: share(guesses[name] == source, of) for name in shown} for of in (content, rare))
         words_per_word = round(n_words[1] / n_words[0], 3)
         return Named(of_content, of_rare, share(output == source, content), words_per_word, verbatim, [*done.texts])
+
+    def expected(self, epsilon: float) -> dict[str, str]:
+        """What calibration expects the readers by word and by context to name of content words, and of rare ones."""
+        sample = self.public.sample("calibration", WORDS)
+        _, guesses = self.public.read(sample, epsilon, "calibration")
+        named = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
+        found = [Expected(epsilon, shares, shares, sample.mass) for shares in named]
+        return {f"{band}_expected": " / ".join(f"{recovered(one, band):.3f}" for one in found)
+                for band in ("content", "rare")}  # fmt: skip
 
     def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
         """The largest epsilon within the range at which both shares hold; None if they do at all or at none."""
@@ -238,11 +243,23 @@ def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
     return chosen
 
 
+def write_figures() -> None:
+    """Write what a release by default says of its levels, so that none has to compute it."""
+    write_json({}, SHIPPED)
+    model = Model.load(name="en")
+    for name in LEVELS:
+        settings = resolve_settings(Request(protection=name), model)
+        assert settings.base_epsilon is not None
+        curve = Engine(settings, model).recovery_curve()
+        curve.meaning(settings.base_epsilon, settings.base_epsilon)
+    write_json({curve.public_key: json.loads(curve.file.read_bytes())}, SHIPPED)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the file that ships."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.protection", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--corpus", type=Path, default=Path(), metavar="FOLDER")
     parser.add_argument("--model", default="en", metavar="NAME")
     parser.add_argument("--mechanism", nargs="+", default=["tem"])
     parser.add_argument("--strategy", nargs="+", default=["S1"])
@@ -254,7 +271,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--reader", default="ngrams", choices=["ngrams", *READER_MODELS], help="the strongest that is run"
     )
     parser.add_argument("--json", type=Path, help="write the levels here")
+    parser.add_argument("--figures", action="store_true", help="write what is expected of the default at its levels")
     options = parser.parse_args(arguments)
+    if options.figures:
+        write_figures()
+        return
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
     model, language_model = Model.load(name=options.model), learnt(learn, options.learn)
     assert model.packaged is not None and model.sha256 is not None
@@ -263,6 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
     for mechanism, strategy in product(options.mechanism, options.strategy):
         measuring = Measuring(model, mechanism, strategy, language_model, neural)
+        expected = cache(measuring.expected)
         for file, name in product(options.check or [held_out], LEVELS):
             texts = drawn(read_texts(file), options.words, options.longest)
             known = level_of(shipped, mechanism, strategy, name)
@@ -274,7 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 continue
             found = measuring.named(texts, epsilon)
             nats = "{:.2f} ({:.2f})".format(*(nats_a_word(language_model, some) for some in (found.texts, texts)))
-            rows.append(row | {"epsilon": epsilon, "nats": nats, **found.row()})
+            rows.append(row | {"epsilon": epsilon, "nats": nats, **expected(epsilon), **found.row()})
             levels.append(MeasuredLevel(mechanism, strategy, name, epsilon, *found.strongest))
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))

@@ -127,6 +127,7 @@ def _run(build: Build) -> State[Any]:
     rows = [
         {"stage": result.stage, "state": result.state, "seconds": round(result.seconds, 1), "why": result.message}
         for result in build.results.values()
+        if result.state != "cached"
     ]
     seconds = time.monotonic() - started
     show_table("lexveil-build", rows, f"Stages of one run, {duration(seconds)}: {build.headline()}")
@@ -142,7 +143,7 @@ def _schedule(build: Build) -> None:
     """Submit each stage when all it needs has ended, at most ``build.workers`` at a time, in DVC's order.
 
     Stages that need not or cannot run are no task runs: each would cost Prefect a tenth of a second, and in a large
-    graph they would hide the others. The table of the run has them all.
+    graph they would hide the others. The table of the run has those that could not run.
     """
     waiting = build.graph.wanted(build.until)
     order = [stage.name for stage in waiting]

@@ -22,10 +22,10 @@ def duration(seconds: float) -> str:
 
 
 class Plain(RunObserver):
-    """One line per stage; with ``verbose`` also the output of stages, each line after its stage's name."""
+    """One line per stage that was not up to date; with ``verbose`` also what stages print, after their names."""
 
     def __init__(self, verbose: bool) -> None:
-        self.verbose = verbose
+        self.verbose, self.n_cached = verbose, 0
 
     def say(self, text: str) -> None:
         """Print a line."""
@@ -40,7 +40,19 @@ class Plain(RunObserver):
 
     def end(self, result: StageResult) -> None:
         """Show how a stage ended."""
+        self.n_cached += result.state == "cached"
+        if result.state != "cached":
+            self.say_end(result)
+
+    def say_end(self, result: StageResult) -> None:
+        """Print how a stage ended."""
         self.say(f"{result.stage} ... {_outcome(result)}")
+
+    def close(self) -> None:
+        """Say how many stages were up to date, once."""
+        if self.n_cached:
+            self.say(f"{self.n_cached} stage{'s are' if self.n_cached > 1 else ' is'} up to date")
+            self.n_cached = 0
 
 
 def _outcome(result: StageResult) -> str:
@@ -66,7 +78,7 @@ class Live(Plain):
         from rich.progress import Progress, TextColumn, TimeElapsedColumn
         from rich.table import Column
 
-        self.n_stages = self.n_ended = self.n_cached = 0
+        self.n_stages = self.n_ended = 0
         self.running: dict[str, TaskID] = {}
         line = Column(no_wrap=True, overflow="ellipsis")
         self.progress = Progress(
@@ -102,18 +114,18 @@ class Live(Plain):
         if result.stage in self.running:
             self.progress.remove_task(self.running.pop(result.stage))
         self.n_ended += 1
-        self.n_cached += result.state == "cached"
         self.progress.update(self.whole, description=f"{self.n_ended} of {self.n_stages} stages")
+        super().end(result)
+
+    def say_end(self, result: StageResult) -> None:
+        """Print how a stage ended."""
         mark, style = MARKS.get(result.state, ("·", "dim"))
-        if result.state != "cached" or self.verbose:
-            self.say(f"{mark} {result.stage} ... {_outcome(result)}", style)
+        self.say(f"{mark} {result.stage} ... {_outcome(result)}", style)
 
     def close(self) -> None:
         """Leave what is printed so far."""
         self.progress.stop()
-        if self.n_cached and not self.verbose:
-            self.say(f"· {self.n_cached} stage{'s' * (self.n_cached != 1)} cached")
-            self.n_cached = 0  # once
+        super().close()
 
 
 def watcher(verbose: bool) -> RunObserver:

@@ -158,7 +158,7 @@ def _message(model: type[Section], error: ErrorDetails, named: Callable[[str], s
     if kind == "literal_error" and quotes:
         near = difflib.get_close_matches(str(raw), _choices(error), n=1, cutoff=0.0)
         must += f" (nearest: {near[0]})"
-    if not quotes or kind in STRUCTURE:
+    if not quotes or kind in STRUCTURE or (field and not field.repr):  # as one that may hold a password
         return f"{key or 'the file'} {must.removeprefix('it ')}"
     return f"{key} is {raw if kind in LIMITS else repr(raw)}; {must if must.startswith('it ') else f'it {must}'}"
 

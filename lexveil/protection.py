@@ -2,7 +2,7 @@
 
 A level says two shares, of the content words and of the rare words, and both hold. Its epsilon is found once for each
 model that ships, on public texts, by the stronger of two readers that need public text alone (`python -m
-benchmarks.protection`); of a model without such figures by the reader by the word (lexveil.privatization.settings).
+benchmarks.protection`); of a model without such figures it is calibrated (lexveil.privatization.settings).
 """
 
 from __future__ import annotations

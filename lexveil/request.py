@@ -94,9 +94,9 @@ class Request(Options):
     document_budget: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """the budget of each text, directly"""
     recovery: Annotated[Fraction | None, OptionHelp(metavar=NUMBER)] = None
-    """the share of words that a Bayes-optimal adversary (a reader who knows mechanism, words and epsilon) is
-    expected to name, by public word frequencies: it becomes the base epsilon, and the largest of a token (`lexveil
-    calibrate`)"""
+    """the share of words that the stronger of two adversaries (readers who know mechanism, words and epsilon, by the
+    word and in context) is expected to name, of texts as the model counts them: it becomes the base epsilon, and the
+    largest of a token (`lexveil calibrate`)"""
     band: BandName = "all"
     """of which words recovery is, by their public frequency; content: all but function words"""
     average_words: Annotated[Positive | Literal["data"] | None, OptionHelp(metavar=NUMBER)] = None

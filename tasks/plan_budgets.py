@@ -35,7 +35,7 @@ def policy_of(strategy: str, params: Params) -> Policy:
 
 
 def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> LevelCalibration:
-    """Find the epsilon of a level: from the model, its public word frequencies, mechanism, policy and a public seed.
+    """Find the epsilon of a level: from the model, its public counts, mechanism, policy and a public seed.
 
     No document is read, so the same model has the same epsilon for whatever texts.
 

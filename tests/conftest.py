@@ -168,7 +168,7 @@ def _own_environment() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _quick_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What an epsilon means is estimated from few words, and once for all tests that are about something else."""
-    monkeypatch.setattr("lexveil.privatization.engine.engine.FEW", 30)
+    monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 30)
     monkeypatch.setattr("lexveil.recovery.estimate.DRAWS", 256)
     monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", tmp_path_factory.getbasetemp() / "figures")
 

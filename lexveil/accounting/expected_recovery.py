@@ -1,11 +1,14 @@
-"""What a best-informed reader is expected to get back, as records and commands say it.
+"""What the strongest reader is expected to get back, as records and commands say it.
 
-The numbers follow from public things alone: space, word frequencies, mechanism, policy and epsilon.
+The numbers follow from public things alone: space, counts of words and of which follow each other, mechanism, policy
+and epsilon.
 """
 
 from __future__ import annotations
 
 from lexveil.accounting.results import Number, Result
+
+WORDS_ALONE = "by single words alone"  # said wherever a figure is printed that no reader in context has part in
 
 
 class BandRecovery(Result):
@@ -13,7 +16,7 @@ class BandRecovery(Result):
 
     Attributes:
         share_of_words: Of the words that are perturbed, by public frequencies.
-        recovered: What a best-informed reader names.
+        recovered: What the strongest reader names.
         high: Ends of its 95% interval.
         unchanged: What comes out as it is.
     """
@@ -26,10 +29,21 @@ class BandRecovery(Result):
 
 
 class RecoveryAt(Result):
-    """What is expected of tokens of one epsilon, by frequency band: function, frequent, middle, rare, and all."""
+    """What is expected of tokens of one epsilon, by frequency band: function, frequent, middle, rare, and all.
+
+    Attributes:
+        in_context: Whether it is the larger of what two readers name, of which one reads the words together; else it
+            is by single words alone.
+    """
 
     epsilon: Number
     bands: dict[str, BandRecovery]
+    in_context: bool = False
+
+    @property
+    def aside(self) -> str:
+        """What is to be said behind a figure."""
+        return "" if self.in_context else f", {WORDS_ALONE}"
 
 
 class Factor(Result):

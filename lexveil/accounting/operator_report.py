@@ -153,6 +153,7 @@ class LedgerCosts(Result):
             budgets.
         subjects_exhausted: Of these, who had documents withheld.
         subjects_charged: Of these, who pay.
+        subjects_charged_before: Of those who pay, who had paid for earlier releases: their budgets add up.
         epsilon_charged: Spent over all subjects.
         largest_balance: The most that one of its subjects has spent, over all releases.
     """
@@ -167,6 +168,7 @@ class LedgerCosts(Result):
     subjects_near: NonNegativeInt = 0
     subjects_exhausted: NonNegativeInt
     subjects_charged: NonNegativeInt = 0
+    subjects_charged_before: NonNegativeInt = 0
     epsilon_charged: Number
     largest_balance: Number
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -15,9 +16,13 @@ MUCH_UNCHANGED = 0.8
 PRIVATE = "private to the operator, as secret as the source:"
 
 
-def statement(record: PrivacyRecord, operator: OperatorReport | None = None) -> list[str]:
-    """What was done and what is guaranteed; then, marked, what compares source and output, and what it cost."""
-    return lines_of("accounting", "statement.txt.j2", record=record, operator=operator)
+def statement(record: PrivacyRecord, operator: OperatorReport | None = None, files: Sequence[str] = ()) -> list[str]:
+    """What a reader may name, what was done and is guaranteed; then, marked, what compares source and output, and cost.
+
+    Args:
+        files: lines about what was written.
+    """
+    return lines_of("accounting", "statement.txt.j2", record=record, operator=operator, files=files)
 
 
 def lines_of(room: str, template: str, **values: Any) -> list[str]:

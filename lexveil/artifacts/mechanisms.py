@@ -148,18 +148,26 @@ def _near_lists(of_project: Path | None, key: str) -> MappedTable | None:
     return (of_project and open_lists(of_project, key)) or open_lists(cache_folder(key), key)
 
 
-def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, dict[str, Path]]:
-    """The bigram counts of an embedding, and their files by the names that a record gives them."""
+def bigram_files(segmentation: str, source: Path | PackagedModel) -> dict[str, Path]:
+    """The files of the bigram counts of an embedding, by the names that a record gives them; none if there are none."""
     if isinstance(source, PackagedModel):
-        if (counted := source.bigrams(segmentation)) is None:
-            raise RequestError(
-                f"model {source.card.name} has no counts of which words follow each other, by which tem_context weighs "
-                f"them; take {option('mechanism')} tem, or a model that has them, such as en"
-            )
-        return counted, source.files(*(f"{BIGRAMS}/{name}" for name in FILES))
-    folder = paths.bigrams(segmentation)
-    files = {f"bigrams/{segmentation}/{name}": source / folder / name for name in FILES}
-    return load_bigrams(segmentation, source), files
+        files = source.files(*(f"{BIGRAMS}/{name}" for name in FILES))
+    else:
+        folder = paths.bigrams(segmentation)
+        files = {f"bigrams/{segmentation}/{name}": source / folder / name for name in FILES}
+    return files if all(file.exists() for file in files.values()) else {}
+
+
+def _bigrams(segmentation: str, source: Path | PackagedModel) -> tuple[Bigrams, dict[str, Path]]:
+    """The bigram counts of an embedding, and their files."""
+    if not isinstance(source, PackagedModel):
+        return load_bigrams(segmentation, source), bigram_files(segmentation, source)
+    if (counted := source.bigrams(segmentation)) is None:
+        raise RequestError(
+            f"model {source.card.name} has no counts of which words follow each other, by which tem_context weighs "
+            f"them; take {option('mechanism')} tem, or a model that has them, such as en"
+        )
+    return counted, bigram_files(segmentation, source)
 
 
 def _lists(segmentation: str, name: str, source: Path | PackagedModel) -> tuple[WordLists, dict[str, Path]]:

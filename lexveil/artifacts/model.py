@@ -13,16 +13,18 @@ from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.record import ModelReference
 from lexveil.accounting.structure import StructureFigures
 from lexveil.artifacts.base_model import find_base
+from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import collocation_files
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.mechanisms import Prepared, prepare
+from lexveil.artifacts.mechanisms import Prepared, bigram_files, prepare
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.purpose_files import find_purpose, purposes_of
 from lexveil.artifacts.structure import load_structure
 from lexveil.config import NO_BASE, Params
+from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import Purpose, with_axes
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError, option
@@ -210,6 +212,17 @@ class Model:
         segmentation, packaged = SEGMENTATION_OF[strategy], self.packaged
         space = packaged.space(segmentation) if packaged else load_embedding(segmentation, self.project.folder)
         return with_axes(space, self.purposes)
+
+    def bigram_files(self, strategy: str) -> dict[str, Path]:
+        """The files of the bigram counts of the strategy's tokens, by name; none if nobody counted them."""
+        return bigram_files(SEGMENTATION_OF[strategy], self.packaged or self.project.folder)
+
+    def bigrams(self, strategy: str) -> Bigrams | None:
+        """How often a token of the strategy's embedding stands right after another; None if nobody counted."""
+        segmentation, packaged = SEGMENTATION_OF[strategy], self.packaged
+        if not self.bigram_files(strategy):
+            return None
+        return packaged.bigrams(segmentation) if packaged else load_bigrams(segmentation, self.project.folder)
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
         """A mechanism over the words of the strategy's embedding.

@@ -32,6 +32,7 @@ PER_SUBJECT = 3  # documents
 PAID = ("spent", "written", "committed")
 
 Logged = list[list[tuple[str, float]]]  # of each row, the action and ε of its tokens in order
+QUIET = ReleaseHooks(tells_columns=False)
 
 
 @dataclass(slots=True)
@@ -133,7 +134,7 @@ class Releasing:
         _write(source, ({"who": key, "title": title, "body": body} for key, (title, body) in rows))
         columns = {"text_column": ("title", "body"), "subject_column": "who" if self.mode == "release" else None}
         request = FileRequest.of(self.options(budget) | columns | {"workers": workers})
-        done = privatize_file(source, target, request, project=self.toy.model)
+        done = privatize_file(source, target, request, project=self.toy.model, hooks=QUIET)
         read = (json.loads(line) for line in target.read_text(encoding="utf-8").splitlines())
         outputs = [(row["title"], row["body"]) for row in read]
         logged = _logged(pq.read_table(target.with_name(f"{target.name}.tokens.parquet")), len(names))
@@ -170,9 +171,9 @@ class Releasing:
             _write(sources[run], ({"who": key, "text": self.toy.written(documents[name][0])} for key, name in rows))
         with contextlib.suppress(LexveilError):
             out = folder / "refused.out.jsonl"
-            privatize_file(sources["refused"], out, request, project=model, hooks=_Refusal())
+            privatize_file(sources["refused"], out, request, project=model, hooks=_Refusal(tells_columns=False))
         with contextlib.redirect_stdout(watch):  # type: ignore[type-var]
-            record = privatize_file(sources["streamed"], "-", request, project=model).record
+            record = privatize_file(sources["streamed"], "-", request, project=model, hooks=QUIET).record
         state = watch.state or "unknown"
         wrong = [] if state in PAID else [f"the first byte left on standard output while its release was {state}"]
 

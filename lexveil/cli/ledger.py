@@ -30,6 +30,7 @@ ledger = actions(
         lexveil ledger show --top 10
         lexveil ledger show --subject user-1234
         lexveil ledger verify --record out.jsonl.record.json
+        lexveil ledger verify --since verified.json
         lexveil ledger export balances.parquet
         lexveil ledger cap 200 --because "decided in May"
         lexveil ledger accept --because "disk lost; Monday's copy"
@@ -69,7 +70,12 @@ def show_balances(
 
 
 @ledger.command
-def verify(*, record: Annotated[tuple[Path, ...], Files] = (), json: Json = False) -> int:
+def verify(
+    *,
+    record: Annotated[tuple[Path, ...], Files] = (),
+    since: Annotated[Path | None, Parameter(name="--since", metavar="ANCHOR")] = None,
+    json: Json = False,
+) -> int:
     """Compute everything again; exit code 1 if anything does not hold.
 
     Computes the chain of entries, digests, balances, states and caps again and says which entry is wrong.
@@ -77,12 +83,13 @@ def verify(*, record: Annotated[tuple[Path, ...], Files] = (), json: Json = Fals
 
     Args:
         record: privacy records whose releases must be in it: finds a ledger that was truncated or replaced since
+        since: a copy of the ledger's anchor from when all was verified: only what came later is computed again
     """
-    records = [path.absolute() for path in record]
+    records, since = [path.absolute() for path in record], since and since.absolute()
     from lexveil.ledger import verification
 
     params = _ledger()
-    checked = verification.verify(params.folder, records, address=params.database)
+    checked = verification.verify(params.folder, records, address=params.database, since=since)
     show(checked.as_json() if json else checked, json, verification.as_text)
     return 0 if checked.holds else 1
 

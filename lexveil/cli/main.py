@@ -28,8 +28,8 @@ what is guaranteed and a ledger of what each person has spent. A model of Englis
 
 First steps, anywhere:
 
-    lexveil inspect tickets.csv --text-column body
-    lexveil privatize tickets.csv -o out.csv --text-column body --protection strong
+    lexveil inspect tickets.csv                 says what would happen, and writes nothing
+    lexveil privatize tickets.csv -o out.csv    rewrites the column of texts; there is no number to choose
 
 With a corpus of yours:
 

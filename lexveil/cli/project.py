@@ -42,9 +42,11 @@ def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> None:
     print(f"  cd {folder}")
     print("  lexveil run              makes the embedded default data and everything from it")
     print("  lexveil data use --help  takes your own data instead")
-    files = "data.dvc dvc.lock dvc.yaml params.yaml prefect.yaml flows sql tasks"
-    print(f"  git add .dvc .dvcignore .gitignore .provenance.json {files} && git commit")
-    print("after a run, so that lineage can name the commit it was made from; never add files with private texts")
+    print(
+        "  git add .dvc .dvcignore .gitignore data.dvc dvc.yaml params.yaml prefect.yaml flows sql tasks && git commit"
+    )
+    print("and after a run dvc.lock and .provenance.json too, so that lineage can name the commit it was made from;")
+    print("never add files with private texts")
 
 
 def run(

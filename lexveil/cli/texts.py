@@ -7,7 +7,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -91,28 +91,28 @@ def privatize(
     if json:
         show(done.record.to_dict(), True, stream=stream)
     else:
-        print("\n".join(statement(done.record, done.operator)), file=stream)
-        _print_outputs(done, output, stream)
+        print("\n".join(statement(done.record, done.operator, _files(done, output))), file=stream)
     return _exit_code(done.operator)
 
 
-def _print_outputs(done: PrivatizedFiles, output: str, stream: TextIO) -> None:
-    """Say which files, or which table, were written."""
-    if done.table is not None and done.target is not None:
-        print(f"table: {done.table}, with a copy of the record in the table lexveil_records")
-        output = done.target.name
-    if output == "-":
-        return
+def _files(done: PrivatizedFiles, output: str) -> list[str]:
+    """Which files, or which table, were written, and who may see them."""
     from lexveil.runtime.objects import as_path
 
-    asked = as_path(output)
-    output = str(asked)
-    if done.target is not None and done.target.name != asked.name:
-        output = str(asked.with_name(done.target.name))
-        print(f"the output has no guarantee, so it is named {output}", file=stream)
-    print(f"record: {output}.record.json", file=stream)
+    if done.target is None:
+        return ["no record goes with standard output; --json prints it in place of these lines"]
+    asked, lines = as_path(output), list[str]()
+    out = done.target.name if done.table else str(asked.with_name(done.target.name))
+    if done.table is not None:
+        lines.append(f"table {done.table}, with a copy of its privacy record in the table lexveil_records")
+        lines.append(f"to be published with it: {out}.record.json, the privacy record")
+    else:
+        if done.target.name != asked.name:
+            lines.append(f"the output has no guarantee, so it is named {out}")
+        lines.append(f"to be published, together: {out}, and its privacy record {out}.record.json")
     if done.operator is not None:
-        print(f"never to be published: {output}.operator.json, {output}.tokens.parquet", file=stream)
+        lines.append(f"as secret as the source, for you alone: {out}.operator.json, {out}.tokens.parquet")
+    return lines
 
 
 def _exit_code(operator: OperatorReport | None) -> int:

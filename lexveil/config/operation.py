@@ -12,7 +12,7 @@ from lexveil.parameters import Documented, ListFile, Several, matching, refused
 from lexveil.protection import LevelName
 from lexveil.request import BUDGETS, BandName, MechanismName, OnExhausted, Request, Share, StrategyName, as_requested
 
-SERVER = r"postgres(ql)?://(?!.*:[^/]*@)(?!.*(passw(or)?d|pwd|secret)=).+"
+SERVER = r"(?i)postgres(ql)?://(?!.*:.*@)(?!.*(passw(or)?d|pwd|secret)=).+"
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
 NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is somebody else's
 
@@ -114,7 +114,7 @@ class LedgerParams(Documented):
             "it must be null or postgresql://HOST/DATABASE, without a password: libpq reads that from ~/.pgpass, "
             "PGPASSFILE or PGPASSWORD",
         ),
-    ] = None
+    ] = Field(None, repr=False)
     """postgresql://HOST/DATABASE for machines that share one budget; null: a file in the folder"""
     anchor: str = ".ledger-anchor.json"
     """file that says how far the ledger has come: commit it"""
@@ -152,7 +152,7 @@ class InboxParams(Documented):
     """an inbox folder, or a file or pattern of files that DuckDB reads"""
     sql: str | None = None
     """in place of a source: SELECT id, text FROM tickets"""
-    attach: str | None = None
+    attach: str | None = Field(None, repr=False)
     """the database that sql reads, without a password: postgresql://host/crm, a file of DuckDB"""
     id_column: str = "id"
     """by which a document is known again"""

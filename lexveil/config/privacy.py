@@ -31,7 +31,7 @@ CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the ot
 def _grid_epsilon(raw: object) -> float:
     if type(raw) is int:
         raise refused(
-            "it must be a number with a decimal point; its text becomes a folder name, so write 1.0 and not 1"
+            f"it must be a number with a decimal point; its text becomes a folder name, so write {raw}.0 and not {raw}"
         )
     if isinstance(raw, str):
         with contextlib.suppress(ValueError):
@@ -138,8 +138,8 @@ class GridParams(Documented):
     S4 mst), and word, by which texts are compared; package_model needs gst"""
     epsilons: Several[GridEpsilon] = [1.0, 10.0, 50.0]
     """base epsilon per word, written 1.0, not 1: it becomes a folder name; or a level, such as r0.2: the share of
-    the words of recovery_band that an adversary is expected to name, by public word frequencies; the epsilon is then
-    found for each mechanism and strategy"""
+    the words of recovery_band that an adversary is expected to name, by public counts; the epsilon is then found for
+    each mechanism and strategy"""
     recovery_band: BandName = "content"
     """of which words: content (all but function words), all, function, frequent, middle, rare"""
 

@@ -32,8 +32,8 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address, for messages."""
-        return shown(self.text)
+        """The address, for messages; without PostgreSQL's options: a misspelt one may hold a password."""
+        return shown(self.text if self.path else self.text.partition("?")[0])
 
 
 def is_address(text: object) -> bool:
@@ -59,7 +59,7 @@ def read_address(text: str) -> Address:
     except ValueError:
         raise RequestError(f"the address of the database cannot be read; write {FORMS}") from None
     # Between a : and an @, wherever they stand: clients cut an address in other ways than the standard library.
-    if re.search(r"^[^\[]*:.*@", rest) or set(options) & set(SECRETS):
+    if ":" in rest.rpartition("@")[0] or set(options) & set(SECRETS):
         # It would end in the shell's history, in params.yaml or in lineage.
         raise RequestError(
             f"the address has a password in it, or a : before an @ (%40); put it into {WHERE_PASSWORDS_ARE}"

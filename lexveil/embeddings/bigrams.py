@@ -37,6 +37,18 @@ class Bigrams(NamedTuple):
         """(E,) the token that each pair begins with."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
+    def turned(self) -> Self:
+        """What stands right before each token."""
+        return self.of(self.ids, self.first, self.counts, len(self.starts) - 1)
+
+    def draw(self, tokens: Ids, rng: np.random.Generator) -> Ids:
+        """Draw what follows each of n tokens, by the counts, (n,); -1 where nothing was seen."""
+        sums = np.concatenate([[0], np.cumsum(self.counts)])
+        start, stop = (sums[self.starts[tokens + end]] for end in (0, 1))
+        points = start + (rng.random(len(tokens)) * (stop - start)).astype(np.int64)
+        found = np.append(self.ids, -1)[np.searchsorted(sums, points, side="right") - 1]
+        return np.where(stop > start, found, -1)
+
     def only(self, rows: Ids) -> Self:
         """Of the tokens in these rows alone, by their places among them."""
         number = np.full(len(self.starts) - 1, -1, dtype=np.int64)

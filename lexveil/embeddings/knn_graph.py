@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.compiled import kernel
 from lexveil.types import Flags, Floats, Ids, Orders, Vectors
 
 Neighbors = npt.NDArray[np.int32]
@@ -119,7 +119,7 @@ def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, F
     return ids, distances
 
 
-@numba.njit(cache=True)
+@kernel()
 def squared_distances(vectors: Vectors, row: int, others: Ids) -> Floats:
     """Squared distances of one word to others, float64, summed in the order of the dimensions."""
     out = np.empty(len(others))
@@ -127,7 +127,7 @@ def squared_distances(vectors: Vectors, row: int, others: Ids) -> Floats:
     return out
 
 
-@numba.njit(cache=True)
+@kernel()
 def _measure(vectors: Vectors, row: int, others: Ids | Neighbors, out: Floats) -> None:
     """The same into ``out``, four words at a time, whose sums do not wait for each other."""
     last = len(others) - 1
@@ -146,7 +146,7 @@ def _measure(vectors: Vectors, row: int, others: Ids | Neighbors, out: Floats) -
         out[i], out[j], out[k], out[m] = first, second, third, fourth
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz"})
+@kernel(fastmath={"nnan", "nsz"})
 def _keep_best(
     products: Vectors,
     base: Vectors,
@@ -184,7 +184,7 @@ def _keep_best(
                 worst = _keep(row[word], first + word, top[query], found[query])
 
 
-@numba.njit(cache=True)
+@kernel()
 def _keep(score: np.float32, word: int, top: Vectors, found: Neighbors) -> np.float32:
     """Enter a word into k best scores; what the k-th best one is then."""
     at = len(top) - 1
@@ -198,7 +198,7 @@ def _keep(score: np.float32, word: int, top: Vectors, found: Neighbors) -> np.fl
     return worst
 
 
-@numba.njit(cache=True)
+@kernel()
 def _rank(vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats) -> tuple[Neighbors, Floats, Neighbors]:
     """Each query's candidates sorted by (squared distance, row), and how many are proven, being nearer than ``cut``."""
     k = found.shape[1]
@@ -223,7 +223,7 @@ def _rank(vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats) -> tupl
     return ids, squares, proven
 
 
-@numba.njit(cache=True)
+@kernel()
 def walk(
     ids: Orders,
     proven: Orders,

@@ -12,7 +12,7 @@ import numpy as np
 
 from lexveil.errors import ParameterError
 from lexveil.evaluation.base import PerplexityScores
-from lexveil.evaluation.kneser_ney import KneserNey
+from lexveil.evaluation.kneser_ney import BigramModel, KneserNey
 from lexveil.text.encode import tokenize
 from lexveil.types import Ids
 
@@ -42,6 +42,10 @@ class NgramModel:
         """The number of each of n words, (n,); -1 of those it does not know."""
         get = self._number.get
         return np.array([get(word, -1) for word in words], dtype=np.int64)
+
+    def bigrams(self) -> BigramModel:
+        """The part of it that looks back one word."""
+        return self.model.bigrams()
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
         """Score each text sentence by sentence, in blocks of texts; every sentence's end is one prediction."""

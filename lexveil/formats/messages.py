@@ -37,6 +37,18 @@ def is_name(column: str) -> bool:
     return bool(re.fullmatch(r"[^\W\d_]\w{0,39}", column))
 
 
+PERSON = re.compile(
+    r"(account|author|buyer|caller|citizen|client|contact|customer|email|employee|guest|member|owner|patient|person|"
+    r"phone|reporter|requester|sender|student|subscriber|user|username)s?",
+    re.IGNORECASE,
+)
+
+
+def is_of_persons(column: str) -> bool:
+    """Whether a column's name lets expect that it says whom a row is about: customer_name, userId, e-mail."""
+    return any(PERSON.fullmatch(word) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", column.replace("-", "")))
+
+
 def is_a_value(column: str) -> bool:
     """Whether what stands as a column's name has no letter: a number, a date or nothing, as cells of a row have."""
     return not re.search(r"[^\W\d_]", column)

@@ -49,6 +49,7 @@ class ReleaseGate(ReleaseHooks):
             operator_folder=self.memory,
             about={"archive": params.inbox.archive, "publication": name},
             subjects=selection.subjects,
+            tells_columns=False,
         )
         self.columns, self.limits, self.machine = columns, params.inbox.gate, params.machine
         self.docs, self.source_docs = docs, DataDocs(archive.memory / "checks")

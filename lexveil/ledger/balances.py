@@ -59,10 +59,16 @@ def seal(con: Connection) -> tuple[int, str]:
             return con.mac(subject, balance + paid)
         return None
 
-    con.scratch("sealed", "subject blob, nano bigint, mac blob")
+    con.scratch("sealed", "subject blob, nano bigint, mac blob, is_new boolean")
     con.seal(sealed)
     con.analyze("sealed")
     return wrong, digest.hexdigest()
+
+
+def write_sealed(con: Connection) -> None:
+    """Make balances what temp.sealed says. New ones apart: PostgreSQL inserts them in half the time then."""
+    for query in ("ledger/raise", "ledger/add"):
+        con.execute(text(query))
 
 
 def give_back(con: Connection, release: int) -> int:
@@ -84,7 +90,7 @@ def give_back(con: Connection, release: int) -> int:
     wrong, digest = seal(con)
     if wrong or (reserved is not None and json.loads(reserved[0])["spends_sha256"] != digest):
         raise edited(max(1, wrong))
-    con.execute(text("ledger/raise"))
+    write_sealed(con)
     for table in ("names", "balances"):
         con.execute(f"delete from {table} where subject in (select subject from sealed where nano = 0)")
     con.execute("delete from spends where release = ?", (release,))
@@ -127,7 +133,7 @@ def rebuild(con: Connection) -> int:
             "insert into charges (subject, balance, paid) select subject, 0, sum(nano) from spends group by subject"
         )
         seal(con)
-        con.execute(text("ledger/raise"))
+        write_sealed(con)
     return wrong
 
 

@@ -39,8 +39,8 @@ class Connection(Protocol):
         """Make a temporary table anew whose key is its column `subject`."""
         ...
 
-    def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Put many rows into a temporary table; they may come from a ``stream``."""
+    def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:
+        """Put many rows into a temporary table: parts of them, each the values of every column."""
         ...
 
     def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:

@@ -73,13 +73,14 @@ class SqliteConnection(sqlite3.Connection):
         # In the order of subjects, in which it is filled and read: nothing has to be sorted again.
         self.execute(f"create temp table {table} ({columns}, primary key (subject)) without rowid")
 
-    def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:  # noqa: D102
+    def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:  # noqa: D102
         marks = ", ".join("?" * len(columns.split(", ")))
-        self.executemany(f"insert into temp.{table} ({columns}) values ({marks})", rows)
+        for part in parts:
+            self.executemany(f"insert into temp.{table} ({columns}) values ({marks})", zip(*part, strict=True))
 
     def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:  # noqa: D102
         self.create_function("sealed_mac", 4, mac)  # takes half as long as rows that come here and go back
-        made = "subject, balance + paid, sealed_mac(subject, balance, mac, paid)"
+        made = "subject, balance + paid, sealed_mac(subject, balance, mac, paid), mac is null"
         self.execute(f"insert into temp.sealed select {made} from temp.charges order by subject")
 
     def analyze(self, table: str) -> None:  # noqa: D102
@@ -288,6 +289,7 @@ def durable(con: Connection) -> None:
     """Set up a connection so that a commit outlives a power cut."""
     con.execute("pragma journal_mode = delete")
     con.execute("pragma synchronous = extra")
+    con.execute("pragma threads = 2")  # beside ours, of those that sort
     for schema in ("main", "temp"):  # kB: what a large release changes seldom goes to disk twice
         con.execute(f"pragma {schema}.cache_size = -65536")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import islice
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -31,10 +30,9 @@ SESSION = (
     "set jit to off",
     f"set lock_timeout to '{TRY:g}s'",
 )
-CHUNK = 100_000  # rows
 KINDS = {
     "release": pa.int64(), "document": pa.int64(), "nano": pa.int64(), "subject": pa.binary(), "mac": pa.binary(),
-    "key": pa.string(),
+    "key": pa.string(), "is_new": pa.bool_(),
 }  # fmt: skip
 REASONS = {
     "55P03": "another process holds it; try again later",
@@ -81,26 +79,45 @@ class ServerConnection:
         return rows
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:  # noqa: D102
+        spool = self._spooled(sql, parameters)
+        return (row for batch in spool for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+    def _spooled(self, sql: str, parameters: Parameters = ()) -> Spool:
+        """A large result, read at once: the connection is free for others then."""
         with self._connection.cursor() as cursor:
             cursor.execute(*_numbered(sql, parameters))
             reader = cursor.fetch_record_batch()
-            spool = Spool(reader.schema, reader)  # read now: the connection is free for others then
-        return (row for batch in spool for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+            return Spool(reader.schema, reader)
 
     def scratch(self, table: str, columns: str) -> None:  # noqa: D102
         self.execute(f"drop table if exists pg_temp.{table}")
         self.execute(f"create temp table {table} ({columns})")
 
-    def fill(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:  # noqa: D102
+    def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:  # noqa: D102
         schema = pa.schema([(name, KINDS[name]) for name in columns.split(", ")])
-        reader = pa.RecordBatchReader.from_batches(schema, _batches(schema, iter(rows)))
-        with self._connection.cursor() as cursor:
-            cursor.adbc_ingest(table, reader, mode="append", temporary=True)
+        raised: list[Exception] = []
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                for part in parts:
+                    yield pa.record_batch(list(map(pa.array, part, schema.types)), schema=schema)
+            except Exception as error:  # the driver would say that reading failed
+                raised.append(error)
+                raise
+
+        try:
+            with self._connection.cursor() as cursor:
+                reader = pa.RecordBatchReader.from_batches(schema, batches())
+                cursor.adbc_ingest(table, reader, mode="append", temporary=True)
+        except Exception:
+            if raised:
+                raise raised[0] from None
+            raise
 
     def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:  # noqa: D102
-        charges = self.stream("select subject, balance, mac, paid from charges order by subject")
-        rows = ((row[0], row[1] + row[3], mac(*row)) for row in charges)
-        self.fill("sealed", "subject, nano, mac", rows)
+        charges = self._spooled("select *, balance + paid, mac is null from charges order by subject")
+        parts = ([column.to_pylist() for column in batch.columns] for batch in charges)
+        self.fill("sealed", "subject, nano, mac, is_new", ((p[0], p[-2], list(map(mac, *p[:4])), p[-1]) for p in parts))
 
     def analyze(self, table: str) -> None:  # noqa: D102
         self.execute(f"analyze {table}")
@@ -108,12 +125,6 @@ class ServerConnection:
     def close(self) -> None:
         """End it; what is not committed is undone."""
         self._connection.close()
-
-
-def _batches(schema: pa.Schema, rows: Iterator[Sequence[Any]]) -> Iterator[pa.RecordBatch]:
-    while chunk := list(islice(rows, CHUNK)):
-        arrays = [pa.array(column, field.type) for column, field in zip(zip(*chunk, strict=True), schema, strict=True)]
-        yield pa.record_batch(arrays, schema=schema)
 
 
 def _numbered(sql: str, parameters: Parameters) -> tuple[str, tuple[Any, ...] | None]:

@@ -7,16 +7,15 @@ its process, beside the balances that it is charged to.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from lexveil.errors import RequestError
 from lexveil.ledger.amounts import MOST, NANO
-from lexveil.ledger.balances import CHARGES, edited, seal
+from lexveil.ledger.balances import CHARGES, edited, seal, write_sealed
 from lexveil.ledger.connection import Connection
 from lexveil.ledger.database import text
 from lexveil.types import Flags
@@ -105,26 +104,22 @@ class Reservation:
         }
 
 
-def ask(
-    con: Connection,
-    release: int,
-    first: int,
-    subjects: Sequence[bytes],
-    nano: Sequence[int],
-    keys: Sequence[str] | None,
-) -> None:
-    """Keep the next documents of a release, in order.
+class Asked(NamedTuple):
+    """The next documents that a release asks for: columns of the table `asked`; keys in clear are null if hashed."""
 
-    Args:
-        first: number of the first of them, from 0.
-        nano: what each will spend, in nano-epsilon.
-        keys: of the subjects, in clear; None in a ledger of hashed keys.
-    """
+    release: Sequence[int]
+    document: Sequence[int]
+    subject: Sequence[bytes]
+    nano: Sequence[int]
+    key: Sequence[str | None]
+
+
+def ask(con: Connection, parts: Iterable[Asked]) -> None:
+    """Keep the next documents of a release, in order."""
     con.execute(text("ledger/asked"))
     con.execute("begin")  # of the temporary table alone: no process waits for it, and nothing is synced
     try:
-        rows = zip(repeat(release), range(first, first + len(subjects)), subjects, nano, keys or repeat(None))
-        con.fill("asked", "release, document, subject, nano, key", rows)
+        con.fill("asked", ", ".join(Asked._fields), parts)
         con.execute("commit")
     except BaseException:
         if con.in_transaction:
@@ -168,8 +163,8 @@ def charge(con: Connection, release: int, n_documents: int, most: int | None, ca
     n_withheld, n_subjects, n_exhausted, n_charged, n_new, epsilons, nano, largest = row
     if cap is None and n_withheld:
         raise _too_much()
-    con.execute("insert into spends select ?, subject, paid from charges where paid > 0 order by subject", (release,))
-    con.execute(text("ledger/raise"))
+    con.execute("insert into spends select ?, subject, paid from charges where paid > 0", (release,))
+    write_sealed(con)
     con.execute(text("ledger/names"), {"release": release})
     marks = np.zeros(n_documents, dtype=bool)
     if n_withheld:

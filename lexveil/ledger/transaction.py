@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -20,7 +20,7 @@ from lexveil.ledger.connection import Connection
 from lexveil.ledger.database import Database, text
 from lexveil.ledger.locks import Lock, sync
 from lexveil.ledger.output_files import File, absolute, discard, is_own, roll_forward, store, stored
-from lexveil.ledger.reservation import Exhausted, Reservation, ask, charge, forget
+from lexveil.ledger.reservation import Asked, Exhausted, Reservation, ask, charge, forget
 from lexveil.ledger.subjects import Hasher
 from lexveil.runtime.objects import ObjectPath
 from lexveil.types import Floats
@@ -82,18 +82,27 @@ class Transaction:
         epsilon = np.asarray(epsilon, dtype=np.float64)
         if epsilon.shape != (len(subjects),) or not np.all(np.isfinite(epsilon) & (epsilon >= 0)):
             raise ParameterError("epsilon must be one number for each subject, finite and at least 0")
-        self._ask(subjects, nano_epsilon(epsilon).tolist())
+        self._ask([(subjects, nano_epsilon(epsilon).tolist())])
         self._largest = max(self._largest, float(epsilon.max(initial=0.0)))
 
-    def _ask(self, subjects: Sequence[str], nano: Sequence[int]) -> None:
-        hashes = self._hasher.all(subjects, self._n_documents)
+    def _ask(self, parts: Iterable[tuple[Sequence[str], Sequence[int]]]) -> None:
+        n_documents = self._n_documents
+
+        def asked() -> Iterator[Asked]:
+            nonlocal n_documents
+            for subjects, nano in parts:
+                n, first = len(subjects), n_documents
+                hashes = self._hasher.all(subjects, first)
+                n_documents += n
+                keys = subjects if self._plain else [None] * n
+                yield Asked([self._number] * n, range(first, first + n), hashes, nano, keys)
+
         try:
             with self._database.errors():
-                keys = subjects if self._plain else None
-                ask(self._database.con, self._number, self._n_documents, hashes, nano, keys)
+                ask(self._database.con, asked())
         except UnicodeEncodeError:
             raise RequestError("a subject's key is not valid Unicode; a ledger of plain keys cannot keep it") from None
-        self._n_documents += len(subjects)
+        self._n_documents = n_documents  # not before: what was not kept must not count as paid
 
     def reserve_in_bulk(
         self,
@@ -126,14 +135,18 @@ class Transaction:
         if self._n_documents:
             raise ParameterError("documents were requested one by one; reserve_in_bulk needs a transaction of its own")
         keys, self._is_bulk = Spool(pa.schema([("subject", pa.string())])), True
-        for batch in batches:
-            if batch.schema.names != ["subject", "nano"] or batch.schema.field("nano").type != pa.int64():
-                raise ParameterError("batches of a bulk reservation have the columns subject (text) and nano (int64)")
-            subjects, nano = batch.columns
-            if nano.null_count or (batch.num_rows and nano.to_numpy().min() < 0):
-                raise ParameterError("nano of a bulk reservation must be whole numbers, at least 0")
-            self._ask(subjects.to_pylist(), nano.to_numpy().tolist())
-            keys.add(pa.record_batch([subjects.cast(pa.string())], names=["subject"]))
+
+        def parts() -> Iterator[tuple[list[str], list[int]]]:
+            for batch in batches:
+                if batch.schema.names != ["subject", "nano"] or batch.schema.field("nano").type != pa.int64():
+                    raise ParameterError("batches of a bulk reservation have the columns subject (text), nano (int64)")
+                subjects, nano = batch.columns
+                if nano.null_count or (batch.num_rows and nano.to_numpy().min() < 0):
+                    raise ParameterError("nano of a bulk reservation must be whole numbers, at least 0")
+                keys.add(pa.record_batch([subjects.cast(pa.string())], names=["subject"]))
+                yield subjects.to_pylist(), nano.to_numpy().tolist()
+
+        self._ask(parts())
         reserved = self.reserve(budget, cap, on_exhausted, (), spends, usual)
         reserved.keys = keys
         return reserved

@@ -112,16 +112,6 @@ class TemContext(Tem):
             about[::2] = before
         return self.replace_texts(TextTokens(kind == KEPT, kind, about), ids, epsilon, noise)[1::2]
 
-    def draw_before(self, ids: Ids, rng: np.random.Generator) -> Ids:
-        """Draw what stands before each of n words in public text, by the counts of bigrams; -1 if nothing was seen."""
-        order = np.argsort(self.bigrams.ids, kind="stable")
-        sums, words = _sums(self.bigrams.counts[order]), self.bigrams.ids[order]
-        start, stop = (np.searchsorted(words, ids, side=side) for side in ("left", "right"))
-        points = sums[start] + (rng.random(len(ids)) * (sums[stop] - sums[start])).astype(np.int64)
-        found, seen = np.full(len(ids), -1), stop > start
-        found[seen] = self.bigrams.first[order[np.searchsorted(sums, points[seen], side="right") - 1]]
-        return found
-
     def replace_texts(
         self, texts: TextTokens, ids: Ids, epsilon: Floats, noise: Words, written: Ids | None = None
     ) -> Ids:

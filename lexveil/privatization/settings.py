@@ -17,6 +17,7 @@ from lexveil.accounting.budgets import (
     Policy,
     budget_of_average,
 )
+from lexveil.accounting.expected_recovery import WORDS_ALONE
 from lexveil.accounting.measurements import BudgetSource
 from lexveil.accounting.record import Protection
 from lexveil.accounting.shares import CLASSES, WHOLE, BudgetShares, parts_of
@@ -38,10 +39,7 @@ from lexveil.request import Request
 from lexveil.runtime.hashes import sha256
 
 LONGEST = 10_000.0  # words of a text at a level of protection: of a longer one each token gets less
-# Of a level's shares, where the reader has no context: what one with context adds. The few words that an output of a
-# list can come from are told apart by context, whatever epsilon is.
-BY_WORD = {"strong": 0.35, "balanced": 0.75, "light": 0.9}
-BY_WORD_ON_LISTS = {"balanced": 0.35, "light": 0.5}
+BY_WORD = 0.35  # of a level's shares, where the model counts no bigrams: with context a reader names up to 1 / this
 NEARLY = 1.5  # times what a reader names who sees no output: less is no target
 
 
@@ -180,26 +178,24 @@ def document_budget(settings: Settings, model: Model, average_of_texts: float = 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
     """The settings at a level of protection: every token gets its epsilon, whatever the length of its text.
 
-    By the strongest reader that was run, where the model ships with its figures. Of others by the reader by the word,
-    on a fraction of the shares, since context tells more.
+    By the strongest reader that was run, where the model ships with its figures; else by the stronger of the two that
+    calibration runs.
 
     Raises:
         RequestError: if no epsilon gives the level.
     """
     require_uniform_shares(settings, f"{option('protection')} {name}")
-    known = measured_level(settings, model, name)
-    on_lists = MECHANISMS[settings.mechanism].on_lists
-    if known is None and on_lists and name not in BY_WORD_ON_LISTS:
-        raise RequestError(
-            f"{option('protection')} {name}: no epsilon of {settings.mechanism} {settings.strategy} is known to give "
-            f"it: a reader who uses the context names more at every one; take {option('mechanism')} tem"
-        )
-    if known is not None:
+    if (known := measured_level(settings, model, name)) is not None:
         shares = {"content": known.content, "rare": known.rare}
         level = Protection(level=name, reader="measured on public texts, in context", **shares)
-        epsilon = known.epsilon
-    else:
-        level, epsilon = _by_word(settings, model, name, (BY_WORD_ON_LISTS if on_lists else BY_WORD)[name])
+        return replace(of_every_token(settings, known.epsilon), protection=level)
+    try:
+        level, epsilon = _expected_level(settings, model, name)
+    except RequestError as error:
+        raise RequestError(
+            f"{option('protection')} {name}: no epsilon of {settings.mechanism} {settings.strategy} is known to give "
+            f"it: {error}; or take {option('mechanism')} tem"
+        ) from None
     return replace(of_every_token(settings, epsilon), protection=level)
 
 
@@ -219,17 +215,22 @@ def of_every_token(settings: Settings, epsilon: float) -> Settings:
     return replace(settings, base_epsilon=epsilon, max_token_epsilon=epsilon, average_words=LONGEST)
 
 
-def _by_word(settings: Settings, model: Model, name: LevelName, part: float) -> tuple[Protection, float]:
-    """The level by the reader by the word, at a part of its shares, and its epsilon."""
+def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[Protection, float]:
+    """The level by the strongest reader that calibration runs, and its epsilon."""
+    if any(measured_level(settings, model, other) for other in LEVELS):
+        raise RequestError("measured on public texts, in context, a reader names more at every one")
     curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress)
-    content, rare = (share * part for share in LEVELS[name])
+    if not curve.in_context and MECHANISMS[settings.mechanism].on_lists:
+        raise RequestError("context tells the few words apart that an output comes from, and the model has no bigrams")
+    content, rare = (share * (1 if curve.in_context else BY_WORD) for share in LEVELS[name])
     epsilon = curve.epsilon_for(max(content, NEARLY * curve.blind["content"]), "content").epsilon
     expected = curve.at(epsilon)
     if recovered(expected, "rare") > rare:
         epsilon = curve.epsilon_for(rare, "rare").epsilon
         expected = curve.at(epsilon)
     shares = {band: recovered(expected, band) for band in ("content", "rare")}
-    return Protection(level=name, reader="expected by the word, without context", **shares), epsilon
+    reader = "expected in context, of texts as the model counts them" if curve.in_context else f"expected {WORDS_ALONE}"
+    return Protection(level=name, reader=reader, **shares), epsilon
 
 
 def require_uniform_shares(settings: Settings, what: str) -> None:
@@ -251,7 +252,7 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
 
 def tell_progress(epsilon: float) -> None:
     """Say which point of a curve of expected recovery is computed."""
-    print(f"expected recovery at epsilon {epsilon:.4g}", file=sys.stderr)
+    print(f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}", file=sys.stderr)
 
 
 def settings_of(request: Request, params: Params) -> Settings:

@@ -24,9 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.evaluation.base import PieceModel
-from lexveil.evaluation.language_model import NgramModel
 from lexveil.recovery.adversary import Adversary
-from lexveil.recovery.context import NOT_CERTAIN, Chains, ContextualAdversary, Symbols, is_new, likeliest
+from lexveil.recovery.context import NOT_CERTAIN, Chains, ContextualAdversary, Symbols, WordModel, is_new, likeliest
 from lexveil.types import Floats, Ids
 
 BEAMS = 4
@@ -74,7 +73,7 @@ class BeamAdversary(ContextualAdversary):
         self,
         adversary: Adversary,
         prior: Floats,
-        model: NgramModel,
+        model: WordModel,
         tokens: Sequence[Sequence[str]],
         neural: PieceModel,
         n_beams: int = BEAMS,
@@ -211,7 +210,7 @@ class _Reading:
 def contextual_adversary(
     adversary: Adversary,
     prior: Floats,
-    model: NgramModel,
+    model: WordModel,
     tokens: Sequence[Sequence[str]],
     neural: PieceModel | None,
 ) -> ContextualAdversary:

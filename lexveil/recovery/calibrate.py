@@ -1,6 +1,6 @@
 """The epsilon at which an adversary is expected to get back a given share: what `lexveil calibrate` calls.
 
-It follows from the model, the policy and public word frequencies, and from no text.
+It follows from the model, the policy and public counts of words and of which follow each other, and from no text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from lexveil.accounting.budgets import Policy
-from lexveil.accounting.expected_recovery import RecoveryAt
+from lexveil.accounting.expected_recovery import WORDS_ALONE, RecoveryAt
 from lexveil.accounting.results import Result
 from lexveil.accounting.shares import CLASSES
 from lexveil.artifacts.model import Model
@@ -105,8 +105,8 @@ def as_text(result: Calibration) -> Iterator[str]:
     """The result as lines for people."""
     of = "perturbed words" if result.band == ALL else f"{result.band} words"
     yield (
-        f"epsilon at which a Bayes-optimal adversary is expected to name {result.recovery:.1%} of the {of}, "
-        f"by the public word frequencies of model {result.model}"
+        f"epsilon at which the stronger of two readers, by the word and in context, is expected to name "
+        f"{result.recovery:.1%} of the {of}, of texts as model {result.model} counts them"
     )
     names = (ALL, *BANDS)
     yield f"{'mechanism':<22}{'':<4}{'epsilon':>9}  " + "".join(f"{name:>20}" for name in names)
@@ -120,6 +120,8 @@ def as_text(result: Calibration) -> Iterator[str]:
         unchanged = ("-" if band is None else f"{band.unchanged:.1%}" for band in bands)
         yield f"{start}{run.epsilon:>9.4g}  " + "".join(f"{cell:>20}" for cell in recovered)
         yield f"{'':<26}{'unchanged':>9}  " + "".join(f"{cell:>20}" for cell in unchanged)
+        if not run.achieved.in_context:
+            yield f"{'':<26}{WORDS_ALONE}: the model does not count which words follow each other"
 
 
 def _interval(share: float, low: float, high: float) -> str:

@@ -80,6 +80,7 @@ class Curve:
             {band: _between(below.unchanged[band], above.unchanged[band], part) for band in BANDS},
             below.mass,
             {name: one.towards(above.told[name], part) for name, one in below.told.items()},
+            below.in_context,
         )
 
 

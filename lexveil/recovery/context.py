@@ -14,14 +14,14 @@ whole chain is guessed: by this model no other rule has more words right on aver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
-from lexveil.evaluation.language_model import NgramModel
+from lexveil.evaluation.kneser_ney import BigramModel
 from lexveil.recovery.adversary import Adversary, Candidates
 from lexveil.types import Flags, Floats, Ids
 
@@ -38,6 +38,18 @@ PAIRS = 512  # of neighbours whose candidates are looked for at a time, over FRE
 
 NOT_CERTAIN = -1  # no symbol
 SENTENCE_ENDS = frozenset((".", "!", "?", "…"))
+
+
+class WordModel(Protocol):
+    """The language model of an adversary: which word follows which."""
+
+    def numbers(self, words: Iterable[str]) -> Ids:
+        """The symbol of each of n words, (n,); -1 of those it does not know."""
+        ...
+
+    def bigrams(self) -> BigramModel:
+        """Probabilities of symbols."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,7 +85,7 @@ class Guesses:
     Attributes:
         by_word: from the output alone.
         by_context: from the outputs of the text and the n-gram model.
-        without_output: from the n-gram model and the certain tokens.
+        without_output: from the n-gram model and the certain tokens; empty if nobody asked for it.
         by_neural: from the outputs, both models and the certain tokens; None if no such reader was run.
         knowing_rest: the same with all other words of the text known; None as well where nobody knows them.
     """
@@ -132,9 +144,11 @@ class ContextualAdversary:
         self,
         adversary: Adversary,
         prior: Floats,
-        model: NgramModel,
+        model: WordModel,
         tokens: Sequence[Sequence[str]],
         weight: float = WEIGHT,
+        *,
+        with_output_only: bool = False,
     ) -> None:
         """Look up the words of the vocabulary.
 
@@ -143,9 +157,10 @@ class ContextualAdversary:
             prior: (W,) that the adversary was built with.
             tokens: the words of each of the W tokens.
             weight: λ, 0 to 1.
+            with_output_only: do not guess without the output as well.
         """
-        self.adversary, self.prior, self.weight = adversary, prior, weight
-        self.model, self.bigrams = model, model.model.bigrams()
+        self.adversary, self.prior, self.weight, self.with_output_only = adversary, prior, weight, with_output_only
+        self.model, self.bigrams = model, model.bigrams()
         sizes = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
         symbols = self._symbols([word for words in tokens for word in words])
         starts = np.cumsum(sizes) - sizes
@@ -186,6 +201,8 @@ class ContextualAdversary:
         outputs, epsilon, before = tokens.outputs[drawn], tokens.epsilon[drawn], tokens.before[drawn]
         found = self.adversary.candidates(outputs, epsilon, LOOKED_AT, before)
         chains = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
+        if self.with_output_only:
+            return [found.ids[:, 0], chains.best(), np.empty(0, dtype=np.int64)], chains
         likely = self._without_output(tokens)
         blind = self._decode(tokens, likely, np.ones(likely.shape))
         return [found.ids[:, 0], chains.best(), blind.best()], chains

@@ -100,7 +100,7 @@ def recovery_at(expected: Expected) -> RecoveryAt:
     half = Z * float(np.sqrt(sum(mass**2 * part.share * (1 - part.share) / part.n for mass, part in parts)))
     mean = recovered(expected, ALL)
     bands[ALL] = _band(1.0, mean, max(0.0, mean - half), min(1.0, mean + half), unchanged(expected, ALL))
-    return RecoveryAt(epsilon=expected.epsilon, bands=bands)
+    return RecoveryAt(epsilon=expected.epsilon, bands=bands, in_context=expected.in_context)
 
 
 def _band(share_of_words: float, *figures: float) -> BandRecovery:
@@ -124,6 +124,7 @@ def meaning_of(mechanism: Mechanism, points: Sequence[Expected], distances: Word
         MeaningAt(
             epsilon=float(f"{expected.epsilon:.{DIGITS}g}"),
             bands=recovery_at(expected).bands,
+            in_context=expected.in_context,
             bound=bound_at(mechanism, expected.epsilon, distances),
             **({"purposes": _purposes(expected)} if expected.told else {}),
         )
@@ -161,7 +162,8 @@ def reader_sentence(at: Sequence[MeaningAt]) -> str:
     band = "rare" if "rare" in last.bands else ALL
     words, figures = "words" if band == ALL else f"{band} words", last.bands[band]
     sentence = (
-        f"Of 100 {words}, a reader who knows everything but the text is expected to name {_of_100(figures.recovered)}; "
+        f"Of 100 {words}, a reader who knows everything but the text is expected to name {_of_100(figures.recovered)}"
+        f"{last.aside}; "
         f"{_of_100(figures.unchanged)} stand unchanged (epsilon {last.epsilon:.4g}"
     )
     if len(at) == 1:

@@ -15,19 +15,19 @@ from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.mechanisms import Prepared
 from lexveil.artifacts.model import Model
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.calibration import Curve, bracket, unchanged
+from lexveil.recovery.context import ContextualAdversary, SeenTokens
 from lexveil.recovery.estimate import near_of
+from lexveil.recovery.public_texts import REACH, TokenBigrams
 from lexveil.recovery.shares import Expected, WordSample, by_band, expected
 from lexveil.recovery.unigram import build_adversary
 from lexveil.text.languages import language_of
 from lexveil.types import Bytes, Flags, Floats, Ids, Vectors
 
 SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
-WORDS = 2_000  # of each band, where an epsilon is sought: a share of 0.1 then has a standard deviation of 0.007
-FEW = 1_000  # of each, where a record says what an epsilon means: 0.01
+WORDS = 1_000  # of each band: a share of 0.1 then has a standard deviation of 0.01
 NEAR = 300  # of each, where about is enough
 NEVER = 1e-300  # of a word that is never meant: an adversary takes logarithms
 
@@ -42,12 +42,14 @@ class PublicWords:
             perturbed: that a token was perturbed is not hidden, so an adversary knows it is none of them.
         bands: (W,) the frequency band of each, as a number in ``recovery.bands.BANDS``.
         scales: (W,) the scores of each, by purpose.
+        texts: that they stand in; None where nobody counted which follow each other.
     """
 
     prepared: Prepared
     prior: Floats
     bands: Bytes
     scales: dict[str, Floats]
+    texts: TokenBigrams | None
 
     @classmethod
     def of(
@@ -68,7 +70,9 @@ class PublicWords:
             prior[[token in stop_words for token in tokens]] = 0.0
             prior /= prior.sum() or 1.0
         scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes}
-        return cls(prepared, prior, bands_of(counts, function_words(tokens, stop_words)), scales)
+        bands, bigrams = bands_of(counts, function_words(tokens, stop_words)), model.bigrams(strategy)
+        texts = None if bigrams is None else TokenBigrams(space.tokens, space.counts, bigrams)
+        return cls(prepared, prior, bands, scales, texts)
 
     @cached_property
     def _near(self) -> Vectors:
@@ -83,37 +87,54 @@ class PublicWords:
         prior = np.maximum(self.prior, NEVER)
         return build_adversary(self.prepared.mechanism, prior, epsilon_range, lambda: self._near)
 
-    def expected(self, epsilon: float, name: str = "calibration", n_words: int | None = None) -> Expected:
-        """What the adversary is expected to get back of tokens of one epsilon.
+    def expected(self, epsilon: float, name: str = "calibration") -> Expected:
+        """What the strongest adversary is expected to get back of tokens of one epsilon.
 
         Args:
             name: of words and noise, which are drawn from a public seed: the same name has the same at every epsilon.
-            n_words: of each band; None is ``WORDS``.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
         """
-        adversary = self.adversary((epsilon, epsilon))
-        words, noise = self.sample(name, n_words or WORDS), stream(SEED, "noise", name)
-        before = self._before(words.ids, epsilon, name)
-        return expected(self.prepared.mechanism, adversary, words, epsilon, noise, self.scales, before)
+        sample = self.sample(name, WORDS)
+        if self.texts is None:
+            adversary, noise = self.adversary((epsilon, epsilon)), stream(SEED, "noise", name)
+            return expected(self.prepared.mechanism, adversary, sample, epsilon, noise, self.scales)
+        outputs, guesses = self.read(sample, epsilon, name)
+        return Expected.of(epsilon, sample, outputs, guesses, self.scales)
 
-    def _before(self, ids: Ids, epsilon: float, name: str) -> Ids | None:
-        """What is written before words, where the mechanism looks at it: as public bigrams have it, and rewritten too.
+    def read(self, sample: WordSample, epsilon: float, name: str) -> tuple[Ids, list[Ids]]:
+        """What comes out of words of public texts, and what is guessed, by the word and in context; (n,) each.
 
-        What is never perturbed, a stop word or a mark, is written as it is.
+        The texts around them are rewritten as a run would, from left to right, and read as a whole. What is not
+        perturbed is known to the reader, also where the policy drops it.
         """
-        mechanism, vocabulary = self.prepared.mechanism, self.prepared.vocabulary
-        if not isinstance(mechanism, TemContext):
-            return None
-        rng = stream(SEED, "before", name)
-        before = mechanism.draw_before(ids, rng)
-        number = vocabulary.number[before]
-        rewritten = np.flatnonzero((before >= 0) & (number >= 0) & (self.prior[number] > 0))
-        budgets = np.full(len(rewritten), epsilon)
-        drawn = mechanism.replace(number[rewritten], budgets, mechanism.noise(budgets, rng))
-        before[rewritten] = vocabulary.rows[drawn]
-        return before
+        vocabulary, texts = self.prepared.vocabulary, self.texts
+        assert texts is not None
+        clean = texts.around(vocabulary.rows[sample.ids], stream(SEED, "texts", name))
+        ids = vocabulary.number[clean]
+        is_drawn = (ids >= 0) & (self.prior[ids] > 0)
+        written = self._rewritten(clean, ids, is_drawn, epsilon, stream(SEED, "noise", name))
+        outputs = np.where(is_drawn, vocabulary.number[written], -1)
+        certain = [None if row < 0 else texts.tokens[row] for row in np.where(is_drawn, -1, clean).ravel().tolist()]
+        before = np.column_stack([np.full(len(clean), -1), written[:, :-1]])
+        text_of = np.repeat(np.arange(len(clean)), clean.shape[1])
+        seen = SeenTokens(text_of, outputs.ravel(), np.full(clean.size, epsilon), certain, before.ravel())
+        by_word, prior = self.adversary((epsilon, epsilon)), np.maximum(self.prior, NEVER)
+        symbols = [[texts.tokens[row]] for row in vocabulary.rows.tolist()]
+        guesses = ContextualAdversary(by_word, prior, texts, symbols, with_output_only=True).guess(seen)
+        middle = is_drawn.ravel().cumsum().reshape(clean.shape)[:, REACH] - 1
+        return outputs[:, REACH], [guesses.by_word[middle], guesses.by_context[middle]]
+
+    def _rewritten(self, clean: Ids, ids: Ids, is_drawn: Flags, epsilon: float, rng: np.random.Generator) -> Ids:
+        """Texts as they are written, one column after the other, since what was written before may matter."""
+        mechanism, written = self.prepared.mechanism, clean.copy()
+        for column in range(clean.shape[1]):
+            drawn = np.flatnonzero(is_drawn[:, column])
+            budgets, before = np.full(len(drawn), epsilon), written[drawn, column - 1] if column else None
+            output = mechanism.replace_after(ids[drawn, column], budgets, mechanism.noise(budgets, rng), before)
+            written[drawn, column] = self.prepared.vocabulary.rows[output]
+        return written
 
     def epsilon_near(self, target: float, band: str) -> float:
         """About where ``target`` comes out unchanged, which is quickly found: a start for the search."""

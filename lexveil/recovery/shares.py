@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
+from operator import attrgetter
 from typing import Annotated
 
 import numpy as np
@@ -56,21 +57,22 @@ class Told:
     named: Fraction
 
     @classmethod
-    def of(cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Ids) -> Told:
-        """What the better of two adversaries tells: one takes the word put out, the other the word guessed.
+    def of(cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Sequence[Ids]) -> Told:
+        """What the best of some adversaries tells: one takes the word put out, the others the word guessed.
 
         Args:
             scores: (W,) of the words.
             words, weights: (n,) the words that were rewritten, and how much each counts.
-            outputs, guesses: (n,) what came out, and what the unigram adversary guesses.
+            outputs: (n,) what came out.
+            guesses: (n,) of each adversary.
         """
         on_scale = scores[words] != 0
         counted, true = weights[on_scale], np.sign(scores[words[on_scale]])
         if not (total := float(counted.sum())):
             return cls(0.0, 0.0, 0.5, 0.0)
-        answers = [scores[answer[on_scale]] for answer in (outputs, guesses)]
+        answers = [scores[answer[on_scale]] for answer in (outputs, *guesses)]
         side = max(float(counted[np.sign(answer) == true].sum()) for answer in answers) / total
-        named = float(counted[guesses[on_scale] == words[on_scale]].sum()) / total
+        named = max(float(counted[guess[on_scale] == words[on_scale]].sum()) for guess in guesses) / total
         auc = max(_auc(answer, true > 0, counted) for answer in answers)
         return cls(total / float(weights.sum()), side, auc, named)
 
@@ -93,10 +95,11 @@ class Expected:
     """What is expected of words as frequent as the public counts say, at one epsilon.
 
     Attributes:
-        recovered: share that the adversary guesses, by band.
+        recovered: share that the strongest adversary guesses, by band.
         unchanged: share that comes out as it is, by band.
         mass: share of all words that are of the band.
         told: of the words on each public scale that the metric keeps, by its name and weight.
+        in_context: whether the contextual adversary was run, beside the one by the word.
     """
 
     epsilon: float
@@ -104,6 +107,22 @@ class Expected:
     unchanged: dict[str, Share]
     mass: dict[str, Fraction]
     told: dict[str, Told] = field(default_factory=dict)
+    in_context: bool = False
+
+    @classmethod
+    def of(
+        cls, epsilon: float, sample: WordSample, outputs: Ids, guesses: Sequence[Ids], scales: Mapping[str, Floats]
+    ) -> Expected:
+        """What the strongest of one or two adversaries guesses of the words of a sample: of each band the most."""
+        named = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
+        return cls(
+            epsilon,
+            {band: max((shares[band] for shares in named), key=attrgetter("share")) for band in BANDS},
+            by_band(outputs == sample.ids, sample.bands),
+            sample.mass,
+            {name: Told.of(scores, sample.ids, sample.weights, outputs, guesses) for name, scores in scales.items()},
+            len(guesses) > 1,
+        )
 
     def overall(self, shares: dict[str, Share], band: str = ALL) -> float:
         """The mean over the words of a band, or of bands together, of ``recovered`` or ``unchanged``."""
@@ -161,29 +180,17 @@ def expected(
     epsilon: float,
     rng: np.random.Generator,
     scales: Mapping[str, Floats] | None = None,
-    before: Ids | None = None,
 ) -> Expected:
-    """What the adversary is expected to get back of the words of a sample, each with the budget ``epsilon``.
+    """What the unigram adversary is expected to get back of single words, each with the budget ``epsilon``.
 
     A function of public things: space, frequencies, mechanism and ε, never of a text.
 
     Args:
         scales: (W,) scores of the words, by purpose.
-        before: (n,) what is written before each word; of a mechanism that looks at it.
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.
     """
     budgets = np.full(len(sample.ids), epsilon)
-    outputs = mechanism.replace_after(sample.ids, budgets, mechanism.noise(budgets, rng), before)
-    guesses = adversary.guess(outputs, budgets, before)
-    return Expected(
-        epsilon,
-        by_band(guesses == sample.ids, sample.bands),
-        by_band(outputs == sample.ids, sample.bands),
-        sample.mass,
-        {
-            name: Told.of(scores, sample.ids, sample.weights, outputs, guesses)
-            for name, scores in (scales or {}).items()
-        },
-    )
+    outputs = mechanism.replace(sample.ids, budgets, mechanism.noise(budgets, rng))
+    return Expected.of(epsilon, sample, outputs, [adversary.guess(outputs, budgets)], scales or {})

@@ -32,6 +32,7 @@ from lexveil.runtime.hashes import code_hash, sha256
 from lexveil.runtime.tables import write_json
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
+SHIPPED = paths.MODELS / "expected.json"  # of the default at its levels, by key: by `benchmarks.protection --figures`
 NEXT = 1e-9  # of a step: an epsilon so near above a point of the lattice is that point's
 
 
@@ -52,10 +53,13 @@ class _Kept:
 class StoredCurve(Curve):
     """What is expected at any epsilon of a model's mechanism; what is computed is kept at the model's place.
 
+    Attributes:
+        in_context: whether a reader in context is run, beside the one by the word.
+        public_key: names what the figures follow from, but for the code.
+
     Args:
         prepared: the mechanism, where it was made before.
         told: hears of each epsilon that is computed, before it is.
-        n_words: of each band, by which recovery is estimated; None is ``public_recovery.WORDS``.
 
     Raises:
         MissingArtifact: if no run has made the embedding or the word orders.
@@ -70,14 +74,16 @@ class StoredCurve(Curve):
         policy: Policy,
         prepared: Prepared | None = None,
         told: Callable[[float], None] | None = None,
-        n_words: int | None = None,
     ) -> None:
         self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
-        self._n_words, self._cache_only = n_words or public_recovery.WORDS, model.cache_only
-        key = _key(model, self._prepared, strategy, policy, self._n_words)
+        self._cache_only = model.cache_only
+        self.in_context = bool(model.bigram_files(strategy))
+        self.public_key = _key(model, self._prepared, strategy, policy)
+        key = hashlib.sha256(f"{self.public_key} {code_hash()}".encode()).hexdigest()
         self.file = model.project.recovery / f"{key}.json"
-        self._kept = _load(self.file, key) or _Kept(key, without_output(self.words.prior, self.words.bands))
+        kept = _load(self.file, key, self.public_key)
+        self._kept = kept or _Kept(key, without_output(self.words.prior, self.words.bands))
         super().__init__(self._computed, self._kept.blind, self._kept.points)
 
     def _require_computing(self) -> None:
@@ -122,14 +128,14 @@ class StoredCurve(Curve):
 
     def check(self, epsilon: float) -> Expected:
         """What is expected at an epsilon of other words and other noise than those of the curve."""
-        return self.words.expected(epsilon, "check", self._n_words)
+        return self.words.expected(epsilon, "check")
 
     def _computed(self, epsilon: float) -> Expected:
         self._require_computing()
         if self._told is not None:
             self._told(epsilon)
         # Each point by an adversary of its own: a figure must not depend on what was asked before.
-        point = self.words.expected(epsilon, n_words=self._n_words)
+        point = self.words.expected(epsilon)
         self._kept.points[self.number(epsilon)] = point
         self._keep()
         return point
@@ -142,29 +148,30 @@ class StoredCurve(Curve):
             write_json(asdict(self._kept), self.file)
 
 
-def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy, n_words: int) -> str:
-    """The hash of what the figures follow from."""
+def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str:
+    """The hash of what the figures follow from beside the code."""
     if model.packaged:
         (counts,) = model.packaged.files("counts.npy").values()
     else:
         counts = model.path(paths.embedding(SEGMENTATION_OF[strategy]) / "counts.npy")
+    bigrams = {name: sha256(file) for name, file in model.bigram_files(strategy).items()}
     of: dict[str, object] = {
         "mechanism": prepared.mechanism.name,
         "parameters": prepared.parameters,
         "strategy": SEGMENTATION_OF[strategy],
         "policy": asdict(policy),
-        "made_with": model.hashes(strategy) | prepared.hashes() | {"counts": sha256(counts)},
-        "code": code_hash(),
+        "made_with": model.hashes(strategy) | prepared.hashes() | bigrams | {"counts": sha256(counts)},
         "steps": STEPS,
-        "words": n_words,
+        "words": public_recovery.WORDS,
     }
     return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
 
 
-def _load(file: Path, key: str) -> _Kept | None:
-    """What a file holds; None if there is none, or it is broken: it is written anew then."""
-    try:
+def _load(file: Path, key: str, public: str) -> _Kept | None:
+    """What a file holds, or what ships; None if there is none, or the file is broken: it is written anew then."""
+    with contextlib.suppress(OSError, ValidationError):
         kept = TypeAdapter(_Kept).validate_json(file.read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return kept if kept.of == key else None
+        if kept.of == key:
+            return kept
+    shipped = json.loads(SHIPPED.read_bytes())
+    return TypeAdapter(_Kept).validate_python(shipped[public] | {"of": key}) if public in shipped else None

@@ -9,11 +9,11 @@ from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Candidates
 from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
-from lexveil.types import Floats, Ids
+from lexveil.types import Floats, Ids, Vectors
 
 RESCORED = 32  # candidates of an output whose normaliser is computed for what was written before
 FOLLOWING = 256  # words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
-PAIRS = 2**22  # of candidates and following words, at a time
+PAIRS = 2**18  # of candidates and following words, at a time: 1 MB
 
 
 class TemContextAdversary(TemAdversary):
@@ -72,21 +72,32 @@ class TemContextAdversary(TemAdversary):
             ids, mass = self._following(context)
             step = max(PAIRS // max(len(ids) * words.shape[1], 1), 1)
             for some in (group[start : start + step] for start in range(0, len(group), step)):
-                candidates = self.vectors[words[some].ravel()]
-                distances = product_distances(candidates, self.vectors[ids]).reshape(*words[some].shape, len(ids))
-                weights = np.exp(-np.minimum(epsilon[some, None, None] / 2 * distances, self.limit))
-                ratio[some] = np.log1p((weights @ mass) * np.exp(-single[some]))
+                rates = np.repeat(epsilon[some] / 2, words.shape[1]).astype(np.float32)
+                weights = self._weights(words[some].ravel(), ids, rates) @ mass
+                ratio[some] = np.log1p(weights.reshape(words[some].shape) * np.exp(-single[some]))
         return ratio
 
-    def _following(self, context: int) -> tuple[Ids, Floats]:
+    def _weights(self, words: Ids, others: Ids, rates: Vectors) -> Vectors:
+        """exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place: here the time goes."""
+        squares, weights = self._channel.squares, self.vectors[words] @ self.vectors[others].T
+        weights *= -2
+        weights += squares[words, None]
+        weights += squares[others]
+        np.sqrt(np.maximum(weights, 0, out=weights), out=weights)
+        weights *= -rates[:, None]
+        np.exp(np.maximum(weights, np.float32(-self.limit), out=weights), out=weights)
+        return weights
+
+    def _following(self, context: int) -> tuple[Ids, Vectors]:
         """Words after a token, and the mass that each has beside its own; of many, some that stand for all."""
         mass = self.mechanism.mass
         row = slice(mass.starts[context], mass.starts[context + 1])
-        ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float64)
+        ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float32)
         if len(ids) <= FOLLOWING:
             return ids, after
-        drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=after / after.sum())
-        return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING)
+        shares = mass.after[row] / mass.after[row].sum()
+        drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=shares)
+        return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING, np.float32)
 
 
 def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:

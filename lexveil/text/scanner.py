@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.text.kernels import characters
-from lexveil.text.kernels.characters import Classes, Hashes, before, decode, kernel, run
+from lexveil.text.kernels.characters import Classes, Hashes, before, decode, run, uncounted
 from lexveil.text.languages.base import LONGEST
 from lexveil.types import Bytes, Int32, Int64
 
@@ -38,7 +38,7 @@ class Rules(NamedTuple):
     has_ordinals: bool
 
 
-@kernel
+@uncounted
 def scan(
     data: Bytes, offsets: Int64, classes: Classes, rules: Rules, spans: Int32, sizes: Int32, per_text: Int32
 ) -> int:  # pragma: no cover - compiled
@@ -97,7 +97,7 @@ def scan(
     return n
 
 
-@kernel
+@uncounted
 def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> int:  # pragma: no cover - compiled
     """Where the token that starts at ``at`` ends: the alternatives of tokenize.py, in their order.
 
@@ -136,7 +136,7 @@ def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> 
     return after
 
 
-@kernel
+@uncounted
 def _word_end(data: Bytes, stop: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of a word whose first letters end at ``stop``: more letters may follow after joiners."""
     while stop < end:
@@ -148,7 +148,7 @@ def _word_end(data: Bytes, stop: int, end: int, classes: Classes) -> int:  # pra
     return stop
 
 
-@kernel
+@uncounted
 def _cut_end(data: Bytes, at: int, end: int, classes: Classes, rules: Rules) -> int:  # pragma: no cover - compiled
     """End of the token at ``at`` that the language cuts at an apostrophe; ``at`` if there is none.
 
@@ -172,7 +172,7 @@ def _cut_end(data: Bytes, at: int, end: int, classes: Classes, rules: Rules) -> 
     return after if _is_in(words, _packed(data, at, stop)) else at
 
 
-@kernel
+@uncounted
 def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - compiled
     """Whether a packed word is one of these."""
     for word in words:  # noqa: SIM110 - a generator cannot be compiled
@@ -181,7 +181,7 @@ def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - comp
     return False
 
 
-@kernel
+@uncounted
 def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
     """A letter as one byte: Latin-1 in lower case; 1, which is no letter, for any other."""
     if code < 128 or 0xC0 <= code <= 0xDE:
@@ -189,7 +189,7 @@ def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
     return np.uint64(code if code < 256 else 1)
 
 
-@kernel
+@uncounted
 def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover - compiled
     """The letters from ``at`` to ``stop`` as a number, a byte for each; 0, which is no word, if there are too many."""
     packed = np.uint64(0)
@@ -204,7 +204,7 @@ def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover -
     return packed
 
 
-@kernel
+@uncounted
 def _begins(data: Bytes, at: int, end: int, letters: Letters) -> bool:  # pragma: no cover - compiled
     """Whether these letters stand at ``at``."""
     if end - at < len(letters):
@@ -215,7 +215,7 @@ def _begins(data: Bytes, at: int, end: int, letters: Letters) -> bool:  # pragma
     return True
 
 
-@kernel
+@uncounted
 def _url_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of the URL that starts at ``at``; ``at`` if there is none."""
     if _begins(data, at, end, WWW):
@@ -240,7 +240,7 @@ def _url_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma
     return at
 
 
-@kernel
+@uncounted
 def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of the e-mail address that starts at ``at``; ``at`` if there is none."""
     stop = at
@@ -265,7 +265,7 @@ def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
     return found
 
 
-@kernel
+@uncounted
 def _number_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of the digits with separators between them that start at ``at``; ``at`` if there is no separator."""
     found = at
@@ -278,7 +278,7 @@ def _number_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pra
     return found
 
 
-@kernel
+@uncounted
 def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
     """End of the letters with a full stop after each that start at ``at``; ``at`` if there are fewer than two."""
     count = 0
@@ -292,7 +292,7 @@ def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # p
     return stop if count > 1 else at
 
 
-@kernel
+@uncounted
 def _ends_sentence(
     data: Bytes,
     begin: int,
@@ -338,7 +338,7 @@ def _ends_sentence(
     return not _is_in(abbreviations, _packed(data, word, at))
 
 
-@kernel
+@uncounted
 def _is_ordinal(data: Bytes, begin: int, at: int, classes: Classes) -> bool:  # pragma: no cover - compiled
     """Whether one or two digits stand before ``at``, and white space or nothing before them."""
     code = np.int64(0)

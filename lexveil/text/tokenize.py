@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lexveil.errors import RequestError
-from lexveil.text.kernels.characters import Hashes, character_classes, kernel
+from lexveil.text.kernels.characters import Hashes, character_classes, uncounted
 from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.normal_forms import normal_form
 from lexveil.text.scanner import Rules, scan
@@ -169,7 +169,7 @@ def _rules(language: str) -> Rules:
     )
 
 
-@kernel
+@uncounted
 def _lower(data: Bytes, spans: Int32, letters: Bytes) -> None:  # pragma: no cover - compiled
     """Write tokens one after the other, ASCII letters in lower case."""
     to = 0

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +52,29 @@ def port() -> Iterator[int]:
             yield port
         finally:
             run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+
+@pytest.fixture
+def database(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a new database crm, whose password is in a file as psql reads it."""
+    passwords = tmp_path / "pgpass"
+    passwords.write_text(f"127.0.0.1:{port}:*:{USER}:{PASSWORD}\n")
+    passwords.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+    for name in ("PGPASSWORD", "PGSERVICE", "PGUSER", "PGHOST", "PGPORT", "PGDATABASE", "PGOPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    server = f"postgresql://{USER}@127.0.0.1:{port}"
+    sql(f"{server}/postgres", "drop database if exists crm with (force)", "create database crm template template0")
+    return f"{server}/crm"
+
+
+def sql(address: str, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements, each by itself; the rows of the last if it is a SELECT."""
+    from adbc_driver_postgresql import dbapi
+
+    rows = []
+    with closing(dbapi.connect(address, autocommit=True)) as connection, closing(connection.cursor()) as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+            rows = cursor.fetchall() if statement.startswith("select") else []
+    return rows

@@ -19,7 +19,7 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.ledger.ledger import Ledger
 from lexveil.privatization.release.charge import ledger_of
 from lexveil.privatization.release.outputs import Outputs
-from tests.databases.conftest import NONE, PASSWORD, SECRET, USER
+from tests.databases.conftest import NONE, PASSWORD, SECRET, USER, sql
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
 
@@ -53,20 +53,12 @@ TYPES = [
 
 
 @pytest.fixture
-def crm(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A new database crm, its address, and a password file as psql reads it."""
-    passwords = tmp_path / "pgpass"
-    passwords.write_text(f"127.0.0.1:{port}:*:{USER}:{PASSWORD}\n")
-    passwords.chmod(0o600)
-    monkeypatch.setenv("PGPASSFILE", str(passwords))
-    for name in ("PGPASSWORD", "PGSERVICE", "PGUSER", "PGHOST", "PGPORT", "PGDATABASE", "PGOPTIONS"):
-        monkeypatch.delenv(name, raising=False)
+def crm(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database crm with tickets, and its address."""
     if not Path.cwd().is_relative_to(tmp_path):
         monkeypatch.chdir(tmp_path)
-    server = f"postgresql://{USER}@127.0.0.1:{port}"
-    sql(f"{server}/postgres", "drop database if exists crm with (force)", "create database crm template template0")
     sql(
-        f"{server}/crm",
+        database,
         "create type mood as enum ('calm')",
         "create table tickets (id int primary key, customer uuid default gen_random_uuid(), body text)",
         "insert into tickets (id, body) select i, 'the people said that the fire was under control near ' || i "
@@ -74,17 +66,7 @@ def crm(port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         f"update tickets set body = '{SECRET}' where id = 7",
         "update tickets set body = null where id = 9",
     )
-    return f"{server}/crm"
-
-
-def sql(address: str, *statements: str) -> list[tuple[Any, ...]]:
-    """Run statements, each by itself; the rows of the last if it is a SELECT."""
-    rows = []
-    with closing(dbapi.connect(address, autocommit=True)) as connection, closing(connection.cursor()) as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-            rows = cursor.fetchall() if statement.startswith("select") else []
-    return rows
+    return database
 
 
 def charged() -> tuple[list[str], int]:

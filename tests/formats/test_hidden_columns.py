@@ -7,6 +7,7 @@ import pytest
 
 import lexveil
 from lexveil.cli.main import main
+from lexveil.formats.messages import is_of_persons
 
 HEADER = "hiv_status,therapist_notes\n"
 HOW = ["--mechanism", "tem", "--strategy", "S1", "--epsilon", "5", "--seed", "1", "--model", "toy"]
@@ -31,3 +32,12 @@ def test_a_missing_column_is_said_without_names(
     # What names the column that was found says that there is one.
     assert main(["privatize", "in.csv", "-o", "out.csv", *HOW]) == 0
     assert ("`therapist_notes`" in (said := capsys.readouterr().err)) != hides and "the texts are those of" in said
+    assert ("unchanged, with any names in them: `hiv_status`;" in said) != hides and "unchanged" in said
+
+
+def test_columns_whose_names_let_expect_persons() -> None:
+    persons = ["customer", "customer_name", "userId", "USERS", "e-mail", "Patient no", "client2"]
+    assert (
+        list(filter(is_of_persons, [*persons, "id", "subject", "priority", "product_name", "used", "emailed"]))
+        == persons
+    )

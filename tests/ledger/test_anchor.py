@@ -158,18 +158,6 @@ def test_an_edited_balance_is_refused_when_it_is_spent_from(used: Path, anchor: 
     accepted(used, anchor)
 
 
-def test_an_edited_balance_of_many_subjects_is_found_one_by_one(used: Path, anchor: Path) -> None:
-    """Where the ledger knows many others in between, each is looked up."""
-    with Ledger.open(used, anchor=anchor) as ledger:
-        spend(ledger, *(f"s{n}" for n in range(200)))
-        subject = ledger.hasher.one("ana").hex()
-    edit(used, f"update balances set nano = 0 where subject = x'{subject}'")
-    refused(used, anchor, "ana", "ben")
-    with Ledger.open(used, anchor=anchor, accepts=True) as ledger:
-        spend(ledger, "ben", "s1")  # what a release does not touch, it does not read
-        assert ledger.accept("a test") > 0 and balance(ledger, "ana") == 2 * NANO
-
-
 def test_an_edited_charge_is_not_given_back(used: Path, anchor: Path) -> None:
     with Ledger.open(used, anchor=anchor) as ledger:
         with pytest.raises(RequestError, match="somebody edited"), ledger.begin({}) as release:

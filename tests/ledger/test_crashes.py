@@ -166,38 +166,6 @@ def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
     return [one.stdout.strip() for one in done]
 
 
-RACES = """
-import sys
-import numpy as np
-from lexveil.ledger.ledger import Ledger
-sys.stdin.read()
-out = 0
-with Ledger.open(sys.argv[1]) as ledger:
-    for _ in range(8):
-        with ledger.begin({}) as release:
-            release.request(["ana", "ben", "ana"], np.ones(3))
-            out += 3 - release.reserve(1.0, 10.0).n_withheld
-            release.spend()
-            release.commit()
-    print(out, len(ledger.recovered), ledger.hasher.one("ana").hex())
-"""
-
-
-@pytest.mark.parametrize(("dies", "n_left"), [(None, 20), ("reserved", 20), ("renamed p", 18)])
-def test_processes_at_once_make_one_ledger_put_right_once_and_cannot_overspend_together(
-    forks: Forks, folder: Path, dies: str | None, n_left: int
-) -> None:
-    """4 processes want 64 documents of ana and 32 of ben; each may have 10, of which a dead one may have had 1."""
-    if dies:
-        assert forks.run(DIES, folder, dies).returncode == -9
-    out, n_recovered, salted = zip(*map(str.split, together(forks, RACES, *[[folder]] * 4)), strict=True)
-    assert sorted(n_recovered) == ["0", "0", "0", "1" if dies else "0"] and len({*salted}) == 1
-    assert sum(map(int, out)) == n_left
-    with Ledger.open(folder) as ledger:
-        assert balance(ledger, "ana") == balance(ledger, "ben") == 10 * NANO
-    assert verify(folder).problems == []
-
-
 def test_a_release_whose_ledger_was_replaced_publishes_nothing(folder: Path, tmp_path: Path) -> None:
     """As if locks did not work, and another process had taken a living one for dead."""
     said = pytest.raises(RequestError, match="is aborted in the ledger")

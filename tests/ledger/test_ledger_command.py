@@ -73,7 +73,13 @@ def test_verify(here: Path, capsys) -> None:
     assert call("verify", "--record", "good.json") == 0
     assert call("verify", "--record", "good.json", "bad.json") == 1
     assert "bad.json: its release is not in the chain" in capsys.readouterr().out
+    assert call("verify", "--since", ".ledger-anchor.json") == 0
+    assert "0 entries, no releases, 0 subjects: everything holds\ntrusted, not verified: the" in capsys.readouterr().out
     edit(Path(".lexveil/ledger"), "update entries set time = '' where seq = 2")
+    assert call("verify", "--since", ".ledger-anchor.json") == 0
+    edit(Path(".lexveil/ledger"), "delete from entries where seq > 8")
+    assert call("verify", "--since", ".ledger-anchor.json") == 1
+    assert "the ledger was cut or replaced\nthe ledger does not hold\ntrusted" in capsys.readouterr().out
     assert call("verify", "--json") == 1
     said = json.loads(capsys.readouterr().out)
     assert not said["holds"] and said["problems"][0]["where"] == "entry 2"
@@ -101,17 +107,37 @@ def test_export(here: Path, capsys, keys: str) -> None:
         (("export", "out.xlsx"), "must end in .csv or .parquet"),
         (("export", "params.csv"), "exists already"),
         (("verify", "--record", "params.yaml"), "is not the record of a release"),
+        (("verify", "--since", "params.yaml"), "is not the anchor of a ledger"),
+        (("verify", "--since", "other.json"), "is the anchor of another ledger"),
+        (("verify", "--since", "none.json"), "there is no such anchor"),
         (("export", "-"), "has no ledger"),
     ],
 )
 def test_wrong_requests(here: Path, capsys, arguments: tuple[str, ...], says: str) -> None:
     """None is made where there is none."""
     (here / "params.csv").write_text("")
+    (here / "other.json").write_text('{"entries": 1, "head": "0", "salt": "0"}')
     if says == "has no ledger":
         PARAMS.write_text(PARAMS.read_text().replace("folder: .lexveil/ledger", "folder: elsewhere"))
     assert call(*arguments) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and says in err and not Path("elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    "database",
+    "postgresql://me:tiger@localhost/crm postgresql://me:tiger/@localhost/crm PostgreSQL://localhost/?Password=tiger "
+    "postgresql://localhost/?pass=tiger postgresql://localhost/?pass%77ord=tiger password=tiger [://me:tiger@]".split(),
+)
+def test_a_password_of_the_address_is_never_quoted(here: Path, capsys, caplog, database: str) -> None:
+    text = PARAMS.read_text()
+    assert "\n  database: null" in text
+    PARAMS.write_text(text.replace("\n  database: null", f"\n  database: {database}"))
+    Path("in.txt").write_text("a text\n")
+    for command in (["ledger", "show"], ["ledger", "verify"], ["privatize", "in.txt", "-o", "out.txt"], ["release"]):
+        assert main.main(command) == 2
+        out, err = capsys.readouterr()
+        assert err and "tiger" not in out + err + caplog.text
 
 
 def test_what_was_put_right_is_said(here: Path, capsys) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from few_words import asked, edit, spend, write
 
+from lexveil.ledger.anchor import Mark
 from lexveil.ledger.chain import START, Entry
 from lexveil.ledger.ledger import Ledger
-from lexveil.ledger.verification import verify
+from lexveil.ledger.verification import as_text, verify
 from lexveil.runtime.hashes import sha256
 
 
@@ -55,6 +56,15 @@ def places(folder: Path, *records: Path) -> list[str]:
     return [problem.where for problem in checked.problems]
 
 
+def anchored(folder: Path, seq: int) -> Path:
+    """The anchor of the ledger when it had so many entries."""
+    with closing(sqlite3.connect(folder / "ledger.sqlite")) as con:
+        ((head, salt),) = con.execute("select hash, value from entries, meta where seq = ? and name = 'salt'", (seq,))
+    anchor = folder.with_name(f"anchor-{seq}.json")
+    anchor.write_text(Mark(entries=seq, head=head, salt=salt).model_dump_json())
+    return anchor
+
+
 def test_what_nobody_changed_holds(used: Path, tmp_path: Path) -> None:
     """Without the salt, and nothing is written."""
     (used / "salt").unlink()
@@ -71,31 +81,48 @@ A = "(select subject from names where key = 'ana')"
 
 
 @pytest.mark.parametrize(
-    ("statement", "where"),
+    ("statement", "where", "since"),  # where it is found, and where since entry 9 or 11: the last release
     [
-        ("update entries set time = '2020' where seq = 3", "entry 3"),
-        ("update entries set payload = replace(payload, '3000000000', '4000000000') where seq = 11", "entry 11"),
-        ("update entries set payload = 'x' where seq = 9", "entry 9"),
-        ("delete from entries where seq = 7", "entry 8"),
-        (f"update spends set nano = nano - 1 where release = 1 and subject = {A}", "entry 3"),
-        ("update spends set nano = 'much' where release = 1", "entry 3"),
-        ("insert into spends values (3, x'01', 5)", "entry 11"),
-        ("insert into spends values (9, x'01', 5)", "spends of release number 9"),
-        ("update releases set state = 'aborted' where number = 3", "release"),
-        ("delete from releases where number = 2", "release"),
-        ("insert into releases (id, state) values ('x', 'open')", "release x"),
-        (f"update balances set nano = nano - 1 where subject = {A}", "subject"),
-        (f"delete from balances where subject = {A}", "subject"),
-        (f"update balances set mac = x'00' where subject = {A}", "subject"),
-        ("update files set sha256 = 'x'", "release"),
-        ("update names set key = 'eve' where key = 'ana'", "subject"),
-        ("update meta set value = 'hashed' where name = 'keys'", "entry 1"),
-        ("drop table spends", "ledger.sqlite"),
+        ("update entries set time = '2020' where seq = 3", "entry 3", None),
+        (
+            "update entries set payload = replace(payload, '3000000000', '4000000000') where seq = 11",
+            "entry 11",
+            "entry ",
+        ),
+        ("update entries set payload = 'x' where seq = 9", "entry 9", ""),
+        ("update entries set payload = 'x' where seq = 13", "entry 13", "entry 13"),
+        ("delete from entries where seq = 7", "entry 8", None),
+        ("delete from entries where seq > 5", "release", "entry "),
+        (f"update spends set nano = nano - 1 where release = 1 and subject = {A}", "entry 3", "subject"),
+        (f"update spends set nano = nano - 1 where release = 1 and subject <> {A}", "entry 3", None),
+        ("update spends set nano = 'much' where release = 1", "entry 3", ""),
+        ("insert into spends values (3, x'01', 5)", "entry 11", "entry 11"),
+        ("insert into spends values (9, x'01', 5)", "spends of release number 9", "spends of release number 9"),
+        ("update releases set state = 'aborted' where number = 3", "release", "release"),
+        ("delete from releases where number = 2", "release", None),
+        ("insert into releases (id, state) values ('x', 'open')", "release x", "release x"),
+        (f"update balances set nano = nano - 1 where subject = {A}", "subject", "subject"),
+        (f"delete from balances where subject = {A}", "subject", "subject"),
+        (f"update balances set mac = x'00' where subject = {A}", "subject", "subject"),
+        ("update files set sha256 = 'x'", "release", None),
+        ("update names set key = 'eve' where key = 'ana'", "subject", None),
+        ("update meta set value = 'hashed' where name = 'keys'", "entry 1", "names"),
+        ("drop table spends", "ledger.sqlite", "ledger.sqlite"),
     ],
 )
-def test_a_change_is_found_where_it_was_made(used: Path, statement: str, where: str) -> None:
+def test_a_change_is_found_where_it_was_made(
+    used: Path, tmp_path: Path, statement: str, where: str, since: str | None
+) -> None:
+    anchors = [anchored(used, 9), anchored(used, 11)]  # before the last release, and in the middle of it
+    for anchor in anchors:
+        checked = verify(used, [tmp_path / "out.record.json"], since=anchor)
+        assert (checked.problems, checked.entries, checked.subjects, checked.releases) == ([], 13, 2, {"committed": 1})
     edit(used, statement)
     assert any(place.startswith(where) for place in places(used)), verify(used).problems
+    for anchor in anchors if since != "" else []:
+        checked = verify(used, since=anchor)
+        assert f"not verified: the {checked.since} entries up to the anchor" in " ".join(as_text(checked))
+        assert any(one.where.startswith(since) for one in checked.problems) if since else checked.holds
 
 
 @pytest.mark.parametrize(
@@ -150,8 +177,9 @@ def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
         "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') where seq = 7",
     )  # fmt: skip
     rehash(folder, 2)
-    (problem,) = verify(folder).problems
-    assert "to 3 epsilon, above the cap of 2.5" in problem.what and problem.where.startswith("subject ")
+    for since in (None, anchored(folder, 5)):
+        (problem,) = verify(folder, since=since).problems
+        assert "to 3 epsilon, above the cap of 2.5" in problem.what and problem.where.startswith("subject ")
 
 
 def test_damaged_pages(used: Path) -> None:

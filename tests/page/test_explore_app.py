@@ -13,7 +13,6 @@ from starlette.testclient import TestClient
 
 from lexveil.cli import options
 from lexveil.cli.main import main
-from lexveil.privatization.engine import engine
 from lexveil.request import FileRequest
 from lexveil.service.gate import TOKEN_HEADER
 from lexveil.service.page import readers
@@ -245,7 +244,7 @@ def test_what_a_release_refuses_the_page_says_in_its_words(
     fields: dict[str, str],
     said: str,
 ) -> None:
-    monkeypatch.setattr(engine, "FEW", 300)
+    monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 300)
     change_params(**sections)
     client = page()
     shown = draw(client, fields)

@@ -31,5 +31,4 @@ def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def own_figures(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
     """What an epsilon means is not that of all other tests, so that each test keeps its own figures."""
     monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 300)
-    monkeypatch.setattr("lexveil.privatization.engine.engine.FEW", 300)
     monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", project / ".lexveil/recovery")

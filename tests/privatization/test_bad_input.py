@@ -51,7 +51,10 @@ def files(folder: Path) -> dict[str, bytes | None]:
 def said(err: str, folder: Path) -> str:
     """The message without what stands before all, and without the folder; long names cut."""
     err = re.sub(r"(?m)^(count|privatize): [\d,]+ .*\n", "", err)  # progress, on a slow machine
-    err = re.sub(r"(?m)^the ledger has a cap from now on: .*\n", "", err)  # said once, before what is refused later
+    # Said before what is refused later.
+    err = re.sub(
+        r"(?m)^(the ledger has a cap from now on|unchanged, with any names in them|private to .*): .*\n", "", err
+    )
     assert err.count("\n") == 1 and err.endswith("\n"), err
     message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
     # Compressors differ in how far they come.

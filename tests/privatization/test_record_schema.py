@@ -105,8 +105,13 @@ def test_a_record_counts_what_went_out_alone(project: Path, tmp_path: Path) -> N
     assert records[0] == records[1]
 
 
-def test_the_operators_report_has_its_form(project: Path, tmp_path: Path) -> None:
+def test_the_operators_report_has_its_form(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = privatize_file(source(tmp_path), tmp_path / "out.jsonl", **HOW)
+    said = capsys.readouterr().err
+    again = privatize_file(source(tmp_path), tmp_path / "again.jsonl", **HOW)
+    assert "charged before" not in said and "1 of 1 texts were charged before" in capsys.readouterr().err
+    assert [one.operator.ledger.subjects_charged_before for one in (done, again)] == [0, 1]
+    assert again.record.to_dict().keys() == done.record.to_dict().keys()
     written = json.loads((tmp_path / "out.jsonl.operator.json").read_text(encoding="utf-8"))
     assert written == done.operator.to_dict() and "secret as the source" in written["secrecy"]
     documented = json.loads((ROOT / "docs/operator.schema.json").read_text(encoding="utf-8"))

@@ -10,11 +10,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from lexveil.embeddings.bigrams import Bigrams
 from lexveil.evaluation.kneser_ney import KneserNey, train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.mechanisms.tem import Tem
 from lexveil.recovery import context
 from lexveil.recovery.context import ContextualAdversary, Guesses
+from lexveil.recovery.public_texts import REACH, TokenBigrams
 from tests.recovery.oracles import Seen, TableAdversary, tokens
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "."]
@@ -91,6 +93,23 @@ def test_guesses_by_ngrams_have_the_largest_marginal_of_all_texts(epsilon: float
     for text, found in zip(TEXTS, guesses, strict=True):
         assert found.by_context.tolist() == sum_over_texts(adversary, text, epsilon)
     assert epsilon > 1 or any(found.by_context.tolist() != found.by_word.tolist() for found in guesses)
+
+
+def test_public_texts_go_on_as_the_counts_say_and_the_reader_has_these_counts() -> None:
+    """After token 0 came token 1 three times and token 2 once: n = 4, t = 2; after token 2 nothing."""
+    bigrams = Bigrams.of(np.array([0, 0, 1]), np.array([1, 2, 0]), np.array([3, 1, 5]), 3)
+    assert bigrams.draw(np.array([2, 2]), np.random.default_rng(1)).tolist() == [-1, -1]
+    texts = TokenBigrams(["a", "b", "c"], np.array([6, 3, 1]), bigrams)
+    single, p = texts.single, texts.bigrams().probability
+    expected = [4 / 6 * seen + 2 / 6 * single for seen, single in zip((0, 3 / 4, 1 / 4), single, strict=True)]
+    assert p(np.array([0]), np.arange(3)) == pytest.approx(expected)
+    assert p(np.array([2]), np.arange(3)) == pytest.approx(single)
+    drawn = texts.around(np.zeros(40_000, dtype=np.int64), np.random.default_rng(1))
+    after = np.bincount(drawn[:, REACH + 1], minlength=3) / len(drawn)
+    assert after == pytest.approx(expected, abs=0.0125)  # 5 standard errors
+    # Before token 0 came token 1 alone, five times: n = 5, t = 1.
+    before = np.bincount(drawn[:, REACH - 1], minlength=3) / len(drawn)
+    assert before == pytest.approx([single[0] / 6, 5 / 6 + single[1] / 6, single[2] / 6], abs=0.0125)
 
 
 def test_without_output_certain_neighbours_decide() -> None:

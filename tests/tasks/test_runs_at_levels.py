@@ -91,26 +91,6 @@ def test_the_checks_judge_runs_at_levels(made: Path) -> None:
     assert read(paths.plan_check(*RUN))["suite"] == "plans/tem/S3/r0.3"
 
 
-def test_other_documents_change_no_epsilon(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does what was asked before: the other level was found first there, and nothing is kept here."""
-    for name in ("embeddings", "neighborhoods", "collocations", "corpus", "word_orders", "structure"):
-        if (made / "artifacts" / name).exists():
-            shutil.copytree(made / "artifacts" / name, tmp_path / "artifacts" / name)
-    shutil.copy(made / "params.yaml", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(public_words, "WORDS", 500)
-    found = []
-    for documents in (1, 40):
-        shutil.rmtree("data", ignore_errors=True)
-        shutil.rmtree(".lexveil", ignore_errors=True)
-        Path("data/documents").mkdir(parents=True)
-        own = pq.read_table(made / "data/documents/reviews.parquet").slice(0, documents)
-        pq.write_table(own, "data/documents/reviews.parquet")
-        run_stage("plan_budgets")
-        found.append(paths.planned_epsilon("tem", "S3", LEVELS[1]).read_bytes())
-    assert found[0] == found[1] == (made / paths.planned_epsilon("tem", "S3", LEVELS[1])).read_bytes()
-
-
 def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
     """The most frequent word is a function word, so that of all words nobody can be kept from naming some."""
     params = load_params()

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.compiled import kernel
 from lexveil.embeddings.kernels.dot import QUERIES, products
 from lexveil.embeddings.kernels.search import insert, squared_distance
 from lexveil.types import Floats, Rows, Vectors
@@ -75,7 +75,7 @@ class CandidateLists(NamedTuple):
     counts: Rows
 
 
-@numba.njit(cache=True)
+@kernel()
 def round_row(
     row: Floats, most: int, lane: float, depth: int, rounded: Bytes
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
@@ -107,7 +107,7 @@ def round_row(
     return step, np.sqrt(size), np.sqrt(lack)
 
 
-@numba.njit(cache=True)
+@kernel()
 def centred(values: Vectors | Floats, centre: Floats, row: Floats) -> float:  # pragma: no cover - compiled
     """Write a row less the centre to ``row``, in float64; the square of its length."""
     square = 0.0
@@ -117,7 +117,7 @@ def centred(values: Vectors | Floats, centre: Floats, row: Floats) -> float:  # 
     return square
 
 
-@numba.njit(cache=True)
+@kernel()
 def pack_words(
     vectors: Vectors, order: Rows, centre: Floats, most: int, lane: float, words: PackedWords, bounds: Floats
 ) -> None:  # pragma: no cover - compiled
@@ -140,7 +140,7 @@ def pack_words(
             words.numbers[tile, four // depth, four % depth, vector, lane_of_word, i % 4] = rounded[i]
 
 
-@numba.njit(cache=True)
+@kernel()
 def pack_queries(
     queries: Floats, centre: Floats, lane: float, offset: int, packed: PackedQueries
 ) -> None:  # pragma: no cover - compiled
@@ -165,7 +165,7 @@ def pack_queries(
         packed.factors[tile, 3, place] = length * MORE
 
 
-@numba.njit(cache=True)
+@kernel()
 def keep(
     score: float, error: float, word: int, slack: float, lows: Floats, places: Rows, highs: Floats, count: int
 ) -> int:  # pragma: no cover - compiled
@@ -194,7 +194,7 @@ def keep(
 def screen_by(kind: int) -> Callable[..., None]:
     """``screen`` with an instruction, by its index in ``KINDS``, which has to be known when it is compiled."""
 
-    @numba.njit(cache=True, nogil=True)
+    @kernel(nogil=True)
     def screen(
         words: PackedWords, queries: PackedQueries, found: CandidateLists, n_words: int
     ) -> None:  # pragma: no cover - compiled
@@ -274,7 +274,7 @@ def screen_by(kind: int) -> Callable[..., None]:
     return compiled
 
 
-@numba.njit(cache=True)
+@kernel()
 def decide(
     vectors: Vectors,
     order: Rows,

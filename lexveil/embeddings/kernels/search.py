@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from lexveil.compiled import kernel
 from lexveil.types import Floats, Rows, Vectors
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def squared_distance(
     first: Vectors, left: int, second: Vectors | Floats, right: int
 ) -> float:  # pragma: no cover - compiled
@@ -23,7 +23,7 @@ def squared_distance(
     return total
 
 
-@numba.njit(cache=True)
+@kernel()
 def insert(row: int, square: float, ids: Rows, squares: Floats) -> None:  # pragma: no cover - compiled
     """Enter a row into the nearest ones of a query, which are in order of distance and then of their numbers."""
     place = len(ids) - 1
@@ -35,7 +35,7 @@ def insert(row: int, square: float, ids: Rows, squares: Floats) -> None:  # prag
     squares[place], ids[place] = square, row
 
 
-@numba.njit(cache=True)
+@kernel()
 def measure_groups(
     vectors: Vectors, queries: Floats, groups: Rows, of: Rows, size: int, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
@@ -46,7 +46,7 @@ def measure_groups(
             insert(row, squared_distance(vectors, row, queries, query), ids[query], squares[query])
 
 
-@numba.njit(cache=True)
+@kernel()
 def measure_pairs(
     first: Vectors, second: Vectors | Floats, left: Rows, right: Rows
 ) -> Floats:  # pragma: no cover - compiled
@@ -57,7 +57,7 @@ def measure_pairs(
     return squares
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def multiply_pairs(vectors: Vectors, left: Rows, right: Rows) -> Floats:  # pragma: no cover - compiled
     """<u, v> of pairs of rows, in float64: rows are read where they lie, since copies would take most of the time."""
     products = np.empty(len(left))

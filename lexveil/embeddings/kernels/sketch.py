@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from lexveil.compiled import kernel
 from lexveil.embeddings.sketch import COORDINATES, SLACK
 from lexveil.types import Steps
 
@@ -37,7 +37,7 @@ def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - c
     return types.void(rows, row), generate
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def sketch_bounds(rows: Steps, step: float, first: int, second: int) -> tuple[float, float]:  # pragma: no cover
     """A lower and an upper bound of the distance of the words at two places; the last digits may differ by machine."""
     square = np.float32(0.0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from lexveil.compiled import kernel
 from lexveil.types import Flags, Floats, Ids, Words
 
 Moved = tuple[Ids, Flags]  # new indexes, and where rounding could have changed them
@@ -15,7 +15,7 @@ ROUNDING = 2.0**-49  # eight units in the last place: more than the few operatio
 SMALLEST = 1 << 20  # uniform numbers of fewer than 21 bits are left to exact arithmetic
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def geometric(index: Ids, epsilon: Floats, words: Words, limit: int) -> Moved:  # pragma: no cover - compiled
     """Add the noise, in float64; where its rounding could change the result, say so."""
     moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
@@ -43,7 +43,7 @@ def geometric(index: Ids, epsilon: Floats, words: Words, limit: int) -> Moved:  
     return moved, doubt
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def truncated_exponential(
     index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words
 ) -> Moved:  # pragma: no cover - compiled

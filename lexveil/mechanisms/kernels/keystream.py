@@ -6,6 +6,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.compiled import kernel
 from lexveil.types import Words
 
 State = npt.NDArray[np.uint32]
@@ -34,7 +35,7 @@ def _quarter(x: State, a: int, b: int, c: int, d: int, i: int) -> None:  # pragm
     x[at_a], x[at_b], x[at_c], x[at_d] = wa, wb, wc, wd
 
 
-@numba.njit(cache=True)
+@kernel()
 def chacha20(start: State, out: State) -> None:  # pragma: no cover - compiled
     """Eight blocks at once: 16 words of state in, 8 x 16 words of stream out (RFC 8439, section 2.3).
 
@@ -63,7 +64,7 @@ def chacha20(start: State, out: State) -> None:  # pragma: no cover - compiled
         out[12 * BLOCKS + i] = np.uint32(out[12 * BLOCKS + i] + np.uint32(i))
 
 
-@numba.njit(cache=True)
+@kernel()
 def open_stream(state: State, keys: Words, row: int, nonce: int) -> None:  # pragma: no cover - compiled
     """Set ``state`` (16,) to the first block of the key in a row of ``keys`` (n, 4); each nonce is another stream."""
     state[0], state[1] = np.uint32(0x61707865), np.uint32(0x3320646E)
@@ -74,7 +75,7 @@ def open_stream(state: State, keys: Words, row: int, nonce: int) -> None:  # pra
     state[12], state[13], state[14], state[15] = 0, 0, 0, nonce
 
 
-@numba.njit(cache=True)
+@kernel()
 def next_words(state: State, words: Words) -> None:  # pragma: no cover - compiled
     """Fill ``words`` (64,) with the stream's next 64-bit words.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numba
-
+from lexveil.compiled import kernel
 from lexveil.types import Floats
 
 ROWS = 8  # of noise that share a pass over the root
 
 
-@numba.njit(cache=True)
+@kernel()
 def multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
     """Add ``left @ right`` to ``out``, each sum in one order: a library's product depends on threads and shapes."""
     for first in range(0, len(left), ROWS):

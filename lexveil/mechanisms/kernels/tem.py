@@ -17,6 +17,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.compiled import kernel
 from lexveil.embeddings.kernels.search import squared_distance
 from lexveil.embeddings.kernels.sketch import prefetch, sketch_bounds
 from lexveil.mechanisms.kernels.keystream import WORDS, State, next_words, open_stream
@@ -59,7 +60,7 @@ class Tokens(NamedTuple):
     doubts: Ids
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def draw_uniformly(space: Space, tokens: Tokens, attempts: int, bits: int) -> Ids:  # pragma: no cover - compiled
     """Draw by uniform proposals.
 
@@ -97,7 +98,7 @@ def draw_uniformly(space: Space, tokens: Tokens, attempts: int, bits: int) -> Id
     return out
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def draw_from_lists(
     space: Space, tokens: Tokens, near_ids: Members, near_distances: Floats, shells: Ids, places: Ids, bits: int
 ) -> Ids:  # pragma: no cover - compiled
@@ -186,7 +187,7 @@ def _is_thinned(state: State, stream: Words, at: int, halvings: int) -> tuple[bo
     return (stream[at] & ((np.uint64(1) << np.uint64(halvings)) - np.uint64(1))) != 0, at + 1
 
 
-@numba.njit(cache=True)
+@kernel()
 def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
     """The least 2^k - 1 that is not below ``total`` - 1: a masked word below ``total`` is uniform."""
     mask = np.uint64(total - 1)
@@ -195,7 +196,7 @@ def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
     return mask
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def decide(
     vectors: Vectors, pair: Pair, half: float, radius: float, q: int, bits: int, bounds: Interval
 ) -> int:  # pragma: no cover - compiled
@@ -222,13 +223,13 @@ def decide(
     return REFUSE if distance > most else UNSURE
 
 
-@numba.njit(cache=True)
+@kernel()
 def score(vectors: Vectors, word: int, proposed: int, radius: float) -> float:  # pragma: no cover - compiled
     """min(d, radius) in float64: the number that the mechanism's weights are defined by."""
     return min(math.sqrt(squared_distance(vectors, word, vectors, proposed)), radius)
 
 
-@numba.njit(cache=True)
+@kernel()
 def among(members: Members, row: int, word: int) -> bool:  # pragma: no cover - compiled
     """Whether a word is in a row of ``members``."""
     for place in range(members.shape[1]):  # noqa: SIM110 - compiled

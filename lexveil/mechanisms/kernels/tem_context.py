@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from lexveil.compiled import kernel
 from lexveil.embeddings.kernels.sketch import sketch_bounds
 from lexveil.mechanisms.kernels.keystream import WORDS, next_words, open_stream
 from lexveil.mechanisms.kernels.tem import ACCEPT, REFUSE, Members, Space, among, decide, least_mask, next_point
@@ -73,7 +74,7 @@ class Drawn(NamedTuple):
     refused: Ids
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def walk_on(
     space: Space, mass: Mass, walk: Walk, drawn: Drawn, near: Near, start: int, doubt: Ids
 ) -> int:  # pragma: no cover - compiled
@@ -109,7 +110,7 @@ def walk_on(
     return len(walk.kind)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _draw(
     space: Space,
     mass: Mass,

@@ -30,7 +30,7 @@ from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.base import Writer
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.readers import open_writer
-from lexveil.privatization.adapters.inputs import SMALL, STDIN, Job, find_jobs, make_spool, workers_for
+from lexveil.privatization.adapters.inputs import SMALL, STDIN, Job, find_jobs, make_spool, tell_columns, workers_for
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import InputTotals
 from lexveil.privatization.release.charge import ledger_of, open_charge
@@ -62,12 +62,14 @@ class ReleaseHooks:
         operator_folder: of the operator's files; None: beside the output.
         about: further facts for the ledger's chain; no text and no key.
         subjects: whom each row is about, where no column that is published says so.
+        tells_columns: whether standard error says which columns go out as they are.
     """
 
     more: Sequence[Path] = ()
     operator_folder: Path | None = None
     about: Mapping[str, str] = field(default_factory=dict)
     subjects: Sequence[str] | None = None
+    tells_columns: bool = True
 
     def counted(self, totals: InputTotals) -> None:
         """Judge the source by its counts, before anything is reserved."""
@@ -215,6 +217,8 @@ def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
         job.reader.check()  # a wrong column is no request that the ledger keeps
         if work.table is not None:
             work.table.check(job.reader.table.columns)
+    if hooks.tells_columns:
+        tell_columns([job.reader for job in work.jobs], request)
     ledger = ledger_of(run.engine.model.project, request.on_exhausted)
     has_subjects = request.subject_column is not None or hooks.subjects is not None
     finals = [job.out for job in work.jobs if job.out is not None]

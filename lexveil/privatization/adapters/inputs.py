@@ -17,7 +17,7 @@ from lexveil.databases.address import is_address, read_address
 from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
-from lexveil.formats.messages import names, shown
+from lexveil.formats.messages import is_of_persons, names, shown
 from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.privatization.release.outputs import check_companions, write_errors
@@ -139,6 +139,31 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
         also = f" (or {names(others)})" if others else ""
         print(
             f"the texts are those of column {names(columns)}{also}; --text-column (text_column=) names another",
+            file=sys.stderr,
+        )
+
+
+def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
+    """Tell the operator, before anything is spent, what goes out as it is, and what may say whom a row is about.
+
+    Raises:
+        RequestError: if a file cannot be read, or has not the columns that were asked for.
+    """
+    others = dict[str, None]()
+    for reader in readers:
+        reader.check()
+        others |= dict.fromkeys(name for name in reader.table.columns if name not in reader.request.rewritten)
+    if others:
+        print(
+            f"unchanged, with any names in them: {names(others)}; take out what must not be published, or "
+            "rewrite it too",
+            file=sys.stderr,
+        )
+    persons = [name for name in others if is_of_persons(name)]
+    if persons and request.subject_column is None and request.is_release:
+        print(
+            "each text has a budget of its own; --subject-column (subject_column=) gives all texts of a person one: "
+            f"here perhaps {names(persons)}",
             file=sys.stderr,
         )
 

@@ -27,7 +27,6 @@ from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.worker import BatchWorker, Components, allocate
 from lexveil.privatization.settings import Settings, tell_progress
-from lexveil.recovery.public_words import FEW
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.types import Flags, Floats, Ids, Vectors
 
@@ -90,7 +89,7 @@ class Engine:
         """The expected recovery of these settings by epsilon, from a sample of the words."""
         settings = self.settings
         parts = (self.model, settings.mechanism, settings.strategy, settings.policy, self.prepared)
-        return StoredCurve(*parts, tell_progress, FEW)
+        return StoredCurve(*parts, tell_progress)
 
     def meaning(self, least: float, most: float) -> Meaning | None:
         """What epsilons mean; None if no token got any, or the mechanism refuses one near them.

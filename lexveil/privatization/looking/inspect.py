@@ -24,7 +24,7 @@ from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import NoColumn, names
 from lexveil.ledger.caps import TIMES
-from lexveil.privatization.adapters.inputs import find_readers, workers_for
+from lexveil.privatization.adapters.inputs import find_readers, tell_columns, workers_for
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
 from lexveil.privatization.engine.batch import batch_of
 from lexveil.privatization.engine.counts import (
@@ -168,6 +168,7 @@ def inspect(
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     try:
         with find_readers(source, request, using.path(using.params.machine.temp_directory)) as readers:
+            tell_columns(readers, request)
             n_bytes, columns = sum(reader.size for reader in readers), readers[0].text_columns
             workers = workers_for(request, n_bytes, using)
             using.require_checks(settings.strategy)

@@ -106,6 +106,7 @@ class LedgerCharge(Payment):
     options: ChargeOptions = field(default_factory=ChargeOptions)
     reserved: Reservation | None = None
     near: NearCollisions = field(default_factory=NearCollisions)
+    has_subjects: bool = False
 
     def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None) -> None:
         """Request the rows of a chunk."""
@@ -154,12 +155,23 @@ class LedgerCharge(Payment):
                 "params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
+        if self.options.tells_operator and (n_before := reserved.n_charged - reserved.n_new):
+            print(
+                f"private to the operator: {n_before:,} of {reserved.n_charged:,} {self.unit} were charged before, and "
+                "what they spend adds up: `lexveil ledger show`",
+                file=sys.stderr,
+            )
         if self.options.tells_operator and (n_near := self.near.count()):
             print(
                 f"private to the operator: {n_near:,} subjects differ from others in capitals or punctuation only; "
                 "each has a budget of its own: if they are the same, name them alike",
                 file=sys.stderr,
             )
+
+    @property
+    def unit(self) -> str:
+        """What people call those who pay."""
+        return "subjects" if self.has_subjects else "texts"
 
     @property
     def _reservation(self) -> Reservation:
@@ -193,6 +205,7 @@ class LedgerCharge(Payment):
             subjects_near=self.near.count(),
             subjects_exhausted=reserved.n_exhausted,
             subjects_charged=reserved.n_charged,
+            subjects_charged_before=reserved.n_charged - reserved.n_new,
             epsilon_charged=reserved.total / NANO,
             largest_balance=reserved.largest_balance / NANO,
         )
@@ -263,7 +276,8 @@ def open_charge(
     require_named_subjects(params, has_subjects)
     if is_of_user(params.folder):
         make_user_data()
-        print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
+        if not Path(params.folder).exists():
+            print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
     options = options or ChargeOptions()
     opened = Ledger.open(
         params.folder, params.keys, anchor=params.anchor, patience=options.lock_timeout, address=params.database
@@ -272,7 +286,7 @@ def open_charge(
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
         with ledger.begin({**about, **options.about, "lexveil": version()}) as release:
-            charge = LedgerCharge(release, params, outputs, finals, options)
+            charge = LedgerCharge(release, params, outputs, finals, options, has_subjects=has_subjects)
             try:
                 yield charge
             except BaseException as error:

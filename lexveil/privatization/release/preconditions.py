@@ -29,6 +29,7 @@ from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings, document_budget, require_uniform_shares, resolve_settings
 from lexveil.recovery.calibration import given_back, recovered, unchanged
+from lexveil.recovery.meaning import recovery_at
 from lexveil.request import Request
 from lexveil.runtime.hashes import code_hash, sha256, version
 from lexveil.text.encode import Lexicon, tokenize
@@ -128,8 +129,9 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     of = "words" if band == "all" else f"{band} words"
     raise RequestError(
         f"nothing is released: at epsilon {largest:.4g}, the largest of a token, a best-informed reader is expected to "
-        f"name {recovered(expected, band):.1%} of the {of}, and {unchanged(expected, band):.1%} to come out unchanged; "
-        f"params.yaml: release.max_recovery allows {limits.max_recovery:.1%}. {option('epsilon')} {passes:g} "
+        f"name {recovered(expected, band):.1%} of the {of}{recovery_at(expected).aside}, and "
+        f"{unchanged(expected, band):.1%} to come out unchanged; params.yaml: release.max_recovery allows "
+        f"{limits.max_recovery:.1%}. {option('epsilon')} {passes:g} "
         f"{option('max_token_epsilon')} {passes:g} passes"
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from lexveil.compiled import kernel
 from lexveil.evaluation.kneser_ney import BigramModel
 from lexveil.types import Floats, Ids
 
@@ -28,7 +28,7 @@ class ChainCandidates(NamedTuple):
     likelihood: Floats
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def fill_transitions(
     previous: Ids, candidates: ChainCandidates, start: int, end: int, weight: float, model: BigramModel, out: Floats
 ) -> None:  # pragma: no cover - compiled
@@ -59,7 +59,7 @@ def fill_transitions(
             out[i, j] = weight * p * inner[j] + (1.0 - weight) * alone[j]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def marginals(
     chains: Ids, before: Ids, offsets: Ids, candidates: ChainCandidates, weight: float, model: BigramModel
 ) -> tuple[Floats, Floats]:  # pragma: no cover - compiled

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from lexveil.compiled import kernel
 from lexveil.recovery.adversary import Block, Candidates, EstimatedChannel, Interpolation
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Vectors
@@ -15,7 +15,7 @@ STEPS = 1024  # distances at which what depends on them alone is tabled
 CHUNK = 512  # scores whose largest is compared before each of them is
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
+@kernel(nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def decode(
     channel: EstimatedChannel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
 ) -> None:  # pragma: no cover - compiled

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numba
-
+from lexveil.compiled import kernel
 from lexveil.types import Floats, Ids
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def insert(word: int, score: float, ids: Ids, scores: Floats) -> None:  # pragma: no cover - compiled
     """Insert a word among the k best, which are ordered by score, then by number."""
     place = len(ids)

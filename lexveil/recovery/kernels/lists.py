@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from lexveil.compiled import kernel
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Floats, Ids, Orders
 
 MARGIN = 1e-9  # of a bound, far more than rounding
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def decode(
     orders: Orders,
     places: Orders,
@@ -64,7 +64,7 @@ def decode(
                     insert(word, log_prior[word] + _log_mean(terms), ids[token], scores[token])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _log_total(place: int, n_words: int, rate: float, limit: float) -> float:  # pragma: no cover - compiled
     """Ln Σ_j exp(-min(rate·|place-j|, limit)) over a list: two geometric series, and all places beyond."""
     reach = min(limit / rate, float(n_words))
@@ -74,7 +74,7 @@ def _log_total(place: int, n_words: int, rate: float, limit: float) -> float:  #
     return math.log(1 + series + (n_words - 1 - left - right) * math.exp(-limit))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _log_mean(terms: Floats) -> float:  # pragma: no cover - compiled
     """Ln of the mean of e^term."""
     largest, total = -np.inf, 0.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from lexveil.compiled import kernel
 from lexveil.embeddings.kernels.search import squared_distance
 from lexveil.recovery.adversary import Block, Candidates, Interpolation, TemChannel
 from lexveil.recovery.kernels.insert import insert
@@ -15,7 +15,7 @@ from lexveil.types import Floats, Ids, Vectors
 CHUNK = 512  # scores whose largest is compared before each of them is
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
+@kernel(nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def decode(
     channel: TemChannel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
 ) -> None:  # pragma: no cover - compiled
@@ -67,7 +67,7 @@ def decode(
                         _keep(channel, output, word, epsilon, rung, weights, ids, scores)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _keep(
     channel: TemChannel, output: int, word: int, epsilon: float, rung: int, weights: Floats, ids: Ids, scores: Floats
 ) -> None:  # pragma: no cover - compiled

@@ -66,7 +66,8 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
-    settings = report.params.model_dump(exclude={"machine", "operation"})
+    private = {"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}  # addresses among them
+    settings = report.params.model_dump(exclude=private)
     return {
         "checks": checks_table(report.checks),
         "params_text": yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=46).strip(),

@@ -14,8 +14,8 @@ from lexveil.artifacts.mechanisms import Prepared
 from lexveil.privatization.settings import Settings, require_uniform_shares, resolve_settings, settings_of
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.calibration import recovered, unchanged
-from lexveil.recovery.meaning import purpose_sentences
-from lexveil.recovery.public_words import FEW, PublicWords
+from lexveil.recovery.meaning import purpose_sentences, recovery_at
+from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.request import Request
 from lexveil.service.page.drawing import refusal
@@ -28,22 +28,24 @@ GUESSES = 3  # of a reader, for each output
 class ExpectedShares(NamedTuple):
     """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of rare ones named.
 
-    Behind these stands what is hidden less by a purpose.
+    Behind these stand what is hidden less by a purpose, and what is to be said of the figures.
     """
 
     recovered: float
     unchanged: float
     rare: float
     purposes: list[str]
+    aside: str
 
 
 @lru_cache(REMEMBERED)
 def expected_shares(name: str | None, request: Request, epsilon: float) -> ExpectedShares:
     """What a reader is expected to name of tokens of one epsilon."""
     model, settings, prepared = _prepared(name, request)
-    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared, n_words=FEW)
+    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared)
     at = curve.at(epsilon)
-    return ExpectedShares(recovered(at, "all"), unchanged(at, "all"), recovered(at, "rare"), purpose_sentences(at))
+    shares = recovered(at, "all"), unchanged(at, "all"), recovered(at, "rare")
+    return ExpectedShares(*shares, purpose_sentences(at), recovery_at(at).aside)
 
 
 @lru_cache(REMEMBERED)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.compiled import kernel
 from lexveil.types import Bytes
 
 Classes = npt.NDArray[np.uint16]
 Hashes = npt.NDArray[np.uint64]
-F = TypeVar("F", bound=Callable[..., Any])
 
 # The classes of characters, one bit each.
 WORD, ALPHA, DIGIT, LETTER, JOINER, LOCAL, DOMAIN, MARK = 1, 2, 4, 8, 16, 32, 64, 128
@@ -68,17 +65,12 @@ def _text(points: npt.NDArray[np.uint32]) -> str:
     return points.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def kernel(function: F) -> F:
-    """Compile a function that makes no array, without counting the uses of arrays.
-
-    Numba counts every array in and out of use at every call, which would more than double the time of the scanner.
-    Its own string routines are compiled like this.
-    """
-    options: dict[str, Any] = {"cache": True, "_nrt": False}  # its type hints leave the second out
-    return cast(F, numba.njit(**options)(function))
+# For functions that make no array: numba counts every array in and out of use at every call, which would more than
+# double the time of the scanner. Its own string routines are compiled like this.
+uncounted = kernel(_nrt=False)
 
 
-@kernel
+@uncounted
 def decode(data: Bytes, at: int) -> tuple[np.int64, int]:  # pragma: no cover - compiled
     """Code point of the character at a byte, and its size in bytes. The text is valid UTF-8."""
     first = np.int64(data[at])
@@ -93,7 +85,7 @@ def decode(data: Bytes, at: int) -> tuple[np.int64, int]:  # pragma: no cover - 
     return (first & 0x07) << 18 | second << 12 | third << 6 | (np.int64(data[at + 3]) & 0x3F), 4
 
 
-@kernel
+@uncounted
 def before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
     """First byte of the character that ends before ``at``."""
     at -= 1
@@ -102,7 +94,7 @@ def before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
     return at
 
 
-@kernel
+@uncounted
 def run(data: Bytes, at: int, end: int, classes: Classes, wanted: int) -> int:  # pragma: no cover - compiled
     """Where the run of characters of the wanted class that starts at ``at`` ends; ``at`` if there is none."""
     while at < end:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from lexveil.compiled import kernel
 from lexveil.text.pieces import CLOSING, OPENING, QUOTE, TIGHT
 from lexveil.types import Bytes, Ids
 
 
-@numba.njit(cache=True)
+@kernel()
 def write(
     token: npt.NDArray[np.int32],
     bounds: Ids,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from lexveil.compiled import kernel
 from lexveil.types import Floats, Ids, Lengths
 
 
-@numba.njit(cache=True)
+@kernel()
 def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cover - compiled
     """Greedy Sequential Tokenization (CLMLDP Algorithm 1): left to right, the longest collocation first."""
     n = len(pair_score)
@@ -21,7 +21,7 @@ def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cove
     return lengths
 
 
-@numba.njit(cache=True)
+@kernel()
 def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover - compiled
     """Take candidates in their order, each if all its positions are free, which they are while their length is 1."""
     for c in range(len(starts)):
@@ -32,7 +32,7 @@ def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover
             lengths[first + size - 1] = 0
 
 
-@numba.njit(cache=True)
+@kernel()
 def mst_exact(pair_score: Floats, triple_score: Floats, sentence_offsets: Ids) -> Lengths:  # pragma: no cover
     """The segmentation of largest total PMI, by dynamic programming from the right; ties: the longer token."""
     lengths = np.ones(len(pair_score), dtype=np.int8)

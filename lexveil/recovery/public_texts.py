@@ -1,0 +1,61 @@
+"""Public texts as counts of bigrams have them: what stands around a word, and what a reader expects there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from lexveil.embeddings.bigrams import Bigrams
+from lexveil.evaluation.kneser_ney import BigramModel
+from lexveil.recovery.bands import prior_of
+from lexveil.types import Counts, Floats, Ids
+
+REACH = 1  # tokens of a text on either side of the one that is read
+
+
+class TokenBigrams:
+    """Which of V tokens follow which, by public counts interpolated with frequencies as of Witten and Bell (1991).
+
+    After a token that n tokens of t kinds were counted after, the next is one of them with n / (n + t), else any by its
+    frequency. Texts are drawn from this, and the contextual adversary has it for its language model: it knows more of
+    them than a reader with the same counts knows of other texts. A collocation is one symbol.
+    """
+
+    def __init__(self, tokens: Sequence[str], counts: Counts, bigrams: Bigrams) -> None:
+        self.tokens, self.single = tokens, prior_of(counts)
+        self._after, self._before = bigrams, bigrams.turned()
+        self._number = {token: row for row, token in enumerate(tokens)}
+
+    def numbers(self, words: Iterable[str]) -> Ids:
+        """See ``WordModel``."""
+        return np.array([self._number[word] for word in words], dtype=np.int64)
+
+    def bigrams(self) -> BigramModel:
+        """See ``WordModel``."""
+        first, kinds, none = self._after.first, np.diff(self._after.starts), np.zeros(3)
+        single, rest = np.append(self.single, none), np.append(_alone(self._after), none + 1)
+        starts = np.append(self._after.starts, np.full(3, len(first)))
+        seen = self._after.counts * rest[first] / kinds[first]  # c / (n + t)
+        return BigramModel(single, starts, first * len(single) + self._after.ids, seen, rest)
+
+    def around(self, rows: Ids, rng: np.random.Generator) -> Ids:
+        """Texts with each of n tokens in the middle, (n, 2·REACH + 1)."""
+        texts = np.empty((len(rows), 2 * REACH + 1), dtype=np.int64)
+        texts[:, REACH] = rows
+        for step in range(1, REACH + 1):
+            texts[:, REACH + step] = self._next(self._after, texts[:, REACH + step - 1], rng)
+            texts[:, REACH - step] = self._next(self._before, texts[:, REACH - step + 1], rng)
+        return texts
+
+    def _next(self, bigrams: Bigrams, tokens: Ids, rng: np.random.Generator) -> Ids:
+        is_alone = rng.random(len(tokens)) < _alone(bigrams)[tokens]
+        any_token = rng.choice(len(self.single), len(tokens), p=self.single)
+        return np.where(is_alone, any_token, bigrams.draw(tokens, rng))
+
+
+def _alone(bigrams: Bigrams) -> Floats:
+    """(V,) how likely the token after each follows from its frequency alone: t / (n + t), 1 after what is not seen."""
+    kinds = np.diff(bigrams.starts)
+    n = np.bincount(bigrams.first, bigrams.counts, len(kinds))
+    return np.where(kinds > 0, kinds / np.maximum(n + kinds, 1), 1.0)

@@ -1,0 +1,135 @@
+"""Bulk reservations in a file and on a real server: by drivers at once, killed at any moment, by several machines."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from few_words import asked, states
+from test_crashes import together
+
+from lexveil.errors import RequestError
+from lexveil.ledger.ledger import Ledger
+from lexveil.ledger.verification import verify
+from tests.databases.conftest import database, port, sql  # noqa: F401 - fixtures
+from tests.forks import Forks, forks_of
+
+pytestmark = pytest.mark.slow
+
+NANO = 10**9
+N = 5000  # subjects
+
+# Releases of 1 epsilon for each of n subjects, of which each may spend 3, every other one in bulk. Prints of how many
+# documents noise is drawn, and at the end how many releases it put right; or dies when it has reserved.
+DRIVER = """
+import os, sys
+import numpy as np
+import pyarrow as pa
+from lexveil.ledger.ledger import Ledger
+folder, address, n, times, dies = sys.argv[1], sys.argv[2] or None, int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]
+sys.stdin.read()
+with Ledger.open(folder, address=address) as ledger:
+    for number in range(times):
+        with ledger.begin({}) as release:
+            keys = [str(key * 7919 % n) for key in range(n)]
+            if number % 2:
+                release.request(keys, np.ones(n))
+                withheld = release.reserve(1.0, 3.0).n_withheld
+            else:
+                parts = (keys[start : start + 1000] for start in range(0, n, 1000))
+                batches = (pa.record_batch({"subject": part, "nano": pa.array([10**9] * len(part))}) for part in parts)
+                reserved = release.reserve_in_bulk(batches, 1.0, 3.0)
+                withheld = sum(batch.num_rows for batch in reserved.withheld_subjects())
+            if dies:
+                os.kill(os.getpid(), 9)
+            release.spend()
+            print(n - withheld, flush=True)
+            release.commit()
+    print(f"put right: {len(ledger.recovered)}")
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest) -> str | None:
+    """Of a new database of a server; None is a file in the folder."""
+    return None if request.param == "sqlite" else request.getfixturevalue("database")
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with forks_of("lexveil.ledger.postgresql", "adbc_driver_postgresql.dbapi", "lexveil.ledger.ledger") as made:
+        yield made
+
+
+def inspected(folder: Path, address: str | None, n_drawn: int) -> tuple[int, Counter[str]]:
+    """What all subjects have spent, in documents: at least what noise was drawn for, none above the cap; and what was
+    put right, by the state in which it was found."""
+    with Ledger.open(folder, address=address) as ledger:
+        assert not [one for one in ledger.recovered if one.notes]
+        assert set(states(ledger)) <= {"committed", "failed", "aborted"}
+        sums = ledger.database.rows("select subject, cast(sum(nano) as bigint) from spends group by 1 order by 1")
+        assert sums == ledger.database.rows("select subject, nano from balances order by 1")
+    assert verify(folder, address=address).problems == []
+    assert max((nano for _, nano in sums), default=0) <= 3 * NANO
+    spent = sum(nano for _, nano in sums) // NANO
+    assert spent >= n_drawn
+    return spent, Counter(one.was for one in ledger.recovered)
+
+
+def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: str | None) -> None:
+    """Two want 4 epsilon each of every subject, which has 3; the server's are on machines with a salt in common."""
+    anchor, folders = folder.with_name("anchor.json"), [folder, folder.with_name("other") if address else folder]
+    with Ledger.open(folder, address=address, anchor=anchor) as ledger, ledger.begin({}) as release:
+        with pytest.raises(RequestError, match="document 2 has no subject"):
+            release.request(["0", ""], np.ones(2))
+        assert asked(release, "0", "elsewhere").n_documents == 2  # nothing of what was refused
+        release.spend()
+        release.commit()
+    if address:
+        (folders[1] / "locks").mkdir(parents=True)
+        shutil.copy(folder / "salt", folders[1])
+    assert forks.run(DRIVER, folder, address or "", N, 1, "dies").returncode == -9  # what it reserved is given back
+    out = together(forks, DRIVER, *([one, address or "", N, 4] for one in folders))
+    assert sorted(text.splitlines()[-1] for text in out) == ["put right: 0", "put right: 1"]
+    drawn = sum(int(n) for text in out for n in text.splitlines()[:-1])
+    assert drawn == 3 * N - 1  # of 0 only two fit
+    assert inspected(folder, address, drawn)[0] == drawn + 2
+
+    checked = verify(folder, address=address, since=anchor)
+    assert (checked.problems, checked.since, checked.subjects) == ([], 5, N)
+    assert checked.releases == {"aborted": 1, "committed": 8}
+    with Ledger.open(folder, address=address) as ledger:
+        for key, is_found in (("elsewhere", False), ("0", True)):  # who paid nothing since, and who did
+            ledger.database.rows("update balances set nano = nano - 1 where subject = ?", (ledger.hasher.one(key),))
+            assert verify(folder, address=address, since=anchor).holds is not is_found
+            assert not verify(folder, address=address).holds
+
+
+@pytest.mark.nightly
+def test_drivers_killed_at_any_moment(forks: Forks, folder: Path, address: str | None) -> None:
+    """20 seeds, 3 kills each; what was not spent is given back, and another driver finds what is left."""
+    began, found = time.monotonic(), Counter[str]()
+    together(forks, DRIVER, *[[folder / "spared", address or "", N, 2]] * (1 if address else 2))
+    seconds = time.monotonic() - began
+    for seed in range(20):
+        place, rng, n_drawn = folder / str(seed), random.Random(seed), 0
+        if address:
+            sql(address, "drop schema if exists lexveil_ledger cascade")
+        for _ in range(3):
+            fork = forks.start(DRIVER, place, address or "", N, 2)
+            time.sleep(rng.uniform(0, seconds))
+            os.kill(fork.pid, signal.SIGKILL)
+            n_drawn += sum(int(line) for line in fork.wait().stdout.split() if line.isdigit())
+            found += inspected(place, address, n_drawn)[1]
+        together(forks, DRIVER, *[[place, address or "", N, 2]] * 2)
+        assert inspected(place, address, n_drawn)[0] == 3 * N
+    print(f"put right: {dict(found)}")
+    assert found["open"] >= 5 and found.total() >= 10

@@ -1,0 +1,40 @@
+"""What is compiled is compiled anew when any code changes that is part of it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from lexveil import compiled
+
+HELPER = """
+import numba
+from lexveil.constants import STEP
+@numba.njit(inline="always")
+def helper(x):
+    return x + STEP
+"""
+CALLER = """
+from lexveil.compiled import kernel
+from lexveil.helper import helper
+@kernel()
+def caller(x):
+    return helper(x)
+print(caller(10), caller.stats.cache_hits.total())
+"""
+
+
+def test_a_change_of_what_is_inlined_from_another_file_is_compiled(tmp_path: Path) -> None:
+    code = {"__init__": "", "compiled": Path(compiled.__file__).read_text(encoding="utf-8"), "caller": CALLER}
+    (tmp_path / "lexveil").mkdir()
+
+    def ran(helper: str, constants: str) -> str:
+        for name, text in (code | {"helper": helper, "constants": constants}).items():
+            (tmp_path / f"lexveil/{name}.py").write_text(text, encoding="utf-8")
+        command = [sys.executable, "-c", "import lexveil.caller"]
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=-1, text=True).stdout
+
+    steps = [(HELPER, "STEP = 1"), (HELPER, "STEP = 1"), (HELPER, "STEP = 5"), (HELPER.replace("+", "-"), "STEP = 5")]
+    # The value, and whether it comes of what was compiled before.
+    assert [ran(*step) for step in steps] == ["11 0\n", "11 1\n", "15 0\n", "5 0\n"]
