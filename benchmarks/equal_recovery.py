@@ -81,6 +81,7 @@ ROWS = (
 AGAINST = {  # what is compared, and what it would replace
     "sentiment kept, `tem`": (KEPT_TEM, TEM),
     "sentiment kept, `tem_context`": (KEPT_CONTEXT, TEM_CONTEXT),
+    "sentiment kept, `madlib`": (Rewriting("madlib", purpose="sentiment"), Rewriting("madlib")),
     "`tem_context` for `tem`": (TEM_CONTEXT, TEM),
     "both": (KEPT_CONTEXT, TEM),
     "emergency kept, `tem`": (FEW[4], TEM),
