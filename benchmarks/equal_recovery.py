@@ -1,17 +1,19 @@
-r"""Utility and attack of mechanisms and strategies at equal recovery: what the reader gets back is the same.
+r"""What mechanisms and purposes keep where the strongest reader that can be run names equally many words.
 
-    uv run python -m benchmarks.equal_recovery --data FOLDER
-    uv run python -m benchmarks.equal_recovery --data FOLDER --mechanism tem madlib --strategy S1 S3 --level 0.2
-    uv run python -m benchmarks.equal_recovery --data FOLDER --model en en+sentiment=1 --mechanism tem tem_context \
-        --strategy S1 --json rows.json    # what the file has already is not measured again
+    uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json
+    uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json --texts 10
 
-Of each data set equally many texts of either class are drawn, and rewritten by every mechanism and strategy at the base
-epsilon, found by bisection, at which the reader by the word names the wanted share of the perturbed content words,
-which are no function words. A linear classifier learns from rewritten texts to predict the class of other rewritten
-texts: what is utility where the class is what the texts are for, and an attack where it is who wrote them. Each score
-stands with its 95% interval over the documents that are predicted (percentiles of 1,000 bootstrap draws of them). The
-folder has sst2.parquet, imdb.parquet, trustpilot.parquet, movie_authors.parquet and tweets.parquet, but for those that
-`--only` leaves out; `--model en+sentiment=1` keeps a purpose. Noise is seeded: this protects nothing. Markdown.
+Of each data set texts are drawn, and every mechanism rewrites them at the epsilon, the same for every token, at which
+the stronger of two readers, by the word and by context, names the wanted share of the perturbed content words of the
+held-out texts. A linear classifier learns from rewritten texts to predict a class of the rewritten held-out ones: what
+is utility where the texts are for that, another task, or an attack where it is who wrote them. The n-gram model by
+which the contextual reader reads, and which says how well texts read, learns from the corpus (JSON lines, compressed)
+without the sources of the model's own counts.
+
+Two processes share the work, and what the file of rows has is not measured again. It holds rewritten texts, of which
+`--texts` shows some: keep it where the data is. The folder has sst2.parquet, imdb.parquet, trustpilot.parquet,
+movie_authors.parquet and tweets.parquet, but for those that `--only` leaves out. Noise is seeded: this protects
+nothing. Markdown.
 """
 
 from __future__ import annotations
@@ -19,213 +21,277 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from itertools import chain, product
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache, lru_cache
+from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
 
-from benchmarks.table import markdown
-from lexveil.accounting.budgets import STRATEGIES, TOKEN_CAP, Action, DocumentBudget, Policy
+from benchmarks.problems import PROBLEMS, Problem, Sizes
+from benchmarks.protection import RANGES, Measuring, learnt, nats_a_word
 from lexveil.artifacts.model import Model
-from lexveil.evaluation.classifier import Linear
-from lexveil.privatization.engine.batch import Batch
-from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.settings import Settings
-from lexveil.recovery.bands import BANDS
-from lexveil.recovery.context import written_before
-from lexveil.recovery.public_words import PublicWords
-from lexveil.recovery.shares import Share
+from lexveil.evaluation.language_model import NgramModel
 from lexveil.runtime.tables import write_json
+from lexveil.types import Floats
 
-SEED = 1
-TEST_SHARE = 0.3  # of the texts of a class are predicted
-STEPS = 7  # of a bisection on ln ε
-TRIED = 12_000  # words by which ε is found
-RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
-RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
-RANGE = (0.5, 128.0)  # of the others, in 1 / units of the embedding
-COLUMNS = {
-    "level": "recovery",
-    "model": "model",
-    "mechanism": "mechanism",
-    "strategy": "strategy",
-    "epsilon": "base ε",
-    "recovered": "reached",
-    "unchanged": "unchanged",
-    "rare": "rare words",
-    "utility": "utility",
-    "attack": "attack",
-    "note": "",
+TRIES = 12  # of a level, to find its ε
+RANGE = (0.5, 128.0)  # of ε, but for the 1-Diffractors
+LEVELS, CLEAN_LEVEL = (0.05, 0.1, 0.2, 0.5), 1.0
+SHOWN, KEPT = 0.2, 10  # level of the texts to read, and how many there are
+PROCESSES = 2
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+Row = dict[str, Any]
+
+
+class Rewriting(NamedTuple):
+    """What texts are rewritten with."""
+
+    mechanism: str
+    strategy: str = "S1"
+    purpose: str = ""
+
+    @property
+    def model(self) -> str:
+        """With the purpose."""
+        return f"en+{self.purpose}=1" if self.purpose else "en"
+
+    def __str__(self) -> str:
+        kept = f", {self.purpose} kept" if self.purpose else ""
+        return f"`{self.mechanism}`" + (f" {self.strategy}" if self.strategy != "S1" else "") + kept
+
+
+CLEAN = Rewriting("clean", "")
+TEM, TEM_CONTEXT = (Rewriting(name) for name in ("tem", "tem_context"))
+KEPT_TEM, KEPT_CONTEXT = (each._replace(purpose="sentiment") for each in (TEM, TEM_CONTEXT))
+NOISY = ("madlib", "mahalanobis", "vickrey")
+FEW = (TEM, KEPT_TEM, TEM_CONTEXT, KEPT_CONTEXT, *(each._replace(purpose="emergency") for each in (TEM, TEM_CONTEXT)))
+ROWS = (
+    *FEW[:4],
+    *(each._replace(strategy="S3") for each in (TEM, TEM_CONTEXT)),
+    *(Rewriting(name, "S1", purpose) for name in NOISY for purpose in ("", "sentiment")),
+    Rewriting("diffractor_geometric"),
+    Rewriting("diffractor_tem"),
+)
+AGAINST = {  # what is compared, and what it would replace
+    "sentiment kept, `tem`": (KEPT_TEM, TEM),
+    "sentiment kept, `tem_context`": (KEPT_CONTEXT, TEM_CONTEXT),
+    "sentiment kept, `madlib`": (Rewriting("madlib", purpose="sentiment"), Rewriting("madlib")),
+    "`tem_context` for `tem`": (TEM_CONTEXT, TEM),
+    "both": (KEPT_CONTEXT, TEM),
+    "emergency kept, `tem`": (FEW[4], TEM),
+    "emergency kept, `tem_context`": (FEW[5], TEM_CONTEXT),
 }
 
 
-class Score(NamedTuple):
-    """A score with its 95% interval."""
-
-    score: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, truth: Sequence[str], predicted: Sequence[str]) -> Score:
-        """Macro F1 over the classes that are true, by percentiles of the bootstrap over documents."""
-        n, classes = len(truth), sorted(set(truth))
-        true = np.array([[one == name for one in truth] for name in classes])
-        guessed = np.array([[one == name for one in predicted] for name in classes])
-        draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLED)
-        weights = np.vstack([np.ones(n, dtype=draws.dtype), draws])
-        right, either = weights @ (true & guessed).T, weights @ true.T + weights @ guessed.T
-        f1 = (2 * right / np.maximum(either, 1)).mean(axis=1)
-        return cls(float(f1[0]), *map(float, np.percentile(f1[1:], (2.5, 97.5))))
-
-    def __str__(self) -> str:
-        return f"{self.score:.2f} ({self.low:.2f}–{self.high:.2f})"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Texts, and what is predicted of them: by column, "utility" or "attack"."""
-
-    name: str
-    file: str
-    columns: dict[str, str]
-    texts: Sequence[str] = ()
-    classes: Sequence[tuple[str, ...]] = ()
-    is_train: Any = None
-
-    def drawn(self, folder: Path, n_train: int, n_test: int, n_words: int) -> Problem:
-        """Its texts, of each the first words: equally many of each class of the last column."""
-        table = pq.read_table(folder / f"{self.file}.parquet")
-        columns = [table.column(name).to_pylist() for name in self.columns.values()]
-        classes, rng = list(zip(*columns, strict=True)), np.random.default_rng(SEED)
-        given = np.array([None not in row for row in classes])
-        is_train = rng.random(len(classes)) >= TEST_SHARE
-        rows: list[int] = []
-        for part, n in ((is_train, n_train), (~is_train, n_test)):
-            chosen = rng.permutation(np.flatnonzero(given & part)).tolist()
-            groups = [[row for row in chosen if classes[row][-1] == one] for one in sorted(set(columns[-1]) - {None})]
-            each = min(n // len(groups), *map(len, groups))
-            rows += [row for group in groups for row in group[:each]]
-        # The first words, where some are long: a budget is that of the average text.
-        texts = [" ".join(text.split()[:n_words]) for text in table.column("text").take(rows).to_pylist()]
-        return Problem(self.name, self.file, self.columns, texts, [classes[row] for row in rows], is_train[rows])
-
-    @property
-    def average_words(self) -> float:
-        """Words of the average text, rounded: by it ε becomes a budget."""
-        return float(round(np.mean([len(text.split()) for text in self.texts])))
-
-    def scores(self, texts: Sequence[str]) -> dict[str, Score]:
-        """Macro F1 of each prediction on the held-out texts, learnt from the others."""
-        train, test = (np.flatnonzero(some).tolist() for some in (self.is_train, ~self.is_train))
-        found = {}
-        for place, what in enumerate(self.columns):
-            known = [str(row[place]) for row in self.classes]
-            model = Linear(SEED).fit([texts[row] for row in train], [known[row] for row in train])
-            predicted = model.predict([texts[row] for row in test])
-            found[what] = Score.of([known[row] for row in test], predicted)
-        return found
-
-
-PROBLEMS = [
-    Problem("SST-2", "sst2", {"utility": "label"}),
-    Problem("IMDb", "imdb", {"utility": "label"}),
-    Problem("Trustpilot", "trustpilot", {"attack": "attribute"}),
-    Problem("Movie authors", "movie_authors", {"utility": "label", "attack": "attribute"}),
-    Problem("Tweets", "tweets", {"utility": "label"}),
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Rewritten texts and what a reader gets back: of the perturbed content words, named, unchanged; of rare ones."""
-
-    texts: list[str]
-    recovered: Share
-    unchanged: Share
-    rare: Share
-
-
-class Rewriting:
-    """One mechanism and strategy over one model."""
-
-    def __init__(self, model: Model, mechanism: str, strategy: str) -> None:
-        self.mechanism, self.strategy = mechanism, strategy
-        chosen = model.params.policy
-        policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-        self.settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False, average_words="data")
-        self.engine = Engine(self.settings, model)
-        self.words = PublicWords.of(model, mechanism, strategy, policy)
-        self.range = RANGES.get(mechanism, RANGE)
-        # Texts have other lengths, so tokens have other budgets than the base; none gets more than twice of it.
-        self.reader = self.words.adversary((self.range[0] / 8, self.range[1] * 2))
-
-    def run(self, texts: Sequence[str], epsilon: float, average_words: float) -> Run:
-        """Rewrite texts at a base epsilon, which ``average_words`` make a budget of."""
-        budget = DocumentBudget(epsilon * average_words, TOKEN_CAP * epsilon, average_words)
-        worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
-        batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
-        done = worker.draw(batch, budget)
-        number = self.words.prepared.vocabulary.number
-        at = np.flatnonzero(done.action == Action.PERTURBED.value)
-        source, output, budgets = number[done.encoded.rows[at]], number[done.rows[at]], done.token_epsilon[at]
-        written = np.where(done.action == Action.KEPT.value, done.encoded.rows, done.rows)
-        before = written_before(done.encoded.text_of.astype(np.int64), written, done.action == Action.DROPPED.value)[at]
-        content = self.words.bands[source] > 0
-        source, output, budgets, before = source[content], output[content], budgets[content], before[content]
-        guess = self.reader.guess(output, budgets, before)
-        is_named, rare = guess == source, self.words.bands[source] == BANDS.index("rare")
-        named, same = int(is_named.sum()), int((output == source).sum())
-        of_rare = Share.of(int(is_named[rare].sum()), int(rare.sum()))
-        return Run([*done.texts], Share.of(named, len(source)), Share.of(same, len(source)), of_rare)
+def rows_of(problem: Problem) -> tuple[Rewriting, ...]:
+    """What rewrites a problem."""
+    return FEW if problem.few else ROWS
 
 
 def found_epsilons(
-    recovered: Callable[[float], float], bounds: tuple[float, float], levels: Sequence[float]
+    recovered: Callable[[float], float], tried: Sequence[float], bounds: tuple[float, float], levels: Sequence[float]
 ) -> Iterator[tuple[float, float | None]]:
-    """Each level and, by bisection, the ε within bounds at which so much is recovered; None if there is none."""
-    at = cache(recovered)
+    """Each level and the ε within bounds at which about so much is recovered; None if there is none.
+
+    Between the nearest on either side the logarithm of the odds is taken to be linear in ln ε. Some ε are tried first.
+    """
+    seen = {math.log(epsilon): recovered(epsilon) for epsilon in tried}
     for level in levels:
-        low, high = bounds
-        if at(high) < level:
-            yield level, None
-            continue
-        for _ in range(STEPS):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if at(middle) < level else (low, middle)
-        yield level, math.sqrt(low * high)
+        near = min(0.01, level / 10)
+        for _ in range(TRIES):
+            if min((abs(share - level) for share in seen.values()), default=1) <= near:
+                break
+            below = max((x for x, share in seen.items() if share < level), default=math.log(bounds[0]))
+            above = min((x for x, share in seen.items() if share >= level and x > below), default=math.log(bounds[1]))
+            if unseen := [x for x in (below, above) if x not in seen]:
+                seen[unseen[0]] = recovered(math.exp(unseen[0]))
+            elif seen[below] < level <= seen[above]:
+                low, wanted, high = map(log_odds, (seen[below], level, seen[above]))
+                middle = below + min(max((wanted - low) / (high - low), 0.1), 0.9) * (above - below)
+                seen[middle] = recovered(math.exp(middle))
+            else:
+                break
+        x = min(seen, key=lambda x: abs(seen[x] - level))
+        yield level, math.exp(x) if abs(seen[x] - level) <= near else None
 
 
-def compared(problem: Problem, rewriting: Rewriting, levels: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """One row for each level."""
-    n_words = sum(len(text.split()) for text in problem.texts)
-    few = problem.texts[:: max(1, n_words // TRIED)]
-
-    def recovered(epsilon: float) -> float:
-        return rewriting.run(few, epsilon, problem.average_words).recovered.share
-
-    for level, epsilon in found_epsilons(recovered, rewriting.range, levels):
-        row: dict[str, Any] = {"level": level}
-        if epsilon is None:
-            yield row | {"note": "not reached"}
-            continue
-        done = rewriting.run(problem.texts, epsilon, problem.average_words)
-        shares = {"recovered": done.recovered.share, "unchanged": done.unchanged.share, "rare": done.rare.share}
-        yield row | {"epsilon": epsilon} | shares | problem.scores(done.texts)
+def log_odds(share: float) -> float:
+    """Of a share, never infinite."""
+    share = min(max(share, 1e-3), 1 - 1e-3)
+    return math.log(share / (1 - share))
 
 
-def kept_rows(file: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each data set that an earlier call with the same sizes has measured."""
-    kept: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
-    for row in chain.from_iterable(kept.values()):
-        row |= {name: Score(*value) for name, value in row.items() if isinstance(value, list)}
-    return kept
+class Bench:
+    """What a process measures with."""
+
+    here: ClassVar[Bench]
+
+    def __init__(self, problems: Sequence[Problem], language_model: NgramModel) -> None:
+        self.problems = {problem.name: problem for problem in problems}
+        self.language_model = language_model
+        self.tried: dict[str, list[float]] = {}
+
+    def begin(self) -> None:
+        """Measure with this in this process."""
+        Bench.here = self
+
+    @lru_cache(maxsize=1)  # noqa: B019 - one of a process
+    def measuring(self, rewriting: Rewriting) -> Measuring:
+        """Work on one mechanism at a time."""
+        bounds = RANGES.get(rewriting.mechanism, RANGE)
+        model = Model.load(name=rewriting.model)
+        return Measuring(model, rewriting.mechanism, rewriting.strategy, self.language_model, None, bounds)
+
+    def rows(self, name: str, rewriting: Rewriting, levels: Sequence[float]) -> Iterator[Row]:
+        """One row for each level; one in all for the clean texts."""
+        problem, about = self.problems[name], {"problem": name, "rewriting": list(rewriting)}
+        if rewriting == CLEAN:
+            yield about | {"level": CLEAN_LEVEL} | self.figures(problem, problem.texts)
+            return
+        measuring, bounds = self.measuring(rewriting), RANGES.get(rewriting.mechanism, RANGE)
+        names = [str(number) for number in range(len(problem.texts))]
+        named = cache(lambda epsilon: measuring.named(problem.texts[problem.read], epsilon, names[problem.read]))
+        # Another data set and another purpose need about the same.
+        tried, self.tried[rewriting.mechanism] = self.tried.get(rewriting.mechanism, []), []
+        for level, epsilon in found_epsilons(lambda epsilon: named(epsilon).strongest.content, tried, bounds, levels):
+            row = about | {"level": level, "epsilon": epsilon}
+            if epsilon is not None:
+                self.tried[rewriting.mechanism].append(epsilon)
+                found = named(epsilon)
+                row |= {"recovered": found.strongest.content, "rare": found.strongest.rare}
+                row |= {"by_word": found.content["by_word"].share, "unchanged": found.unchanged.share}
+                row |= self.figures(problem, [*measuring.rewritten(problem.texts, epsilon, names).texts])
+            yield row
+
+    def figures(self, problem: Problem, texts: Sequence[str]) -> Row:
+        """What is predicted of texts, and how they read."""
+        read = texts[problem.read]
+        nats = nats_a_word(self.language_model, read)
+        return {"predicted": problem.predicted(texts), "nats": nats, "texts": [*read[:KEPT]]}
+
+
+def measured(name: str, rewriting: Rewriting, levels: Sequence[float]) -> list[Row]:
+    """In a process that has begun."""
+    return list(Bench.here.rows(name, rewriting, levels))
+
+
+def measure(problems: Sequence[Problem], kept: dict[str, Any], options: argparse.Namespace) -> None:
+    """Add the rows that are missing, and write each as soon as it is measured."""
+    known = {(row["problem"], *row["rewriting"], row["level"]) for row in kept["rows"]}
+    works = []
+    # One mechanism after the other, so that a process seldom loads another.
+    for rewriting in dict.fromkeys((CLEAN, *ROWS, *FEW)):
+        for problem in problems:
+            levels = (CLEAN_LEVEL,) if rewriting == CLEAN else LEVELS
+            missing = [level for level in levels if (problem.name, *rewriting, level) not in known]
+            if missing and rewriting in (CLEAN, *rows_of(problem)):
+                works.append((problem.name, rewriting, missing))
+    if not works:
+        return
+    packaged, files = Model.load(name="en").packaged, sorted(options.corpus.glob("*.json.gz"))
+    assert packaged is not None
+    bench = Bench(problems, learnt(files, options.learn, {source.name for source in packaged.card.sources}))
+    os.environ |= dict.fromkeys(THREADS, "1")
+    with ProcessPoolExecutor(PROCESSES, get_context("spawn"), bench.begin) as pool:
+        for done in as_completed([pool.submit(measured, *work) for work in works]):
+            kept["rows"] += done.result()
+            write_json(kept, options.json)
+            for row in done.result():
+                shown = {name: value for name, value in row.items() if name not in ("predicted", "texts")}
+                print(f"  {shown}", file=sys.stderr, flush=True)
+
+
+class Found:
+    """The rows of a problem, by what they were rewritten with and the level."""
+
+    def __init__(self, problem: Problem, rows: Sequence[Row]) -> None:
+        self.problem = problem
+        self.by = {(Rewriting(*row["rewriting"]), row["level"]): row for row in rows if row["problem"] == problem.name}
+        self.clean = self.by[CLEAN, CLEAN_LEVEL]
+        self.f1 = cache(lambda rewriting, level, what: problem.f1(self.by[rewriting, level]["predicted"][what], what))
+
+    def has(self, *rewritings: Rewriting, level: float) -> bool:
+        """Whether a level was reached."""
+        return all(self.by.get((rewriting, level), {}).get("epsilon") for rewriting in rewritings)
+
+    def cells(self, rewriting: Rewriting) -> Iterator[str]:
+        """What is kept and named at each level."""
+        shown: list[Callable[[Row], str]] = [
+            *(
+                lambda row, what=what: points(self.f1(rewriting, row["level"], what)[0])
+                for what in self.problem.columns
+            ),
+            lambda row: f"{row['nats']:.2f}",
+            lambda row: f"{100 * row['rare']:.1f}",
+            lambda row: f"{100 * row['by_word']:.0f}",
+            lambda row: f"{row['epsilon']:.3g}",
+        ]
+        for show in shown:
+            levels = [self.by[rewriting, level] if self.has(rewriting, level=level) else None for level in LEVELS]
+            yield " / ".join("–" if row is None else show(row) for row in levels)
+
+    def table(self) -> str:
+        """Every row at every level."""
+        problem = self.problem
+        n_test = len(problem.texts) - problem.n_train
+        of_clean = ", ".join(f"{what} {interval(self.f1(CLEAN, CLEAN_LEVEL, what))}" for what in problem.columns)
+        reached = [key for key, row in self.by.items() if row.get("epsilon")]
+        spread = max(float(np.ptp(ends(self.f1(*key, what)))) for key in reached for what in problem.columns) / 2
+        off = [100 * (self.by[key]["recovered"] - self.by[key]["level"]) for key in reached]
+        columns = [*problem.columns, "nats a word", "rare words named, %", "by the word, %", "ε"]
+        rows = [rewriting for rewriting in rows_of(problem) if all((rewriting, level) in self.by for level in LEVELS)]
+        lines = [
+            f"\n### {problem.name}\n",
+            f"{problem.n_train:,} texts to learn from, {n_test:,} to predict, {problem.n_read:,} of them read. Clean "
+            f"texts: {of_clean}, {self.clean['nats']:.2f} nats. Intervals ± {points(spread)} at most; recovery "
+            f"{min(off):+.1f} to {max(off):+.1f} points off.\n",
+            f"| | {' | '.join(columns)} |",
+            "| --- " * (len(columns) + 1) + "|",
+            *(f"| {rewriting} | {' | '.join(self.cells(rewriting))} |" for rewriting in rows),
+        ]
+        return "\n".join(lines)
+
+    def gains(self) -> Iterator[str]:
+        """How much better a class is predicted than with what would be replaced, by the same documents."""
+        for what, (name, (new, old)) in product(self.problem.columns, AGAINST.items()):
+            both = [self.has(new, old, level=level) for level in LEVELS]
+            cells = [
+                interval(self.f1(new, level, what) - self.f1(old, level, what), "+") if has else "–"
+                for level, has in zip(LEVELS, both, strict=True)
+            ]
+            if any(both):
+                yield f"| {self.problem.name}, {what}: {name} | {' | '.join(cells)} |"
+
+    def readings(self, n: int) -> Iterator[str]:
+        """Texts before and after."""
+        for number, text in enumerate(self.clean["texts"][:n]):
+            yield f"\n{text}"
+            for rewriting in rows_of(self.problem):
+                if self.has(rewriting, level=SHOWN):
+                    yield f"  {rewriting}: {self.by[rewriting, SHOWN]['texts'][number]}"
+
+
+def ends(f1: Floats) -> Floats:
+    """The 95% interval over documents."""
+    found: Floats = np.percentile(f1[1:], (2.5, 97.5))
+    return found
+
+
+def points(share: float, sign: str = "") -> str:
+    """Without the zero before the point."""
+    return f"{share:{sign}.2f}".replace("0.", ".", 1)
+
+
+def interval(f1: Floats, sign: str = "") -> str:
+    """A score or a difference with its interval."""
+    low, high = ends(f1)
+    return f"{points(f1[0], sign)} ({points(low, sign)} to {points(high, sign)})"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -233,41 +299,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.equal_recovery", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--model", nargs="+", default=["en"], metavar="NAME|FOLDER", help="packaged, or projects")
-    names = ("tem", "madlib", "mahalanobis", "vickrey", "diffractor_geometric", "diffractor_tem")
-    parser.add_argument("--mechanism", nargs="+", default=names)
-    parser.add_argument("--strategy", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
-    parser.add_argument("--level", type=float, nargs="+", default=[0.05, 0.2, 0.5], help="shares of content words")
-    parser.add_argument("--only", nargs="+", default=[problem.file for problem in PROBLEMS])
-    parser.add_argument("--train", type=int, default=2000, help="texts to learn from")
-    parser.add_argument("--test", type=int, default=600, help="texts to predict")
-    parser.add_argument("--words", type=int, default=60, help="of each text, its first ones")
-    parser.add_argument("--json", type=Path, help="keep the figures here, and go on with what is there already")
+    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER", help="public texts")
+    parser.add_argument("--json", type=Path, required=True, help="keep the rows here, and go on with what is there")
+    parser.add_argument("--only", nargs="+", default=[problem.file for problem in PROBLEMS], metavar="FILE")
+    parser.add_argument("--train", type=int, default=1200, help="texts to learn from")
+    parser.add_argument("--test", type=int, default=2000, help="texts to predict")
+    parser.add_argument("--words", type=int, default=40, help="of each text, its first ones")
+    parser.add_argument("--read", type=int, default=8_000, help="words of held-out texts that are read")
+    parser.add_argument("--learn", type=int, default=5_000_000, help="words of the n-gram model")
+    parser.add_argument("--texts", type=int, default=0, metavar="N", help=f"show so many of each data set, at {SHOWN}")
     options = parser.parse_args(arguments)
-    sizes = options.train, options.test, options.words
-    problems = [known.drawn(options.data, *sizes) for known in PROBLEMS if known.file in options.only]
-    rows = kept_rows(options.json) if options.json and options.json.exists() else {}
-    for problem in problems:
-        rows.setdefault(problem.name, [{"mechanism": "clean texts", **problem.scores(problem.texts)}])
-    for name, mechanism, strategy in product(options.model, options.mechanism, options.strategy):
-        about = {"model": name, "mechanism": mechanism, "strategy": strategy}
-        model = Model.load(name, name="own") if Path(name).is_dir() else Model.load(name=name)
-        rewriting = Rewriting(model, mechanism, strategy)
-        for problem in problems:
-            known = [row["level"] for row in rows[problem.name] if about.items() <= row.items()]
-            for row in compared(problem, rewriting, [level for level in options.level if level not in known]):
-                rows[problem.name].append(about | row)
-                print(f"  {problem.name}: {rows[problem.name][-1]}", file=sys.stderr, flush=True)
-                if options.json:
-                    write_json(rows, options.json)
-    for problem in problems:
-        found = sorted(rows[problem.name], key=lambda row: row.get("level", 2.0))
-        n_train = int(problem.is_train.sum())
-        print(
-            f"\n{problem.name}: {n_train:,} texts to learn from, {len(problem.texts) - n_train:,} to predict; "
-            f"macro F1 (95%); the average text has {problem.average_words:g} words\n"
-        )
-        print(markdown(COLUMNS, found), flush=True)
+    sizes = Sizes(options.train, options.test, options.words, options.read)
+    problems = [known.drawn(options.data, sizes) for known in PROBLEMS if known.file in options.only]
+    kept: dict[str, Any] = {"sizes": [*sizes], "rows": []}
+    if options.json.exists():
+        kept = json.loads(options.json.read_text(encoding="utf-8"))
+    if kept["sizes"] != [*sizes]:
+        parser.error(f"{options.json} has rows of other sizes, --train, --test, --words, --read {kept['sizes']}")
+    measure(problems, kept, options)
+    found = [Found(problem, kept["rows"]) for problem in problems]
+    print(*(one.table() for one in found), sep="\n")
+    print("\n### Against what it would replace\n\n| |", " | ".join(f"at {level:.0%}" for level in LEVELS), "|")
+    print("| --- " * (len(LEVELS) + 1) + "|", *(line for one in found for line in one.gains()), sep="\n")
+    if options.texts:
+        print(*(line for one in found for line in one.readings(options.texts)), sep="\n")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
@@ -39,14 +39,14 @@ from lexveil.artifacts.model import Model
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.registry import READER_MODELS
-from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.batch import Batch, Rewritten
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import Settings, resolve_settings
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.beams import contextual_adversary
 from lexveil.recovery.calibration import recovered
-from lexveil.recovery.context import SeenTokens, written_before
+from lexveil.recovery.context import ContextualAdversary, SeenTokens, written_before
 from lexveil.recovery.measured import GUESSES, READERS
 from lexveil.recovery.public_words import NEVER, WORDS, PublicWords
 from lexveil.recovery.shares import Expected, Share, by_band
@@ -81,8 +81,8 @@ class Named:
     rare: dict[str, Share]
     unchanged: Share
     words: float
-    nats: str  # that the n-gram model needs for a word of the output, and of the texts
     verbatim: float  # of 1,000 texts with a perturbed word, those of which all came out unchanged
+    texts: list[str]  # as rewritten
     neural_nats: str  # that the neural model needs for a word
     rate: float  # tokens that are rewritten in a second of the processor
 
@@ -92,8 +92,7 @@ class Named:
         shares = {f"{band}_{name}": share for band, readers in of.items() for name, share in readers.items()}
         shown = {name: f"{share.share:.3f} ({share.low:.3f}–{share.high:.3f})"
                  for name, share in (shares | {"unchanged": self.unchanged}).items()}  # fmt: skip
-        others = {name: getattr(self, name) for name in ("words", "nats", "verbatim", "neural_nats", "rate")}
-        return shown | others
+        return shown | {name: getattr(self, name) for name in ("words", "verbatim", "neural_nats", "rate")}
 
     @property
     def strongest(self) -> Shares:
@@ -105,8 +104,15 @@ class Measuring:
     """One mechanism and strategy over one model, with its readers."""
 
     def __init__(
-        self, model: Model, mechanism: str, strategy: str, language_model: NgramModel, neural: PieceModel | None = None
+        self,
+        model: Model,
+        mechanism: str,
+        strategy: str,
+        language_model: NgramModel,
+        neural: PieceModel | None = None,
+        epsilons: tuple[float, float] | None = None,
     ) -> None:
+        """Load the mechanism; one reader serves all ``epsilons``, else each epsilon has one of its own."""
         chosen = model.params.policy
         policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
         settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False)
@@ -116,21 +122,30 @@ class Measuring:
         tokens = [self.engine.lexicon.tokens[row] for row in self.public.prepared.vocabulary.rows.tolist()]
         self.pieces, self.language_model = [token.split("_") for token in tokens], language_model
         self.neural = neural
+        self.reader = self._reader_of(epsilons) if epsilons else None
 
-    def named(self, texts: Sequence[str], epsilon: float) -> Named:
-        """Rewrite texts at one epsilon of every token, and read them."""
+    def _reader_of(self, epsilons: tuple[float, float]) -> ContextualAdversary:
+        adversary, prior = self.public.adversary(epsilons), np.maximum(self.public.prior, NEVER)
+        reader = contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
+        reader.with_output_only = True
+        return reader
+
+    def rewritten(self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None) -> Rewritten:
+        """Rewrite texts at one epsilon of every token; the name of a text decides its noise."""
         worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
-        batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
+        names = names or [str(number) for number in range(len(texts))]
+        batch = Batch([[text] for text in texts], [(name,) for name in names])
+        return worker.draw(batch, DocumentBudget(math.inf, epsilon))
+
+    def named(self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None) -> Named:
+        """Rewrite texts, and read them."""
         started = time.process_time()
-        done = worker.draw(batch, DocumentBudget(math.inf, epsilon))
+        done = self.rewritten(texts, epsilon, names)
         rate = round(len(done.rows) / (time.process_time() - started))
         number = self.public.prepared.vocabulary.number
         is_drawn = done.action == Action.PERTURBED.value
         source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
-        adversary = self.public.adversary((epsilon / 1.01, epsilon * 1.01))
-        prior = np.maximum(self.public.prior, NEVER)
-        reader = contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
-        reader.with_output_only = True
+        reader = self.reader or self._reader_of((epsilon / 1.01, epsilon * 1.01))
         n = len(is_drawn)
         words, first_word = done.encoded.words, done.encoded.first_word.tolist()
         is_kept = done.action == Action.KEPT.value
@@ -149,18 +164,16 @@ class Measuring:
         def share(right: np.ndarray, of: np.ndarray) -> Share:
             return Share.of(int((right & of).sum()), int(of.sum()))
 
-        scores = [self.language_model.score([*some]) for some in (done.texts, texts)]
-        nats = "{:.2f} ({:.2f})".format(*(-one.log_sum.sum() / one.n_tokens.sum() for one in scores))
         drawn_in = done.encoded.text_of[is_drawn]
         changed, perturbed = (np.bincount(drawn_in, some, len(texts)) for some in (output != source, None))
         verbatim = round(1000 * float(((changed == 0) & (perturbed > 0)).sum() / max((perturbed > 0).sum(), 1)), 1)
         n_words = sum(len(text.split()) for text in texts), sum(len(text.split()) for text in done.texts)
         of_content, of_rare = ({name: share(guesses[name] == source, of) for name in shown} for of in (content, rare))
         words_per_word = round(n_words[1] / n_words[0], 3)
-        unchanged = share(output == source, content)
-        by_neural = [nats_by(self.neural, some) for some in (done.texts, texts)] if self.neural else []
+        unchanged, rewritten = share(output == source, content), [*done.texts]
+        by_neural = [nats_by(self.neural, some) for some in (rewritten, texts)] if self.neural else []
         neural_nats = "{:.2f} ({:.2f})".format(*by_neural) if by_neural else ""
-        return Named(of_content, of_rare, unchanged, words_per_word, nats, verbatim, neural_nats, rate)
+        return Named(of_content, of_rare, unchanged, words_per_word, verbatim, rewritten, neural_nats, rate)
 
     def expected(self, epsilon: float) -> dict[str, str]:
         """What calibration expects the readers by word and by context to name of content words, and of rare ones."""
@@ -211,11 +224,17 @@ def nats_by(model: PieceModel, texts: Sequence[str]) -> float:
     return total / sum(map(len, words))
 
 
-def learnt(files: Sequence[Path], max_words: int) -> NgramModel:
-    """The n-gram model of the first words of texts."""
+def nats_a_word(language_model: NgramModel, texts: Sequence[str]) -> float:
+    """The cross-entropy of texts under the n-gram model."""
+    scores = language_model.score([*texts])
+    return float(-scores.log_sum.sum() / scores.n_tokens.sum())
+
+
+def learnt(files: Sequence[Path], max_words: int, without: Collection[str] = ()) -> NgramModel:
+    """The n-gram model of the first words of texts, of all sources but some."""
     numbers, ids, offsets = dict[str, int](), list[int](), [0]
     for file in files:
-        for sentence in _sentences(file):
+        for sentence in _sentences(read_texts(file, without)):
             ids += [numbers.setdefault(word, len(numbers)) for word in sentence]
             offsets.append(len(ids))
             if len(ids) >= max_words:
@@ -227,8 +246,7 @@ def learnt(files: Sequence[Path], max_words: int) -> NgramModel:
     return NgramModel(model, list(numbers))
 
 
-def _sentences(file: Path) -> Iterator[list[str]]:
-    texts = read_texts(file)
+def _sentences(texts: Sequence[str]) -> Iterator[list[str]]:
     for start in range(0, len(texts), 2048):
         tokens = tokenize(texts[start : start + 2048])
         words, begin = np.array([*tokens.forms], dtype=object)[tokens.ids].tolist(), 0
@@ -237,12 +255,12 @@ def _sentences(file: Path) -> Iterator[list[str]]:
             begin += size
 
 
-def read_texts(file: Path) -> list[str]:
-    """The texts of a file: JSON lines, also compressed, or Parquet."""
+def read_texts(file: Path, without: Collection[str] = ()) -> list[str]:
+    """The texts of a file: JSON lines, compressed, but for those of some sources; or Parquet."""
     if file.suffix == ".parquet":
         return [text for text in pq.read_table(file, columns=["text"]).column("text").to_pylist() if text]
     with gzip.open(file, "rt", encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in lines]
+        return [row["text"] for row in map(json.loads, lines) if row.get("source") not in without]
 
 
 def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
@@ -325,7 +343,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 rows.append(row | {"note": "not reached"})
                 continue
             found = measuring.named(texts, epsilon)
-            rows.append(row | {"epsilon": epsilon, **expected(epsilon), **found.row()})
+            nats = "{:.2f} ({:.2f})".format(*(nats_a_word(language_model, some) for some in (found.texts, texts)))
+            rows.append(row | {"epsilon": epsilon, "nats": nats, **expected(epsilon), **found.row()})
             levels.append(MeasuredLevel(mechanism, strategy, name, epsilon, *found.strongest))
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))

@@ -1,0 +1,137 @@
+"""Texts of public data sets, what is predicted of them, and how well."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from lexveil.evaluation.classifier import Linear
+from lexveil.types import Floats
+
+SEED = 1
+TEST_SHARE = 0.3  # of the texts are predicted
+RESAMPLED = 1_000  # bootstrap draws of the documents that are predicted
+GENRES = ("comedy", "horror")
+
+
+class Sizes(NamedTuple):
+    """Of each data set.
+
+    Attributes:
+        train, test: texts to learn from, and to predict.
+        words: of each text, its first ones.
+        read: words of the held-out texts that readers read.
+    """
+
+    train: int
+    test: int
+    words: int
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A data set.
+
+    Attributes:
+        columns: what is predicted, "utility", "another task" or "attack", and the column that has it.
+        few: only the mechanisms that are recommended rewrite it.
+        texts: those to learn from first.
+        classes: of each text, by what is predicted.
+        n_train, n_read: texts to learn from, and of the others those that are read.
+    """
+
+    name: str
+    file: str
+    columns: dict[str, str]
+    few: bool = False
+    texts: Sequence[str] = ()
+    classes: Sequence[tuple[str, ...]] = ()
+    n_train: int = 0
+    n_read: int = 0
+
+    def drawn(self, folder: Path, sizes: Sizes) -> Problem:
+        """With its texts, as far as there are so many equally many of each class."""
+        table = pq.read_table(folder / f"{self.file}.parquet").to_pydict()
+        if "genre" in self.columns.values():
+            table["genre"] = genres(table["movie_id"], table["text"])
+        classes = list(zip(*(table[name] for name in self.columns.values()), strict=True))
+        rng = np.random.default_rng(SEED)
+        given = np.array([None not in row for row in classes])
+        is_train = rng.random(len(classes)) >= TEST_SHARE
+        parts: list[list[int]] = []
+        for part, n in ((is_train, sizes.train), (~is_train, sizes.test)):
+            chosen = rng.permutation(np.flatnonzero(given & part)).tolist()
+            groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+            for row in chosen:
+                groups[classes[row]].append(row)
+            kept = {row for group in groups.values() for row in group[: n // len(groups)]}
+            parts.append([row for row in chosen if row in kept])
+        rows, n_train = [*parts[0], *parts[1]], len(parts[0])
+        texts = [" ".join(table["text"][row].split()[: sizes.words]) for row in rows]
+        read = np.cumsum([len(text.split()) for text in texts[n_train:]])
+        n_read = min(int(np.searchsorted(read, sizes.read)) + 1, len(read))
+        known = [tuple(map(str, classes[row])) for row in rows]
+        return replace(self, texts=texts, classes=known, n_train=n_train, n_read=n_read)
+
+    @property
+    def read(self) -> slice:
+        """The held-out texts that are read."""
+        return slice(self.n_train, self.n_train + self.n_read)
+
+    def names(self, what: str) -> list[str]:
+        """The classes of what is predicted; fewer than ten."""
+        return sorted({row[[*self.columns].index(what)] for row in self.classes})
+
+    def predicted(self, texts: Sequence[str]) -> dict[str, str]:
+        """A digit for the class of each held-out text, learnt from the others, by what is predicted."""
+        n, found = self.n_train, {}
+        for place, what in enumerate(self.columns):
+            model = Linear(SEED).fit(texts[:n], [row[place] for row in self.classes[:n]])
+            found[what] = "".join(str(self.names(what).index(name)) for name in model.predict(texts[n:]))
+        return found
+
+    def f1(self, predicted: str, what: str) -> Floats:
+        """(1 + RESAMPLED,) macro F1 over all documents that were predicted, and over each draw of them."""
+        place, names = [*self.columns].index(what), self.names(what)
+        truth = np.array([names.index(known[place]) for known in self.classes[self.n_train :]])
+        guesses, n = np.array([*map(int, predicted)]), len(truth)
+        true, guessed = (of == np.arange(len(names))[:, None] for of in (truth, guesses))
+        weights = resampled(n)
+        right, either = weights @ (true & guessed).T, weights @ (true.astype(float) + guessed).T
+        mean: Floats = (2 * right / np.maximum(either, 1)).mean(axis=1)
+        return mean
+
+
+@lru_cache(maxsize=1)
+def resampled(n: int) -> Floats:
+    """(1 + RESAMPLED, n) how often each document counts: once, and in each draw of as many."""
+    draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLED)
+    return np.vstack([np.ones(n), draws])
+
+
+PROBLEMS = (
+    Problem("SST-2", "sst2", {"utility": "label"}),
+    Problem("IMDb", "imdb", {"utility": "label", "another task": "genre"}),
+    Problem("Trustpilot", "trustpilot", {"attack": "attribute"}),
+    Problem("Movie authors", "movie_authors", {"utility": "label", "attack": "attribute"}),
+    Problem("Tweets", "tweets", {"utility": "label"}, few=True),
+)
+
+
+def genres(films: Sequence[str], texts: Sequence[str]) -> list[str | None]:
+    """The genre that more than twice as many other reviews of the same film name as the other genre."""
+    named = [[genre in set(re.findall("[a-z]+", text.lower())) for genre in GENRES] for text in texts]
+    of_film = defaultdict[str, np.ndarray](lambda: np.zeros(len(GENRES), dtype=np.int64))
+    for film, one in zip(films, named, strict=True):
+        of_film[film] += one
+    others = [of_film[film] - one for film, one in zip(films, named, strict=True)]
+    return [GENRES[int(n.argmax())] if n.max() > 2 * n.min() else None for n in others]
