@@ -8,8 +8,9 @@ A level is a share of the content words and one of the rare words that a reader 
 knows the mechanism, the words and epsilon; the largest counts of what the readers name that are run: by the word, by
 context, whose n-gram model learns from all files of the corpus (JSON lines, compressed) but the last, and with
 `--reader smollm2` by a neural model. Documents of the last are rewritten, and epsilon, the same for every token, is
-found by bisection. `--check` measures at the levels of the file that ships on other texts. Noise is seeded: this
-protects nothing. Beside the measured shares stand those that calibration expects, which reads no text.
+found by bisection. `--check` measures at the levels of the file that ships on other texts, or with `--epsilon` at other
+ones; `--base smollm2` lets a language model weigh the words of `tem_context`. Noise is seeded: this protects nothing.
+Beside the measured shares stand those that calibration expects, which reads no text.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import argparse
 import gzip
 import json
 import math
+import re
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -31,8 +34,8 @@ import pyarrow.parquet as pq
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import Action, DocumentBudget, Policy
 from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.mechanisms import CAUSAL_MODELS
 from lexveil.artifacts.model import Model
-from lexveil.evaluation.base import PieceModel
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.registry import READER_MODELS
@@ -51,12 +54,14 @@ from lexveil.recovery.stored_curve import SHIPPED
 from lexveil.request import Request
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import tokenize
+from lexveil.text.piece_models import PieceModel
 
 SEED = 1
 STEPS = 8  # of a bisection on ln ε, after which ε is known to 1.2 %
 DIGITS = 3
 RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)}
 RANGE = (0.3, 50.0)  # of the others, in 1 / units of the embedding
+SIDE_BY_SIDE = 64  # texts that a neural model reads
 RARE = BANDS.index("rare")
 COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "level": "level", "epsilon": "ε",
            "content_expected": "content, expected by word / by context", "rare_expected": "rare, expected",
@@ -64,7 +69,7 @@ COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "
            "content_by_neural": "by SmolLM2", "content_knowing_rest": "knowing the rest",
            "rare_by_word": "rare, by word", "rare_by_context": "by n-grams", "rare_by_neural": "by SmolLM2",
            "rare_knowing_rest": "knowing the rest", "unchanged": "unchanged", "words": "words per word",
-           "nats": "nats a word (clean)",
+           "nats": "nats a word (clean)", "neural_nats": "by SmolLM2", "rate": "tokens a CPU second",
            "verbatim": "verbatim texts of 1,000", "note": ""}  # fmt: skip
 
 
@@ -78,6 +83,8 @@ class Named:
     words: float
     nats: str  # that the n-gram model needs for a word of the output, and of the texts
     verbatim: float  # of 1,000 texts with a perturbed word, those of which all came out unchanged
+    neural_nats: str  # that the neural model needs for a word
+    rate: float  # tokens that are rewritten in a second of the processor
 
     def row(self) -> dict[str, object]:
         """As a row of the table."""
@@ -85,7 +92,8 @@ class Named:
         shares = {f"{band}_{name}": share for band, readers in of.items() for name, share in readers.items()}
         shown = {name: f"{share.share:.3f} ({share.low:.3f}–{share.high:.3f})"
                  for name, share in (shares | {"unchanged": self.unchanged}).items()}  # fmt: skip
-        return shown | {"words": self.words, "nats": self.nats, "verbatim": self.verbatim}
+        others = {name: getattr(self, name) for name in ("words", "nats", "verbatim", "neural_nats", "rate")}
+        return shown | others
 
     @property
     def strongest(self) -> Shares:
@@ -113,7 +121,9 @@ class Measuring:
         """Rewrite texts at one epsilon of every token, and read them."""
         worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
         batch = Batch([[text] for text in texts], [(str(number),) for number in range(len(texts))])
+        started = time.process_time()
         done = worker.draw(batch, DocumentBudget(math.inf, epsilon))
+        rate = round(len(done.rows) / (time.process_time() - started))
         number = self.public.prepared.vocabulary.number
         is_drawn = done.action == Action.PERTURBED.value
         source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
@@ -130,7 +140,8 @@ class Measuring:
         text_of = done.encoded.text_of.astype(np.int64)
         written = np.where(is_kept, done.encoded.rows, done.rows)
         before = written_before(text_of, written, done.action == Action.DROPPED.value)
-        guesses = asdict(reader.guess(SeenTokens(text_of, outputs, done.token_epsilon, certain, before, true)))
+        seen = SeenTokens(text_of, outputs, done.token_epsilon, certain, before, true, written)
+        guesses = asdict(reader.guess(seen))
         bands = self.public.bands[source]
         content, rare = bands > 0, bands == RARE
         shown = [name for name in GUESSES if name != "without_output" and guesses[name] is not None]
@@ -146,7 +157,10 @@ class Measuring:
         n_words = sum(len(text.split()) for text in texts), sum(len(text.split()) for text in done.texts)
         of_content, of_rare = ({name: share(guesses[name] == source, of) for name in shown} for of in (content, rare))
         words_per_word = round(n_words[1] / n_words[0], 3)
-        return Named(of_content, of_rare, share(output == source, content), words_per_word, nats, verbatim)
+        unchanged = share(output == source, content)
+        by_neural = [nats_by(self.neural, some) for some in (done.texts, texts)] if self.neural else []
+        neural_nats = "{:.2f} ({:.2f})".format(*by_neural) if by_neural else ""
+        return Named(of_content, of_rare, unchanged, words_per_word, nats, verbatim, neural_nats, rate)
 
     def expected(self, epsilon: float) -> dict[str, str]:
         """What calibration expects the readers by word and by context to name of content words, and of rare ones."""
@@ -176,6 +190,25 @@ class Measuring:
         while not holds(epsilon):  # by chance: other noise, one word more
             epsilon = round(epsilon - 10.0**-digits, max(digits, 0))
         return epsilon
+
+
+def nats_by(model: PieceModel, texts: Sequence[str]) -> float:
+    """What a neural model needs for a word of texts, each read from its beginning; marks are words."""
+    words = [re.findall(r"[^\W_]+|[^\w\s]", text) for text in texts]
+    pieces = sorted(
+        ([piece for one in model.pieces([[word] for word in text]) for piece in one] for text in words), key=len
+    )
+    total = 0.0
+    for start in range(0, len(pieces), SIDE_BY_SIDE):
+        some = pieces[start : start + SIDE_BY_SIDE]
+        states = model.begin(len(some), 1)
+        for at in range(len(some[-1])):
+            going_on = np.array([len(text) > at for text in some])
+            next_piece = np.array([text[at] if len(text) > at else 0 for text in some])
+            p = states.next_pieces(np.arange(len(some)))[np.arange(len(some)), 0, next_piece]
+            total -= float(np.log(p[going_on]).sum())
+            states.read(next_piece[:, None], going_on[:, None])
+    return total / sum(map(len, words))
 
 
 def learnt(files: Sequence[Path], max_words: int) -> NgramModel:
@@ -224,6 +257,14 @@ def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
     return chosen
 
 
+def with_base(model: Model, base: str) -> Model:
+    """The model with another base measure of tem_context."""
+    params = model.params
+    context = params.mechanisms.tem_context.model_copy(update={"model": base})
+    mechanisms = params.mechanisms.model_copy(update={"tem_context": context})
+    return replace(model, project=replace(model.project, params=params.model_copy(update={"mechanisms": mechanisms})))
+
+
 def write_figures() -> None:
     """Write what a release by default says of its levels, so that none has to compute it."""
     write_json({}, SHIPPED)
@@ -251,25 +292,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--reader", default="ngrams", choices=["ngrams", *READER_MODELS], help="the strongest that is run"
     )
+    parser.add_argument("--epsilon", type=float, nargs="+", help="measure at these, and not at the levels")
+    parser.add_argument("--base", default="bigrams", choices=["bigrams", *CAUSAL_MODELS], help="of tem_context")
     parser.add_argument("--json", type=Path, help="write the levels here")
     parser.add_argument("--figures", action="store_true", help="write what is expected of the default at its levels")
     options = parser.parse_args(arguments)
     if options.figures:
         write_figures()
         return
+    if options.json and (options.epsilon or options.base != "bigrams"):
+        parser.error("--json is for the levels of the default base measure")
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
-    model, language_model = Model.load(name=options.model), learnt(learn, options.learn)
+    model, language_model = with_base(Model.load(name=options.model), options.base), learnt(learn, options.learn)
     assert model.packaged is not None and model.sha256 is not None
     shipped = measured_levels(model.sha256)
     neural = READER_MODELS[options.reader].make() if options.reader in READER_MODELS else None
     rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
     for mechanism, strategy in product(options.mechanism, options.strategy):
         measuring = Measuring(model, mechanism, strategy, language_model, neural)
-        expected = cache(measuring.expected)
-        for file, name in product(options.check or [held_out], LEVELS):
+        expected = cache(measuring.expected if options.base == "bigrams" else lambda _: {})
+        for file, name in product(options.check or [held_out], options.epsilon or LEVELS):
             texts = drawn(read_texts(file), options.words, options.longest)
             known = level_of(shipped, mechanism, strategy, name)
-            epsilon = (known and known.epsilon) if options.check else measuring.epsilon_of(texts, *LEVELS[name])
+            epsilon = (known and known.epsilon) if options.check else None
+            if options.epsilon:
+                epsilon = name
+            elif not options.check:
+                epsilon = measuring.epsilon_of(texts, *LEVELS[name])
             row: dict[str, object] = {"texts": file.name.split(".")[0], "mechanism": mechanism,
                                       "strategy": strategy, "level": name}  # fmt: skip
             if epsilon is None:

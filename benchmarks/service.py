@@ -46,7 +46,7 @@ SENTENCES = (
     "Please close my account and send the remaining balance to the address that I gave you on the phone yesterday.",
 )
 ANSWERED = re.compile(r" (\d+) INFO POST /v1/privatize 200 ")
-PATIENCE = 180.0  # seconds for the first worker to be ready
+PATIENCE = 1800.0  # seconds for the first worker to be ready
 
 
 @dataclass(slots=True)

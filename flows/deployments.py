@@ -88,7 +88,7 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))["deployments"]
     except FileNotFoundError:
         raise RequestError(
-            f"{path}: there is no such file; it names what is to be served, see docs/how-to/operation.md"
+            f"{path}: there is no such file; it names the schedules, see docs/how-to/operation.md"
         ) from None
     except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
         entries = None
@@ -132,7 +132,7 @@ def serve(url: str, server: Command | None, deployments: list[RunnerDeployment])
     except Timeout:
         raise RequestError("another `lexveil schedule` is at work in this project; end it first") from None
     if server is not None and server.process.poll() is not None:
-        raise LexveilError(f"Prefect's server ended; what it said is in {LOGS}/prefect-ui.log")
+        raise LexveilError(f"Prefect's server ended; its log is {LOGS}/prefect-ui.log")
     return 0
 
 

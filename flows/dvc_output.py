@@ -1,4 +1,4 @@
-"""What the lines of `dvc repro` tell about how a stage went.
+"""Parser of the output of `dvc repro`: how each stage went.
 
 DVC has no other way to say it: `dvc repro` has no JSON, its Python API does not tell a stage that ran from one that was
 restored from the run cache, and the exit code of a stage's command stands only in the text of an exception. A stage

@@ -16,7 +16,7 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.project import LOGS, STATE
 
 RUNNING = STATE / "ui.json"  # where the server of `lexveil ui` listens
-STARTUP_SECONDS = 120  # it takes 3 on a fast machine, 40 on a slow one with a new database
+STARTUP_SECONDS = 600  # it takes 3 on a fast machine, minutes on a busy one; whether it has ended is seen at once
 
 # Its scheduler and clean-up belong to a server that stays; a server for one run only records it.
 FOR_ONE_RUN = {
@@ -153,7 +153,7 @@ def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[st
         while not answers(url):
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise LexveilError(
-                    f"Prefect's server did not start; what it said is in {log}. If its database is damaged, remove "
+                    f"Prefect's server did not start; its log is {log}. If its database is damaged, remove "
                     f"{STATE}/prefect: that forgets past runs and nothing else"
                 )
             time.sleep(0.05)

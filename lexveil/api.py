@@ -141,7 +141,7 @@ def audit(
 ) -> AuditResult:
     """Test the privacy that a mechanism claims, on toy vocabularies, on words of a model, and in whole releases.
 
-    By the audit's own distances, laws, budgets and sums of charges; the releases are of a toy project in a temporary
+    Uses its own distances, distributions, budgets and sums of charges; releases are of a toy project in a temporary
     folder with a ledger of its own. The verdict is violated, no violation found with power to see ``factor``, or
     inconclusive.
 

@@ -52,6 +52,13 @@ class Level(float):
         return float.__float__(self)
 
 
+class WholeEpsilon(float):
+    """A base epsilon that params.yaml writes without a decimal point; DVC names its stages and files so."""
+
+    def __str__(self) -> str:
+        return str(int(self))
+
+
 def parse_epsilon(written: str) -> float:
     """A base epsilon, or a level, as params.yaml and the name of a run have it.
 
@@ -59,7 +66,7 @@ def parse_epsilon(written: str) -> float:
         ValueError: if it is neither.
     """
     if not written.startswith(PREFIX):
-        return float(written)
+        return WholeEpsilon(written) if written.isdecimal() else float(written)
     if not re.fullmatch(r"0?\.\d+", share := written.removeprefix(PREFIX)) or float(share) == 0:
         raise ValueError(f"{written} is no level")
     return Level(float(share))

@@ -117,7 +117,7 @@ def recovery(mechanism: str, strategy: str, epsilon: float) -> Path:
 
 
 def model(name: str) -> Path:
-    """A word model that was brought in: words.txt, vectors.npy, counts.npy, meta.json."""
+    """An external word model: words.txt, vectors.npy, counts.npy, meta.json."""
     return EMBEDDINGS / name
 
 

@@ -1,4 +1,4 @@
-"""The request: what a user may ask for, said once.
+"""The request: all options of a rewriting, defined once.
 
 The command line, ``lexveil.privatize``, the body of the service, the form of the page and the inbox of params.yaml are
 derived from these models: each says only what it leaves out or fixes. A field has its type, range and help here, and a
@@ -90,7 +90,7 @@ class Request(Options):
     """none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; S3 (gst): collocations,
     greedy; S4 (mst): collocations by score"""
     epsilon: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
-    """base epsilon per word; the budget of a text is that times a public number of words"""
+    """base epsilon per word; the budget of a text is this times a public number of words"""
     document_budget: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """the budget of each text, directly"""
     recovery: Annotated[Fraction | None, OptionHelp(metavar=NUMBER)] = None
@@ -98,15 +98,15 @@ class Request(Options):
     word and in context) is expected to name, of texts as the model counts them: it becomes the base epsilon, and the
     largest of a token (`lexveil calibrate`)"""
     band: BandName = "all"
-    """of which words recovery is, by their public frequency; content: all but function words"""
+    """the words that --recovery is about, by public frequency; content: all but function words"""
     average_words: Annotated[Positive | Literal["data"] | None, OptionHelp(metavar=NUMBER)] = None
-    """that number of words (default: params.yaml, else the mean of the corpus); data: the mean of these texts, which
-    is private, so only in experiments"""
+    """the public number of words that --epsilon is multiplied by (default: params.yaml, else the mean of the corpus);
+    data: the mean of these texts, which is private, so only in experiments"""
     max_token_epsilon: Annotated[Positive | Literal["none"] | None, OptionHelp(metavar=NUMBER)] = None
-    """the largest epsilon of a token; short texts leave the rest of their budget (default: params.yaml, else twice
-    the base epsilon); none: only in experiments"""
+    """the largest epsilon of a token; short texts do not spend the rest of their budget (default: params.yaml, else
+    twice the base epsilon); none: only in experiments"""
     consistent: Annotated[bool, OptionHelp("tokens")] = False
-    """replace equal words of a text alike, paying once; shows which are equal, and the record says so"""
+    """replace equal words of a text alike and charge them once; discloses which are equal, and the record says so"""
     keep_layout: Annotated[bool, OptionHelp("tokens")] = False
     """copy the writer's spacing and capitals; recorded as unprotected"""
     stopwords: Annotated[StopwordAction | None, OptionHelp("tokens")] = None
@@ -119,29 +119,29 @@ class Request(Options):
         dict[Literal["stopwords", "numbers", "listed"], Share] | None,
         OptionHelp("tokens", f"CLASS={NUMBER},CLASS={NUMBER}"),
     ] = None
-    """what a token of a public class gets of the budget of its text, where another gets 1: stopwords, numbers,
-    listed; shows which tokens are of the class, and the record says so (default: params.yaml)"""
+    """share of the budget for each token of a public class (stopwords, numbers, listed), relative to 1 for others;
+    discloses which tokens are of the class, and the record says so (default: params.yaml)"""
     share_list: Annotated[ListFile | None, OptionHelp("tokens", "FILE@HASH")] = None
-    """the public list of the class listed, a word a line (default: params.yaml)"""
+    """the public list of the class listed, one word per line (default: params.yaml)"""
     unscreened: Annotated[bool, OptionHelp("tokens")] = False
-    """let all words come out, also vulgar and sexual ones, jargon of medicine and computing, and what is in no
-    dictionary; without it their nearest other word takes their place, whatever stood there"""
+    """allow all words in the output, also vulgar and sexual ones, jargon of medicine and computing, and words in no
+    dictionary; by default the nearest other word replaces them, whatever the source was"""
     detector: Annotated[Literal["none", "presidio"] | None, OptionHelp("tokens")] = None
-    """finds names, numbers and the like; what it finds is shown (default: params.yaml)"""
+    """detector of names, numbers and the like; its matches are disclosed (default: params.yaml)"""
     spacy_model: Annotated[str | None, OptionHelp("tokens", "NAME")] = None
-    """the installed model of spaCy, or its folder, by which the detector presidio finds names, too (default:
-    params.yaml, else none: patterns alone)"""
+    """an installed model of spaCy, or its folder, with which the detector presidio also finds names (default:
+    params.yaml, else none: patterns only)"""
     protect: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
-    """words and phrases that are found: one a line, below a heading [TYPE] (default: params.yaml)"""
+    """list of words and phrases to match, one per line, below a heading [TYPE] (default: params.yaml)"""
     allow: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
-    """words and phrases that are never taken for found (default: params.yaml)"""
+    """list of words and phrases that no detector matches (default: params.yaml)"""
     types: Annotated[dict[str, FoundAction] | None, OptionHelp("tokens", "TYPE=ACTION,TYPE=ACTION")] = None
-    """what happens to what is found, by its type: placeholder (the default), drop, sample (a random word),
-    pseudonym, digits (others in the same form) or perturb (default: params.yaml)"""
+    """what happens to matches, by their type: placeholder (the default), drop, sample (a random word), pseudonym,
+    digits (others in the same form) or perturb (default: params.yaml)"""
     pseudonyms: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
-    """the public names that pseudonyms are drawn from (default: params.yaml)"""
+    """list of public names from which pseudonyms are drawn (default: params.yaml)"""
     spans_column: Annotated[str | None, OptionHelp("input", "COLUMN")] = None
-    """the column that says what was found in a text, [{"start": 8, "end": 18, "type": "PERSON"}] in characters; it
+    """the column of spans that another program found, [{"start": 8, "end": 18, "type": "PERSON"}] in characters; it
     comes out empty"""
     mode: Annotated[Literal["release", "experiment"] | None, OptionHelp("noise")] = None
     """release (the default): noise from the operating system, and the ledger is charged; experiment: seeded,
@@ -149,11 +149,11 @@ class Request(Options):
     seed: Annotated[Count | None, Field(ge=0, lt=2**63), OptionHelp("noise", "N")] = None
     """the seed of an experiment (default: params.yaml); implies the mode experiment"""
     without_guarantee: Annotated[bool, OptionHelp("noise")] = False
-    """release also what no guarantee can be given of; the name of the output then says so"""
+    """release even without a guarantee; the name of the output then says so"""
 
     workers: Annotated[Count | None, Field(ge=1, le=1024), OptionHelp("output", "N")] = None
-    """processes that rewrite, one core each; changes no result (default: 1 if there is little to do, else
-    params.yaml: machine.workers)"""
+    """number of processes, one core each; changes no result (default: 1 for small inputs, else params.yaml:
+    machine.workers)"""
     on_exhausted: Annotated[OnExhausted | None, OptionHelp("output")] = None
     """texts of subjects whose budget is exhausted: leave them out and list them, or release nothing (default:
     params.yaml: ledger.on_exhausted)"""
@@ -218,20 +218,20 @@ class FileRequest(Request):
     """a column to rewrite; can be given several times: the texts of a row share its budget (default: text, else the
     column with the longest texts; standard error says which)"""
     subject_column: Annotated[str | None, OptionHelp("input", "NAME")] = None
-    """the column that says whom a row is about: whose budget the ledger keeps over all releases, up to ledger.cap of
-    params.yaml (default: each text is a subject of its own, known again by its content)"""
+    """the column that names whom a row is about; the ledger sums a subject's epsilon over all releases, up to the cap
+    (default: each text is a subject of its own, recognized by its content)"""
     form: Annotated[str | None, OptionHelp("input", "F")] = None
-    """the format of standard input, by its ending: csv, tsv, txt, parquet (default: jsonl)"""
+    """the format of standard input, by its ending, such as csv or txt (default: jsonl)"""
     sql: Annotated[str | None, OptionHelp("input", "SELECT")] = None
-    """of the database that IN is (postgresql://host/database, sqlite:///path): what is read; the address has no
-    password in it, which is read from where the database's own clients have it"""
+    """the query to read, if IN is a database (postgresql://host/database, sqlite:///path); the address holds no
+    password, which comes from where the database's own clients read it"""
     formulas: Annotated[Literal["keep", "quote", "refuse"], OptionHelp("output")] = "keep"
     """rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count them, put an
     apostrophe before them, or release nothing"""
     table: Annotated[str | None, OptionHelp("output", "NAME")] = None
-    """of the database that OUT is: its name, or SCHEMA.NAME"""
+    """the table to write, if OUT is a database: NAME or SCHEMA.NAME"""
     if_exists: Annotated[Literal["fail", "append", "replace"], OptionHelp("output")] = "fail"
-    """what becomes of a table that is there: release nothing, add to its rows, or delete them first"""
+    """if the table exists: release nothing, add to its rows, or replace them"""
 
     @model_validator(mode="after")
     def _has_columns(self) -> Self:

@@ -31,7 +31,7 @@ def run(params: Params, out: Path, docs: DataDocs, base: Mapping[str, pa.Table] 
     Raises:
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
     """
-    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
+    # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.collocation_suite import collocation_suite
     from lexveil.checks.validation import validate
 

@@ -18,7 +18,7 @@ def run(params: Params, out: Path, docs: DataDocs) -> dict[str, int]:
     Raises:
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
     """
-    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
+    # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.corpus_suite import corpus_suite
     from lexveil.checks.validation import validate
 

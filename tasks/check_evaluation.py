@@ -75,7 +75,7 @@ def main() -> None:
     )
     print(f"the scores hold: {summary['n_runs']} runs, {summary['n_scored']:,} of {summary['n_cells']:,} cells scored")
     if summary["not_above_majority"]:
-        print(f"in clear no better than the most frequent class: {', '.join(summary['not_above_majority'])}")
+        print(f"on clean texts no better than the most frequent class: {', '.join(summary['not_above_majority'])}")
 
 
 if __name__ == "__main__":

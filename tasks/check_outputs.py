@@ -73,7 +73,7 @@ def run(
     Raises:
         CheckFailed: at the first run in which an expectation does not hold; ``out`` is not there then.
     """
-    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
+    # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.output_suite import output_suite
     from lexveil.checks.validation import merge, validate
 

@@ -23,7 +23,7 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
     Raises:
         CheckFailed: if an expectation does not hold in one of them; ``out`` is not there then.
     """
-    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
+    # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.plan_suite import plan_suite
     from lexveil.checks.validation import validate
 

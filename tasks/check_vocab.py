@@ -24,7 +24,7 @@ def run(params: Params, documents: pa.Table, lexicon_of: LexiconOf, out: Path, d
     Raises:
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
     """
-    # Great Expectations takes seconds to import, and whoever only reads this module does not need it.
+    # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.validation import validate
     from lexveil.checks.vocabulary_suite import vocab_suite
 

@@ -1,4 +1,4 @@
-"""Bring code.json, what each stage runs of the library, up to date: always asked, and mostly there is nothing new."""
+"""Update code.json, the hash of the library code that each stage runs; the stage runs in every `dvc repro`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Plausible deniability statistics N_w and S_w of each mechanism: embeddings, word orders -> deniability/MECHANISM/.
 
 Each of some words, drawn at random from the vocabulary, is replaced many times at each epsilon of the grid, as in
-1-Diffractor Figure 4; where the law has a closed form, the expectations are computed beside. Here a word gets epsilon
-itself; in a text it gets its part of the text's budget.
+1-Diffractor Figure 4; where the distribution has a closed form, expectations are computed as well. Here a word gets
+epsilon itself; in a text it gets its part of the text's budget.
 
 The words of a segmentation are the same for all mechanisms, so that they can be compared: only words that are in every
 list set take part, also where the mechanism does not work on lists. The file names words by their rows.

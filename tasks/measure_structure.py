@@ -1,4 +1,4 @@
-"""How often one other word changes the structure of a public text: corpus, embedding -> structure/SEGMENTATION.json.
+"""Sensitivity of the disclosed structure in public texts: corpus, embedding -> structure/SEGMENTATION.json.
 
 The sample's rows are ordered by the hash of their text, so its first texts are a random choice of them. Each gets some
 copies with one word replaced by another of the corpus, the same copies for all segmentations. Without a corpus the

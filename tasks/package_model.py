@@ -1,4 +1,4 @@
-"""Make the model that a project can hand on: its gst embedding, screened, with a card -> model/."""
+"""Package the model of a project: its gst embedding, screened, with a card -> model/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose the documents to learn from and tokenize them once: data/corpus -> corpus/*.parquet, corpus/length.json."""
+"""Choose the documents to train on and tokenize them once: data/corpus -> corpus/*.parquet, corpus/length.json."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> embeddings/SEGMENTATION/.
 
 Training begins with the vectors of a packaged model, if params.yaml: embeddings.base names one, and its other tokens
-are added. That of words may be a model that was brought in instead (embeddings.word_model). An interrupted training
+are added. That of words may be an external model instead (embeddings.word_model). An interrupted training
 goes on after its last finished epoch.
 """
 
@@ -64,7 +64,7 @@ def main() -> None:
         "base": None if model is None else about_base(options, model),
         "plain_copy": plain_copy,
         "workers": options.workers,
-        # Threads write to the same vectors without locks: whoever reads this file later must know.
+        # Threads write to the same vectors without locks: later readers of this file must know.
         "byte_stable": options.workers == 1,
     }
     versions = {name: version(name) for name in ("gensim", "numpy", "scipy")}
@@ -84,7 +84,7 @@ def write(raw: WordSpace, segmentation: str, about: dict[str, object], trained: 
     """Write the embedding of one segmentation, with lengths as params.yaml says, and its figures.
 
     Args:
-        trained: the training that it is of; None of a model that was brought in.
+        trained: the training that it is of; None for an external model.
     """
     options = params.embeddings
     about["scale"], factors = options.scale, {}

@@ -13,7 +13,7 @@ from lexveil.privatization.looking.preview import Preview
 from lexveil.request import FileRequest
 
 
-def until(condition: Callable[[], Any], patience: float = 300.0) -> Any:
+def until(condition: Callable[[], Any], patience: float = 1800.0) -> Any:
     """Wait until something holds, and give it; nothing is measured by the patience."""
     deadline = time.monotonic() + patience
     while not (value := condition()):

@@ -6,7 +6,7 @@ import importlib
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -203,6 +203,16 @@ def built(_built: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
 def listed(_listed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same with lists of words."""
     return stand_beside(_listed, tmp_path_factory.mktemp("beside"), monkeypatch)
+
+
+def made_of(built: Path, factory: pytest.TempPathFactory, make: Callable[[], object]) -> Path:
+    """A copy of a project in which ``make`` has run."""
+    root = factory.mktemp("made") / "project"
+    shutil.copytree(built, root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        make()
+    return root
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What became of each token of a text: its fate, and where it and what came of it stand."""
+"""Changes: the fate of each token of a text, and the positions of the token and of its replacement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the operator of a run may see: it compares a source with its output, or counts the source.
+"""The operator's report: it compares a source with its output, or counts the source, and is as secret as the source.
 
 One number of nine digits that does so tells a short text exactly, whatever epsilon is.
 """

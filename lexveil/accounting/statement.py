@@ -1,4 +1,4 @@
-"""A privacy record as a few lines for people, and beside them what is private to the operator."""
+"""A privacy record in a few lines for people, followed by what is private to the operator."""
 
 from __future__ import annotations
 

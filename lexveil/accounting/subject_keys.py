@@ -1,4 +1,4 @@
-"""Who is who: the key under which the ledger counts what is spent on a row.
+"""Subject keys: the keys under which the ledger sums what rows have spent.
 
 One rule for all verbs, because two spellings of one subject would have two budgets:
 

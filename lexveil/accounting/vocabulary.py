@@ -1,4 +1,4 @@
-"""The words that may go into a mechanism and come out of it."""
+"""The vocabulary of a mechanism: the words that it accepts and returns."""
 
 from __future__ import annotations
 

@@ -32,14 +32,14 @@ def find_base(settings: EmbeddingParams) -> PackagedModel | None:
     if name not in models:
         raise ParameterError(
             f"params.yaml: embeddings.base: there is no model {name} (there are: {', '.join(models) or 'none'}); "
-            f"bring it in by `lexveil model add FILE`, or write `base: {NO_BASE}`"
+            f"import it by `lexveil model add FILE`, or write `base: {NO_BASE}`"
         )
     model = models[name]
     named = f"{name}@{model.hash[:DIGITS]}"
     if settings.base not in (named, name):
         raise ParameterError(
             f"params.yaml: embeddings.base is {settings.base}, but the installed model is {named}; write that, or "
-            "bring the other one in again"
+            "import the other one again"
         )
     if not wanted and model.folder.parent != paths.MODELS:
         raise ParameterError(

@@ -61,7 +61,7 @@ def embedding_metrics(
         space: as it is used.
         raw: as it was trained, before its lengths were changed.
         about: how it was made.
-        trained: the training that it is of; None of a model that was brought in.
+        trained: the training that it is of; None for an external model.
     """
     lengths = Counter(space.n_words.tolist())
     norms = np.linalg.norm(space.vectors, axis=1)

@@ -1,4 +1,4 @@
-"""The models that the evaluation takes as they are: the encoder of every data set, and the language model."""
+"""Ready-made models of the evaluation: the encoder of every data set, and the language model."""
 
 from __future__ import annotations
 

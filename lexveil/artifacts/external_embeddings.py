@@ -43,12 +43,11 @@ def load_model(model: str, segmentation: str = "word") -> WordSpace:
         actual = content_hash(folder)
     except FileNotFoundError:
         raise MissingArtifact(
-            f"{folder}: not there; bring it in by `lexveil embeddings add {name} FILE` "
-            "or fetch it by `dvc pull data.dvc`"
+            f"{folder}: not there; import it by `lexveil embeddings add {name} FILE` or fetch it by `dvc pull data.dvc`"
         ) from None
     if actual != wanted:
         raise RequestError(
             f"{folder} is {name}@{actual}, but params.yaml names {model}; write the first into params.yaml, "
-            "or bring the other file in again"
+            "or import the other file again"
         )
     return read_space(folder)

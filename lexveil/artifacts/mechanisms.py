@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,41 @@ from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError, option
+from lexveil.evaluation import smollm2
 from lexveil.mechanisms.base import OnNeighbors, PublicCounts
+from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords
 from lexveil.mechanisms.registry import MECHANISMS, Mechanism, build_mechanism
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
+from lexveil.text.piece_models import PieceModel
 from lexveil.types import Orders
+
+CHOSEN_BY = "mechanisms.tem_context.model"
+
+
+@dataclass(frozen=True, slots=True)
+class CausalModel:
+    """A public causal language model by which a mechanism may weigh words.
+
+    Attributes:
+        language: whose words it knows.
+        make: loads it.
+        weights: returns its file, whose hash is in records.
+    """
+
+    language: str
+    make: Callable[[], PieceModel]
+    weights: Callable[[], Path]
+
+
+def _smollm2() -> Path:
+    return Path(smollm2.SmolLm2.folder(CHOSEN_BY)) / smollm2.FILE
+
+
+# By the name that the parameter gives them.
+CAUSAL_MODELS = {
+    smollm2.SmolLm2.name: CausalModel(smollm2.SmolLm2.language, partial(smollm2.SmolLm2, CHOSEN_BY), _smollm2)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +126,12 @@ class Prepared:
         """The sha256 of its files, by name."""
         return {name: sha256(file) for name, file in self.files.items()}
 
+    def base_measure(self) -> dict[str, str]:
+        """The language model that weighs its words, with the sha256 of the weights, for the ledger; or nothing."""
+        if not isinstance(getattr(self.mechanism, "mass", None), CausalMeasure):
+            return {}
+        return {"base_measure": " ".join(f"{name} {digest}" for name, digest in self.hashes().items())}
+
 
 def prepare(
     name: str,
@@ -103,11 +140,13 @@ def prepare(
     policy: Policy,
     params: MechanismParams,
     source: Path | PackagedModel = Path(),
+    causal: CausalModel | None = None,
 ) -> Prepared:
     """Build mechanism ``name`` over the words of an embedding, or over those of its list set.
 
     Args:
         source: the project, or the model, that the embedding is of.
+        causal: the language model that the mechanism weighs words by, if it does.
 
     Raises:
         RequestError: if no word is left.
@@ -135,7 +174,11 @@ def prepare(
         return Prepared(mechanism, vocabulary, shown, files, near_folder=near_folder)
     near = _near_lists(near_folder, key := key_of(vocabulary.vectors))
     public = PublicCounts(space.n_words[vocabulary.rows], space.counts[vocabulary.rows])
-    if MECHANISMS[name].in_context:
+    if causal is not None:
+        weights = causal.weights()
+        files = {f"{own['model']}/{weights.name}": weights}
+        public = public._replace(causal=CausalWords(causal.make, space.tokens, vocabulary.rows))
+    elif MECHANISMS[name].in_context:
         bigrams, files = _bigrams(segmentation, source)
         public = public._replace(bigrams=bigrams.onto(vocabulary.number))
     mechanism = build_mechanism(name, vocabulary.vectors, given | {name: own}, near=near, public=public)

@@ -1,10 +1,11 @@
-"""What texts are rewritten with: vocabulary, collocations, embedding, mechanisms; of a project's run, or packaged."""
+"""The model for rewriting: vocabulary, collocations, embedding, mechanisms; of a project's run, or packaged."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import collocation_files
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.mechanisms import Prepared, bigram_files, prepare
+from lexveil.artifacts.mechanisms import CAUSAL_MODELS, CHOSEN_BY, CausalModel, Prepared, bigram_files, prepare
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
@@ -49,6 +50,7 @@ class Model:
         cache_only: compute nothing of what readers are expected to get back: it takes seconds, which a service does not
             have while it answers.
         purposes: public scales of words, whose axes are added to its embedding.
+        causal_models: by the names that a parameter gives them; an audit's toys have one of their own.
         suppress_language_warning: say nothing of a language on standard error: it is a statistic of the texts.
     """
 
@@ -57,6 +59,7 @@ class Model:
     cache_only: bool = False
     suppress_language_warning: bool = False
     purposes: tuple[Purpose, ...] = ()
+    causal_models: Mapping[str, CausalModel] = field(default_factory=lambda: CAUSAL_MODELS, repr=False, compare=False)
     _lexicons: dict[str, Lexicon] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -121,7 +124,7 @@ class Model:
             return
         names = [purpose.name for purpose in self.kept_purposes]
         if len({*names}) < len(names):
-            raise RequestError(f"model {self.name}: a purpose stands there twice; give it once, with its weight")
+            raise RequestError(f"model {self.name}: a purpose is given twice; give it once, with its weight")
         tokens = self.embedding("S1").tokens
         for purpose in self.purposes:
             if len({*purpose.of(tokens).tolist()}) < 2:
@@ -153,7 +156,7 @@ class Model:
     def require_checks(self, strategy: str) -> None:
         """See that the artifacts exist and passed their checks. A check that fails removes its result.
 
-        A packaged model was checked when it was built or brought in.
+        A packaged model was checked when it was built or imported.
 
         Raises:
             MissingArtifact: naming the stage that makes what is missing.
@@ -238,7 +241,23 @@ class Model:
                 f"{option('mechanism')} tem, or leave the purpose out"
             )
         segmentation, source = SEGMENTATION_OF[strategy], self.packaged or self.project.folder
-        return prepare(name, segmentation, self.embedding(strategy), policy, self.params.mechanisms, source)
+        space, causal = self.embedding(strategy), self.causal_model(name)
+        return prepare(name, segmentation, space, policy, self.params.mechanisms, source, causal)
+
+    def causal_model(self, mechanism: str) -> CausalModel | None:
+        """The language model that a mechanism weighs words by; None if it is none.
+
+        Raises:
+            RequestError: if it is of another language than the words.
+        """
+        chosen: str = getattr(getattr(self.params.mechanisms, mechanism), "model", "")
+        causal = self.causal_models.get(chosen)
+        if causal is not None and causal.language != self.language:
+            raise RequestError(
+                f"params.yaml: {CHOSEN_BY} is {chosen}, which knows words of the language {causal.language}; those of "
+                f"model {self.name} are of {self.language}; take bigrams"
+            )
+        return causal
 
     def hashes(self, strategy: str) -> dict[str, str]:
         """The sha256 of the embedding and the collocations of a strategy, by the names of their files.

@@ -1,4 +1,4 @@
-"""Lists of near words in files: of a project's embedding beside its neighbours, of any other in the user's cache.
+"""Files of near-word lists: a project's are next to its neighbours, others in the user's cache.
 
     meta.json        whose lists they are (a hash of the vectors), and of how many words
     near.npy         (n, K) int32, the nearest words of each word, itself first

@@ -1,4 +1,4 @@
-"""A model that travels: one folder of words, counts, PMI and 8-bit vectors, with its card; nothing in it is code.
+"""Packaged models: one folder of words, counts, PMI and 8-bit vectors, with a card; nothing in it is code.
 
     model.json        the card: what it is, its licence, sources and quality, and the sha256 of every other file
     words.txt         V tokens, one a line, by falling count; collocations join their words by _

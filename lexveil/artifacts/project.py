@@ -1,4 +1,4 @@
-"""Where texts are rewritten: in a project, or outside of any in the user's data folder, with the default parameters."""
+"""The place of a rewriting: a project, or outside of projects the user's data folder with the default parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public list of words that are not put out in place of others: lexveil/models/not_put_out.txt."""
+"""The public list of screened words, which are no replacements: lexveil/models/not_put_out.txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one replaced word changes in public texts: measured of all strategies of a segmentation, and read."""
+"""Sensitivity of the disclosed structure in public texts: measured for the strategies of a segmentation, and read."""
 
 from __future__ import annotations
 

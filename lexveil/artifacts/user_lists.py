@@ -71,7 +71,7 @@ def read_numbers(
         if not word or not low <= value <= high:
             raise ParameterError(f"{file}, line {line}: must be {what}")
         if word in numbers:
-            raise ParameterError(f"{file}, line {line}: this word stands there before; give it once")
+            raise ParameterError(f"{file}, line {line}: duplicate word; give it once")
         numbers[word] = value
     return numbers
 
@@ -146,7 +146,7 @@ def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]
     for name, kind in entries(read_lines(file, key), key, ANY):
         names.setdefault(kind, []).append(" ".join(name.split()))
     if any(len(set(several)) < len(several) for several in names.values()):
-        raise RequestError(f"{key}: a name stands below a heading twice; leave it there once")
+        raise RequestError(f"{key}: a name is below a heading twice; leave it there once")
     if not names:
         raise RequestError(f"{key}: holds no name; write one a line")
     return {kind: tuple(several) for kind, several in names.items()}

@@ -39,6 +39,7 @@ from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import REACH, STEP
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.base import PublicCounts
+from lexveil.mechanisms.causal_measure import CausalWords
 from lexveil.mechanisms.deniability import choose_words
 from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import ClosedForm
@@ -115,8 +116,9 @@ class _Audit:
         built = Built(made.mechanism, claim)
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
         contexts: tuple[int, ...] = (-1,)
-        if claim.in_context and space.public is not None and space.public.bigrams is not None:
-            contexts = (-1, int(np.diff(space.public.bigrams.starts).argmax()))  # the token that most words follow
+        if claim.in_context and space.public is not None:
+            bigrams = space.public.bigrams  # after the token that most words follow, or after the first, a frequent one
+            contexts = (-1, 0 if bigrams is None else int(np.diff(bigrams.starts).argmax()))
         self.exact(f"vocabulary: {len(chosen):,} of {space.size:,} words", built, chosen, contexts)
         own = self.generator("own", "vocabulary")
         few = chosen[:: max(1, len(chosen) // FITTED)][:FITTED]
@@ -254,8 +256,11 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSp
             space = np.column_stack([space, np.round(axis / STEP) * STEP])
     if request.mechanism not in ON_LISTS:
         n_words = np.array([tokens[row].count("_") + 1 for row in rows.tolist()])
-        bigrams = _read_bigrams(using, segmentation, rows) if made.mechanism.in_context else None
-        return AuditedSpace(space, public=PublicCounts(n_words, counts[rows], bigrams))
+        causal = using.causal_model(request.mechanism)
+        reads = None if causal is None else CausalWords(causal.make, tokens, rows)
+        in_counts = made.mechanism.in_context and causal is None
+        bigrams = _read_bigrams(using, segmentation, rows) if in_counts else None
+        return AuditedSpace(space, public=PublicCounts(n_words, counts[rows], bigrams, reads))
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}
     files = list(made.files.values())
     orders = np.load(next(file for file in files if file.suffix == ".npy"), allow_pickle=False)

@@ -157,6 +157,8 @@ class Claim:
         public = self.space.public
         if public is None or self.mechanism not in EXPONENTIAL:
             return np.ones(self.space.size)
+        if self.in_context and self.own.get("model", "bigrams") != "bigrams":
+            return self._by_model(public, before)
         if not self.in_context or public.bigrams is None:
             return self._halved(public.n_words)
         single, after = self._whole_numbers(public.counts, public.n_words, public.bigrams)
@@ -164,6 +166,25 @@ class Claim:
         weight = single.copy()
         weight[public.bigrams.ids[row]] += after[row]
         return weight
+
+    def _by_model(self, public: PublicCounts, before: int) -> Floats:
+        """What a language model says of a word's first piece after a token alone, times its share, to the power κ."""
+        kept, kappa, words = self.space._kept, self.own.get("kappa", 1.0), public.causal
+        assert words is not None
+        if (key := f"after {before}, κ = {kappa!r}, penalty {self.own.get('length_penalty', 3)}") not in kept:
+            if "model" not in kept:
+                made = words.make()
+                kept["model"] = made, made.pieces([token.split("_") for token in words.tokens])
+            model, pieces = kept["model"]
+            states = model.begin(1, 1)
+            for piece in pieces[before] if before >= 0 else ():
+                states.read(np.array([[piece]]), np.ones((1, 1), dtype=bool))
+            first = np.array([pieces[row][0] for row in words.rows.tolist()])
+            share = (public.counts + 1) / np.bincount(first, public.counts + 1)[first]
+            says = np.asarray(states.next_pieces(np.zeros(1, dtype=np.int64))[0, 0], dtype=np.float64)
+            weight = self._halved(public.n_words) * (says[first] * share) ** kappa
+            kept[key] = np.maximum(1, np.rint(weight * ((2.0**31 - 2 * len(weight)) / (weight.sum() * (1 + 1e-9)))))
+        return np.asarray(kept[key])
 
     def _halved(self, n_words: Ids) -> Floats:
         return np.asarray(0.5 ** (self.own.get("length_penalty", 3) * (n_words - 1)))

@@ -247,10 +247,9 @@ def losses(release: Release, claim: Claim, confidence: float, epsilon: float) ->
     """Bounds of the loss between documents that differ in their first token, whole outputs compared."""
     heads = [name for name in release.documents if name.startswith("head")]
     fates = {name: release.fates(name) for name in heads}
-    number = dict[tuple[str | None, ...], int]()
-    codes = [
-        np.array([number.setdefault(release.outputs[row], len(number)) for row in release.rows(name)]) for name in heads
-    ]
+    # In an order that no sample decides, for ties are broken by these numbers before the half that judges is looked at.
+    number = {text: place for place, text in enumerate(sorted({*release.outputs}, key=str))}
+    codes = [np.array([number[release.outputs[row]] for row in release.rows(name)]) for name in heads]
     allowed = np.full((len(heads), len(heads)), np.inf)
     for a, first in enumerate(heads):
         for b, second in enumerate(heads):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +16,17 @@ from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.artifacts.bigrams import write_bigrams
 from lexveil.artifacts.embeddings import write_embedding
+from lexveil.artifacts.mechanisms import CausalModel
 from lexveil.artifacts.model import CHECKED_BY, Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
 from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace
-from lexveil.auditing.toys import list_orders, places_of, public_counts
+from lexveil.auditing.toys import ToyPieces, list_orders, places_of, public_counts
 from lexveil.config import NO_BASE, Params, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.ledger.ledger import Ledger
+from lexveil.mechanisms.tem_context import BIGRAMS
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
 
@@ -170,8 +173,12 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         "policy": {"detector": None, "protect": None},  # audits are of releases without
     }
     sections = {name: getattr(params, name).model_copy(update=values) for name, values in changes.items()}
-    model = Model(Project(folder, params.model_copy(update=sections), is_project=True))
-    public = public_counts(np.array([token.count("_") + 1 for token in tokens]))
+    # The language model of an audit of releases is invented: one that reads whole texts has no table of what it says.
+    named = params.mechanisms.tem_context.model
+    causal = CausalModel("en", ToyPieces, partial(Path, folder / paths.embedding(segmentation) / "words.txt"))
+    project = Project(folder, params.model_copy(update=sections), is_project=True)
+    model = Model(project, causal_models={} if named == BIGRAMS else {named: causal})
+    public = public_counts(np.array([token.count("_") + 1 for token in tokens]), tokens)
     if mechanism == IN_CONTEXT and public.bigrams is not None:
         (folder / paths.bigrams(segmentation)).mkdir(parents=True)
         write_bigrams(public.bigrams, folder / paths.bigrams(segmentation))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +12,14 @@ import numpy.typing as npt
 from lexveil.auditing.distributions import AuditedSpace, Claim
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.mechanisms.base import PublicCounts
-from lexveil.types import Floats, Ids
+from lexveil.mechanisms.causal_measure import CausalWords
+from lexveil.types import Flags, Floats, Ids
 
 STEP = 0.5  # smallest distance of toy words, in units of 1/ε
 GROUPS, MEMBERS = 40, 60  # of the large toy
 FOLLOWING = (0, 1, 2, 5)  # places from a toy's word to those that follow it
+PIECES = 16  # of the toys' language model; the last one begins a text
+UNLISTED = (".", "zorblax", "quuxly")  # words after which it says what it says at the beginning of a text
 FAR = 60.0  # of a far word, in units of 1/ε: beyond TEM's γ, 30 of them for the large toy
 
 
@@ -36,6 +41,50 @@ class Toy:
     def stretched(self, factor: float) -> Toy:
         """The same toy with all distances longer."""
         return replace(self, space=replace(self.space, vectors=self.space.vectors * factor, _kept={}))
+
+
+class ToyPieces:
+    """An invented language model, which says which piece comes next by the piece before it alone.
+
+    So what is written just before is all that a word depends on, as with bigrams. Words have one piece or two.
+    """
+
+    name = "toy"
+
+    def __init__(self) -> None:
+        self._after = np.random.default_rng(11).dirichlet(np.full(PIECES, 0.5), PIECES)
+        self._last: Ids = np.empty((0, 0), dtype=np.int64)
+
+    def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
+        """See ``PieceModel``."""
+        hashed = [-1 if words[-1] in UNLISTED else zlib.crc32(" ".join(words).encode()) for words in tokens]
+        both = [[number % (PIECES - 1), number // PIECES % (PIECES - 1)] for number in hashed]
+        return [
+            [PIECES - 1] if number < 0 else two[: 1 + number % 3 // 2] for number, two in zip(hashed, both, strict=True)
+        ]
+
+    def begin(self, n_texts: int, n_beams: int) -> ToyPieces:
+        """See ``PieceModel``."""
+        begun = ToyPieces()
+        begun._last = np.full((n_texts, n_beams), PIECES - 1)
+        return begun
+
+    def read(self, pieces: Ids, is_read: Flags) -> None:
+        """See ``BeamStates``."""
+        self._last = np.where(is_read, pieces, self._last)
+
+    def fork(self, text: int, parents: Ids) -> None:
+        """See ``BeamStates``."""
+        self._last[text] = self._last[text, parents]
+
+    def only(self, texts: Ids) -> None:
+        """See ``BeamStates``."""
+        self._last = self._last[texts]
+
+    def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
+        """See ``BeamStates``."""
+        next_pieces: Floats = self._after[self._last[texts]]
+        return next_pieces if among is None else next_pieces[..., among]
 
 
 def places_of(shape: str) -> Floats:
@@ -63,8 +112,10 @@ def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
     return np.array(orders[:n_lists], dtype=np.int32)
 
 
-def public_counts(n_words: Ids) -> PublicCounts:
+def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCounts:
     """Invented counts: frequent words first, and each is followed by itself and a few of those after it.
+
+    The invented language model reads the tokens, or numbers in their place.
 
     Counts are so low that about half of what follows a token is left to the frequency of words.
     """
@@ -73,7 +124,8 @@ def public_counts(n_words: Ids) -> PublicCounts:
     followed = first % 4 != 3  # nothing was seen after every fourth
     counts = 1 + (first + step) % 2
     bigrams = Bigrams.of(first[followed], (first + step)[followed] % w, counts[followed], w)
-    return PublicCounts(n_words, np.arange(w, 0, -1), bigrams)
+    causal = CausalWords(ToyPieces, list(map(str, range(w))) if tokens is None else tokens, np.arange(w))
+    return PublicCounts(n_words, np.arange(w, 0, -1), bigrams, causal)
 
 
 def toy(shape: str, epsilon: float, n_lists: int) -> Toy:

@@ -1,4 +1,4 @@
-"""How a rule is said: one expectation, the sentence for Data Docs, and what to say when it does not hold.
+"""Rules: an expectation, its sentence for Data Docs, and the message if it does not hold.
 
 A fault is a template for ``str.format`` that follows who it is about (the ``subject`` of a suite). It may name
 ``unexpected``, ``checked``, ``worst`` and ``limit``, and any column of the frame, which then stands for the row that is

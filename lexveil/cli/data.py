@@ -1,4 +1,4 @@
-"""The verbs of data: the corpus, the documents, and word models made by others."""
+"""The verbs of data: the corpus, the documents, and external word vectors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ data = actions(
     "data",
     """Choose the data: the embedded default, or your own.
 
-    Fills data/ (corpus/: public text to learn from; documents/: texts to privatize), tracked by data.dvc.
+    Fills data/ (corpus/: public text to train on; documents/: texts to privatize), tracked by data.dvc.
 
         lexveil data default
         lexveil data use --corpus crawl/ --documents letters.csv --text-column body
-        lexveil data use --documents letters.csv --model en           (no corpus: a model takes its place)
+        lexveil data use --documents letters.csv --model en           (no corpus: a model replaces it)
         lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)
         lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (needs the extra hf)
         lexveil data status --json
@@ -35,7 +35,7 @@ AMOUNT = exclusive()
 
 @data.command
 def default(*, json: Json = False, wait: Wait = False) -> None:
-    """The embedded default data."""
+    """Restore the embedded default data."""
     root = in_project()
     from lexveil.data import data_store
 
@@ -57,9 +57,9 @@ class AddressPart:
     """How much of an address is taken.
 
     Attributes:
-        max_documents: of an address: keep about so many documents, a little more (default: sample.max_documents)
-        share: of an address: keep this share of the documents, above 0 up to 1
-        shards: of an address: read only these shards, by number from 0
+        max_documents: for an address: keep at least about N documents (default: sample.max_documents)
+        share: for an address: keep this share of the documents, above 0 up to 1
+        shards: for an address: read only these shards, numbered from 0
     """
 
     max_documents: Annotated[Count | None, Parameter(group=AMOUNT)] = None
@@ -80,14 +80,14 @@ def use(
     json: Json = False,
     wait: Wait = False,
 ) -> None:
-    """Your own files or folders: JSONL, CSV, TSV or text (each also .gz or .zst), Parquet.
+    """Use your own files or folders: JSONL, CSV, TSV or text (each also .gz or .zst), Parquet.
 
     Args:
-        corpus: file or folder to learn from, or an address that is read through without being fetched
-            (hf://allenai/c4/en, s3://…), or several, each with a name; left as it is if not given
-        documents: files or folders to privatize, each file one set
-        model: in place of a corpus: a packaged model, whose words and collocations the run then has
-        text_column: the column that holds the text
+        corpus: file or folder to train on, or an address that is streamed (hf://allenai/c4/en, s3://…), or several,
+            each with a name (default: unchanged)
+        documents: files or folders to privatize, each file one data set
+        model: a packaged model that replaces the corpus
+        text_column: the column of texts
     """
     sources = sources_of(corpus)
     document_files = [path.absolute() for path in documents]
@@ -102,7 +102,7 @@ def use(
 
 @data.command
 def status(*, json: Json = False) -> None:
-    """What is in data/ and whether DVC has it."""
+    """Show what is in data/ and whether DVC has it."""
     root = in_project()
     from lexveil.data import data_store
 
@@ -139,11 +139,11 @@ def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | No
 
 embeddings = actions(
     "embeddings",
-    """Bring in word models made by others: GloVe, word2vec, fastText.
+    """Import external word vectors: GloVe, word2vec, fastText.
 
-    Checks a file of word vectors, brings its words to the tokenizer's form, and keeps it in
-    data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH; that goes into params.yaml:
-    word_orders.models (for 1-Diffractor), embeddings.word_model (for S1).
+    Checks a file of word vectors, normalizes its words as the tokenizer does, and stores it in
+    data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH for params.yaml: word_orders.models (for
+    1-Diffractor), embeddings.word_model (for S1).
 
         lexveil embeddings add glove glove.6B.100d.txt --max-words 100000
         lexveil embeddings list
@@ -161,12 +161,12 @@ def add(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """GloVe text, word2vec text or binary, fastText .vec; gzipped or not.
+    """Import GloVe text, word2vec text or binary, or fastText .vec; gzipped or not.
 
     Args:
-        name: how params.yaml calls it; one that is there is replaced
-        file: the file of vectors
-        max_words: keep the first N usable words (frequent ones first)
+        name: its name in params.yaml; an existing one is replaced
+        file: file of the vectors
+        max_words: keep the first N usable words (files list frequent words first)
     """
     file = file.absolute()
     root = in_project()
@@ -178,7 +178,7 @@ def add(
 
 @embeddings.command(name="list")
 def list_models(*, json: Json = False) -> None:
-    """The models that are there."""
+    """List the imported word vectors."""
     root = in_project()
     from lexveil.data import external_embeddings
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 ledger = actions(
     "ledger",
-    """What each subject has spent over all releases.
+    """Show, verify and administer the budget ledger: what each subject has spent over all releases.
 
-    The ledger of epsilon: every release is charged to the subjects of its documents before its noise is drawn, and
-    none gets beyond the cap of params.yaml: ledger, or else the ledger's own. Its folder is named there; outside of
-    projects it is `ledger` in your data folder, which standard error names. Subjects are salted hashes, found by
-    their keys. docs/explanation/ledger.md says what it guarantees, and what to keep copies of.
+    Every release is charged to the subjects of its documents before its noise is drawn. No subject exceeds the cap
+    of params.yaml: ledger, or else the ledger's own cap. params.yaml also names the ledger's folder; outside of
+    projects it is `ledger` in your data folder, which standard error names. Subjects are stored as salted hashes of
+    their keys. docs/explanation/ledger.md says what the ledger guarantees, and what to back up.
 
         lexveil ledger show --top 10
         lexveil ledger show --subject user-1234
@@ -33,7 +33,7 @@ ledger = actions(
         lexveil ledger verify --since verified.json
         lexveil ledger export balances.parquet
         lexveil ledger cap 200 --because "decided in May"
-        lexveil ledger accept --because "disk lost; Monday's copy"
+        lexveil ledger accept --because "disk lost; restored Monday's backup"
     """,
 )
 WHICH = exclusive()
@@ -47,14 +47,14 @@ def show_balances(
     top: Annotated[Count | None, Parameter(group=WHICH)] = None,
     json: Json = False,
 ) -> None:
-    """Balances and releases; completes or undoes releases whose process was killed.
+    """Show balances and releases.
 
-    Balances, the cap, and the newest releases with their state. First, releases whose process was killed are
-    completed if all was written, else undone; those of living processes are left alone.
+    Prints balances, the cap, and the newest releases with their state. Before that it recovers releases whose process
+    was killed: it completes those whose files were all written, and rolls back the others.
 
     Args:
-        subject: one subject, by its name as the documents have it
-        top: also the N largest balances
+        subject: show one subject, by its name as in the documents
+        top: also show the N largest balances
     """
     from lexveil.ledger import statement
 
@@ -78,8 +78,8 @@ def verify(
 ) -> int:
     """Compute everything again; exit code 1 if anything does not hold.
 
-    Computes the chain of entries, digests, balances, states and caps again and says which entry is wrong.
-    Changes nothing, and works on a copy of the database without the salt.
+    Recomputes the chain of entries, digests, balances, states and caps, and names each wrong entry. Changes nothing,
+    and works on a copy of the database without the salt.
 
     Args:
         record: privacy records whose releases must be in it: finds a ledger that was truncated or replaced since
@@ -96,10 +96,10 @@ def verify(
 
 @ledger.command
 def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
-    """What each subject has spent, as CSV or Parquet, with hashed keys.
+    """Write what each subject has spent, with hashed keys, as CSV or Parquet.
 
     Args:
-        output: a file.csv or file.parquet; - is CSV on standard output
+        output: file to write, .csv or .parquet; - is CSV on standard output
     """
     target = output if output == "-" else Path(output).absolute()
     from lexveil.ledger import statement
@@ -111,11 +111,11 @@ def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
 
 @ledger.command
 def accept(*, because: Reason) -> None:
-    """Go on with a ledger that is not the one of its anchor, or that was edited.
+    """Accept a ledger that does not match its anchor, or that was edited.
 
-    For a ledger that was lost, brought back from an older copy, replaced or edited, and an anchor that was lost: what
-    was spent and is not in the ledger any more is forgotten. The reason becomes an entry of its chain; balances become
-    the sums of what releases charged, and the anchor is written anew.
+    Use it after a ledger was lost, restored from an older copy, replaced or edited, or after its anchor was lost. ε
+    that the ledger no longer contains stays forgotten. The reason becomes an entry of the chain, balances become the
+    sums of their charges, and the anchor is written anew.
     """
     from lexveil.ledger.ledger import Ledger
     from lexveil.ledger.stores import store_of
@@ -134,9 +134,9 @@ def accept(*, because: Reason) -> None:
 
 @ledger.command
 def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> None:
-    """Change the cap that the ledger has by itself; params.yaml: ledger.cap takes precedence.
+    """Change the ledger's own cap; params.yaml: ledger.cap takes precedence.
 
-    The ledger fixes it at its first release that has no cap, at ten times the document budget.
+    The first release without a cap sets it to ten times what an ordinary document may spend.
 
     Args:
         value: epsilon of one subject over all releases, or unlimited

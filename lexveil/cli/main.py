@@ -24,14 +24,14 @@ from lexveil.runtime.graph_libraries import lacking
 
 ABOUT = """\
 Rewrites text under metric differential privacy, word by word or collocation by collocation, with a record of
-what is guaranteed and a ledger of what each person has spent. A model of English is in the box.
+what is guaranteed and a ledger of what each person has spent. A model of general English ships with it.
 
 First steps, anywhere:
 
     lexveil inspect tickets.csv                 says what would happen, and writes nothing
     lexveil privatize tickets.csv -o out.csv    rewrites the column of texts; there is no number to choose
 
-With a corpus of yours:
+With your own corpus:
 
     lexveil init DIR && cd DIR && lexveil run && lexveil report --open
 

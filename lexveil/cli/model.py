@@ -13,11 +13,11 @@ from lexveil.cli.output import show
 
 model = actions(
     "model",
-    """The models that texts are rewritten with: words, collocations, vectors.
+    """Models for rewriting texts: words, collocations, vectors.
 
-    One ships with Lexveil: en, general English. Others come in as one file that someone exported, or are made
-    of plain word vectors; no model holds code, and each is checked before it is kept. The name of a model goes
-    behind --model of privatize, inspect and audit; own is what `lexveil run` made of a project's corpus.
+    One ships with Lexveil: en, general English. Others are imported from a file that someone exported, or made from
+    plain word vectors. No model holds code, and each is checked before it is installed. --model NAME of privatize,
+    inspect and audit chooses one; own is the model that `lexveil run` made from a project's corpus.
 
         lexveil model list
         lexveil model show en
@@ -28,15 +28,15 @@ model = actions(
     """,
 )
 Name = Annotated[
-    str, Parameter(name="NAME", help="of a model, as `lexveil model list` shows it; own is that of this project")
+    str, Parameter(name="NAME", help="name of a model, as `lexveil model list` shows it; own is that of this project")
 ]
 Text = Annotated[str | None, Parameter(metavar="TEXT")]
-Force = Annotated[bool, Parameter(help="replace what is there")]
+Force = Annotated[bool, Parameter(help="replace an existing one")]
 
 
 @model.command(name="list")
 def list_models(*, json: Json = False) -> None:
-    """The models that are there, as NAME@HASH: those that ship, and those in your data folder."""
+    """List the installed models as NAME@HASH: those that ship, and those in your data folder."""
     from lexveil.data import model_collection
 
     show(model_collection.listed(), json)
@@ -44,7 +44,7 @@ def list_models(*, json: Json = False) -> None:
 
 @model.command(name="show")
 def show_card(name: Name, /, *, json: Json = False) -> None:
-    """The card of a model: what it is, its licence, sources, quality and known faults."""
+    """Show the card of a model: description, licence, sources, quality and known faults."""
     from lexveil.data import model_collection
 
     show(model_collection.card_of(name), json)
@@ -57,7 +57,7 @@ def verify(what: Annotated[str, Parameter(name="NAME|FOLDER|FILE")], /, *, json:
     Nothing in it is executed, and nothing is unpacked that is larger than its card says.
 
     Args:
-        what: a model by name, or a folder (./en), or an archive
+        what: name of a model, its folder (./en), or an archive
     """
     from lexveil.data import model_collection
     from lexveil.data.model_verification import UnsoundModel
@@ -72,15 +72,15 @@ def verify(what: Annotated[str, Parameter(name="NAME|FOLDER|FILE")], /, *, json:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """What plain word vectors do not say themselves.
+    """What a file of plain word vectors does not state.
 
     Attributes:
-        name: of plain vectors: how the model is called
-        license: of plain vectors: under which they may be used
-        language: of plain vectors: of the words, such as en
-        collocations: of plain vectors: the model whose collocations are taken, or none (default: en)
-        version: of plain vectors: of the model that is made (default: 1)
-        max_words: of plain vectors: the first N usable words (default: 50000)
+        name: for plain vectors: name of the model
+        license: for plain vectors: their licence
+        language: for plain vectors: language of the words, such as en
+        collocations: for plain vectors: the model whose collocations are added, or none (default: en)
+        version: for plain vectors: version of the model (default: 1)
+        max_words: for plain vectors: take the first N usable words (default: 50000)
     """
 
     name: Text = None
@@ -100,12 +100,12 @@ def add(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Take a model in: one that `lexveil model export` wrote, or one made of plain word vectors.
+    """Import a model that `lexveil model export` wrote, or make one from plain word vectors.
 
     Plain vectors are GloVe text, word2vec text or binary, fastText .vec, or Parquet with columns word and vector
-    (and count). They know single words only: the collocations of another model whose words are all there are added,
-    each with the mean of its words' vectors, so that S2 to S4 work too. Orders for 1-Diffractor are computed,
-    which takes a minute for 50,000 words. It goes into your data folder (LEXVEIL_HOME names another).
+    (and count). They have single words only. For S2 to S4 the command adds the collocations of another model whose
+    words are all in the file, each with the mean of its words' vectors. It also computes orders for 1-Diffractor,
+    which takes a minute for 50,000 words. Models are stored in your data folder (LEXVEIL_HOME sets another).
 
     Args:
         source: an exported model, its folder, or plain word vectors
@@ -125,10 +125,10 @@ def export(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Write a model as one file that `lexveil model add` takes on any machine: a plain zip, always the same bytes.
+    """Write a model to one file for `lexveil model add` on any machine: a plain zip, always the same bytes.
 
     Args:
-        output: the file (default: NAME-VERSION.lexveil.zip)
+        output: file to write (default: NAME-VERSION.lexveil.zip)
     """
     from lexveil.data.model_collection import export as export_model
 
@@ -149,9 +149,9 @@ class BuildOptions:
     """How a model is made.
 
     Attributes:
-        parameters: what is taken, screened and trained (default: NAME's own, if it ships)
-        license: under which the model may be used; the file may say it
-        language: of the texts: de, en, es, fr, it, nl, pt (default: en)
+        parameters: file that sets what is selected, screened and trained (default: NAME's own, if it ships)
+        license: licence of the model; the parameter file may state it
+        language: language of the texts: de, en, es, fr, it, nl, pt (default: en)
     """
 
     parameters: Annotated[Path | None, Parameter(metavar="FILE")] = None
@@ -170,17 +170,17 @@ def build(
     work: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     verbose: Annotated[bool, Parameter(alias="-v")] = False,
 ) -> int:
-    """Make a model of texts: the graph of `lexveil run` up to package_model, in a folder of its own.
+    """Train a model on texts: the graph of `lexveil run` up to package_model, in a folder of its own.
 
-    Tokens seen in fewer documents than the parameter file says are left out, as is what looks like a number, an
-    address or a user name; slurs and full names too where it asks for that. With one worker the same texts and
-    parameters give the same bytes. What was stopped goes on at its last finished stage, or epoch.
+    The model leaves out tokens that occur in fewer documents than the parameter file says, and tokens that look like
+    numbers, addresses or user names; also slurs and full names if the file says so. With one worker the same texts
+    and parameters give the same bytes. A build that was stopped resumes at its last finished stage or epoch.
 
     Args:
-        name: how it is called: a-z, 0-9, _ and -
-        corpus: its texts; may be given several times
-        out: the folder that becomes the model (default: among yours)
-        work: where it is made; the same call goes on there
+        name: name of the model: a-z, 0-9, _ and -
+        corpus: texts to train on; can be given several times
+        out: folder of the finished model (default: in your data folder)
+        work: folder to work in; the same call resumes there
         verbose: show what the stages print
     """
     import os
@@ -211,10 +211,10 @@ def build(
 
 purpose = actions(
     "purpose",
-    """Scales of words that rewriting keeps: more use of a text for one purpose, at the same recovery of its words.
+    """Public scales of words that keep more utility for one purpose, at the same recovery.
 
-    A purpose is a public scale, as of sentiment: words of one side are more often replaced by words of that side. What
-    a text says on the scale is hidden less; the record says by how much. Two ship with Lexveil: sentiment, and
+    A purpose is a public scale, such as sentiment: a word is more often replaced by words on the same side. What a
+    text says on the scale is hidden less; the record says how much less. Two scales ship with Lexveil: sentiment, and
     emergency (reports of danger against everyday life).
 
         lexveil purpose list
@@ -228,7 +228,7 @@ purpose = actions(
 
 @purpose.command(name="list")
 def list_purposes(*, json: Json = False) -> None:
-    """The scales that are there: those that ship, and those in your data folder."""
+    """List the installed scales: those that ship, and those in your data folder."""
     from lexveil.artifacts.purpose_files import installed
 
     show({name: str(file) for name, file in installed().items()}, json)
@@ -238,10 +238,10 @@ def list_purposes(*, json: Json = False) -> None:
 def show_scale(
     name: Annotated[str, Parameter(name="NAME|FILE")], /, *, model: ModelName = None, json: Json = False
 ) -> None:
-    """The ends of a scale, and how much of it a model's words know: of which words, and what share of all tokens.
+    """Show both ends of a scale, how many words of a model are on it, and their share of all tokens.
 
     Args:
-        name: of a purpose, as `lexveil purpose list` shows it, or a file
+        name: name of a purpose, as `lexveil purpose list` shows it, or a file
     """
     from lexveil.modelling import scales
 
@@ -261,23 +261,24 @@ def build_scale(
     as_given: bool = False,
     public: bool = False,
 ) -> None:
-    """Make a scale of words with scores, or learn it from texts with labels.
+    """Make a scale from words with scores, or train one on texts with labels.
 
-    Of texts, naive Bayes finds what each word says of the label. Words that IN does not know get a score by
-    where they stand in the space of the model.
+    From labelled texts naive Bayes computes a score for each word. Words that IN lacks get a score by ridge
+    regression in the embedding of the model.
 
         lexveil purpose build seeds.tsv -o sentiment.tsv --public
         lexveil purpose build labelled.jsonl -o urgency.tsv --label-column urgent --public
 
     Args:
-        source: a file with columns word and score (-1 to 1), or text and label, of which there are two
-        output: the scale, a .tsv file whose name names the purpose
-        text_column: the column of texts
-        label_column: their label: 0 and 1, or two words, the second in the alphabet is +1
-        as_given: only the words of IN, and no others that stand near them in the space
-        public: no private text has a part in IN: without it, the scale is refused in a release
+        source: file with the columns word and score (-1 to 1), or text and label, with two different labels
+        output: file to write, NAME.tsv for a purpose called NAME
+        text_column: column of the texts
+        label_column: column of the labels: 0 and 1, or two words, of which the second in the alphabet is +1
+        as_given: score no words but those of IN
+        public: declare that no private text was used; without it, releases refuse the scale
     """
     from lexveil.modelling import scales
 
     scales.build(source, output, model, text_column, label_column, as_given=as_given, is_public=public)
+    print(f"written: {output}")
     show(scales.shown(str(output), model), False, scales.as_text)

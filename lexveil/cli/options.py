@@ -28,21 +28,20 @@ Rows = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=1000))]
 Port = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=65535))]
 Share = Annotated[float, Parameter(metavar=NUMBER, validator=Number(gte=0, lte=1))]
 Json = Annotated[bool, Parameter(help="machine-readable output")]
-Wait = Annotated[bool, Parameter(help="if a run is at work here, wait for its end")]
+Wait = Annotated[bool, Parameter(help="wait until a run in this project has ended")]
 Files = Parameter(consume_multiple=(1, None), metavar="FILE …")
 ModelName = Annotated[
     str | None,
     Parameter(
         metavar="NAME",
-        help="what gives the words: own, made by a run of this project, or a model by its name (default: own where "
-        "there has been a run, else en)",
+        help="the model: own, made by a run of this project, or another by name (default: own after a run, else en)",
     ),
 ]
 
 
 def actions(name: str, about: str | None = None) -> App:
     """Return a verb that has actions; ``about`` is its help, if it does nothing itself."""
-    return App(name=name, help=about)
+    return App(name=name, help=about, default_parameter=Parameter(negative=""))
 
 
 def exclusive(*, required: bool = False) -> Group:
@@ -61,8 +60,8 @@ class ChosenModel:
         tuple[str, ...],
         Parameter(
             metavar="NAME=W",
-            help="keep more use for a purpose, as of sentiment: a scale of `lexveil purpose list`, or a file, with a "
-            "weight (default 1); can be given several times",
+            help="keep more utility for a purpose, such as sentiment: a scale of `lexveil purpose list`, or a file, "
+            "with a weight (default 1); can be given several times",
         ),
     ] = ()
 

@@ -24,22 +24,21 @@ from lexveil.runtime.project import build_lock, find_root
 
 
 def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> None:
-    """Make a project: the graph, its stages and queries, its flows and its parameters.
+    """Create a project: the graph, its stages and queries, its flows and its parameters.
 
-    Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes it a git repository, in which DVC
-    keeps versions. All of these are the project's own, to change at will; the library stays where it is installed,
-    and a newer one makes stale only those stages whose code has changed.
+    Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes the folder a git repository, in which
+    DVC keeps versions. These files are the project's own and can be changed; the library stays where it is installed,
+    and a newer version makes stale only the stages whose code has changed.
 
         lexveil init demo && cd demo && lexveil run
 
     Args:
-        folder: one that is new or empty
+        folder: new or empty folder
     """
     from lexveil.runtime.new_project import create
 
     create(folder)
-    print(f"made a project in {folder}. Next:")
-    print(f"  cd {folder}")
+    print(f"made a project in {folder}. Next:\n  cd {folder}")
     print("  lexveil run              makes the embedded default data and everything from it")
     print("  lexveil data use --help  takes your own data instead")
     print(
@@ -56,19 +55,18 @@ def run(
     keep_going: Annotated[bool, Parameter(alias="-k")] = False,
     verbose: Annotated[bool, Parameter(alias="-v")] = False,
 ) -> int:
-    """Bring everything up to date: sample, count, train, privatize, check, report.
+    """Run the stale stages of the graph: sample, count, train, privatize, check, report.
 
-    Runs the graph in dvc.yaml as a Prefect flow. Only what changed data, code or parameters make stale is run
-    again; a run that was stopped or killed continues where it was. Makes the embedded default data if data/ is
-    absent.
+    Runs the graph in dvc.yaml as a Prefect flow. Only stages whose data, code or parameters changed run again; a run
+    that was stopped or killed resumes. Creates the embedded default data if data/ is absent.
 
-        lexveil run                          with params.yaml as it is
-        lexveil run --params bigger.yaml     checks bigger.yaml, puts it in the place of params.yaml, and runs
+        lexveil run                          with the existing params.yaml
+        lexveil run --params bigger.yaml     checks bigger.yaml, replaces params.yaml by it, and runs
         PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
 
     Args:
         params: replace params.yaml by FILE (after checking it) and run
-        keep_going: after a failure go on with what does not depend on it
+        keep_going: after a failure continue with stages that do not depend on it
         verbose: show what the stages print
     """
     started = time.monotonic()
@@ -135,9 +133,7 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
 
 
 def report(*, json: bool = False, open: bool = False) -> int:
-    """Where the report of the last run is.
-
-    Prints the path of the report, one self-contained page.
+    """Print the path of the report of the last run, one self-contained page.
 
         lexveil report --open
         lexveil report --json      the figures of each run, as JSON
@@ -169,10 +165,10 @@ def report(*, json: bool = False, open: bool = False) -> int:
 
 
 def ui(*, port: Port = 4200) -> int:
-    """Prefect's pages on this machine, with the runs of this project.
+    """Show Prefect's pages with the runs of this project.
 
-    Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address. Runs made
-    without it show there too. Ctrl-C ends it.
+    Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address. The pages include
+    runs made while it was off. Ctrl-C ends it.
 
         lexveil ui --port 4201
     """
@@ -220,18 +216,18 @@ def gc(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Free the space of results that nothing refers to any more.
+    """List or remove unreferenced results in DVC's cache.
 
-    Shows which objects of DVC's cache belong neither to the work tree nor to any commit, tag or release, and
-    how much they take; removes them only if told to. A release is a record that `lexveil privatize` wrote in
-    release mode inside the project. Remotes are not touched.
+    Lists objects of DVC's cache that belong neither to the work tree nor to any commit, tag or release, and their
+    size; --remove deletes them. A release is a record that `lexveil privatize` wrote in release mode inside the
+    project. Remotes are not touched.
 
         lexveil gc
         lexveil gc --remove
 
     Args:
-        dry_run: only show what would go (the default)
-        remove: remove it
+        dry_run: only list (the default)
+        remove: delete them
     """
     root = in_project()
     from lexveil.lineage.gc import as_text, collect
@@ -242,17 +238,17 @@ def gc(
 
 
 def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) -> None:
-    """Release what is new in an inbox, in files or in a database.
+    """Release what is new in an inbox folder or a database.
 
-    Reads the source that params.yaml names (release), releases documents that are new or changed, skips those
-    it knows, takes out those that are withdrawn, and archives nothing that its checks do not pass. Documents
-    are known again by salted hashes of their ids. docs/how-to/release.md says more.
+    Reads the source that params.yaml: inbox names, releases new and changed documents, skips known ones, removes
+    withdrawn ones, and archives a release only if its checks pass. It recognizes documents by salted hashes of their
+    ids. docs/how-to/release.md says more.
 
         lexveil release --dry-run     what would be released, skipped and withdrawn, and what it costs
         lexveil release
 
     Args:
-        dry_run: only say what would be done and what it would cost
+        dry_run: only print what would be done and what it would cost
     """
     in_project()
     with build_lock(wait):
@@ -268,11 +264,11 @@ def lineage(
     at: Annotated[str | None, Parameter(metavar="REV")] = None,
     json: Json = False,
 ) -> int:
-    """What an artifact was made from: commands, parameters, hashes, commit.
+    """Trace an artifact to the data, code and parameters that made it.
 
-    Prints the chain from an artifact down to the files of the data, as DVC recorded it: commands, parameters,
-    hashes, and the runs, commits and libraries that made each. Of a file that `lexveil privatize` wrote, by the
-    record beside it. docs/how-to/lineage.md says more.
+    Prints the chain from an artifact back to the data files, as DVC recorded it: commands, parameters, hashes, and the
+    runs, commits and libraries that made each. For a file that `lexveil privatize` wrote, it starts from the record
+    next to it. docs/how-to/lineage.md says more.
 
         lexveil lineage artifacts/private/madlib/S3/10.0
         lexveil lineage letters.out.jsonl --verify
@@ -280,8 +276,8 @@ def lineage(
 
     Args:
         artifact: a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote
-        verify: read and hash it and all of its chain that is here again; exit code 1 if anything is not as recorded
-        at: as of a git commit, tag or branch; the work tree stays as it is
+        verify: read and hash all files of the chain that are present; exit code 1 if one differs from the records
+        at: read the records of a git commit, tag or branch; the work tree is not touched
     """
     # Not resolve(): a link into DVC's cache is not followed.
     asked = Path(os.path.abspath(artifact))  # noqa: PTH100
@@ -312,13 +308,13 @@ def lineage(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """Which runs are asked for.
+    """Limits that a recommended run keeps.
 
     Attributes:
         min_utility: the smallest utility, macro F1
         max_attack: the largest success of the adaptive attacker, macro F1
-        max_recovery: the largest share of replaced words that a reader gets back, with its interval
-        band: of which words --max-recovery is
+        max_recovery: the largest share of replaced words that a reader names, its interval included
+        band: the words that --max-recovery is about
         dataset: only this data set (default: all that have both scores)
         setting: utility on rewritten texts or on clean ones
     """
@@ -332,12 +328,12 @@ class RunLimits:
 
 
 def recommend(*, limits: RunLimits = RunLimits(), json: Json = False) -> int:  # frozen
-    """Which runs of the grid keep a limit of utility or attack.
+    """Recommend runs of the grid that keep limits of utility or attack.
 
-    Of the evaluated runs, those that no other beats in both utility and attack (macro F1) and that keep the
-    limits, how sure that is, and which of them cannot be told apart. A run on which the attack cannot be told from
-    that on clean texts is never recommended. Ends with exit code 1 if none keeps the limits.
-    Needs the artifacts of `lexveil run` with documents that have a label and an attribute.
+    Lists the evaluated runs that keep the limits and that no other run beats in both utility and attack (macro F1),
+    with their margins, and says which of them cannot be told apart. A run whose attack cannot be told from that on
+    clean texts is never recommended. Exit code 1 if no run keeps the limits. Needs the artifacts of `lexveil run` with
+    documents that have a label and an attribute.
 
         lexveil recommend --min-utility 0.8
         lexveil recommend --min-utility 0.8 --max-recovery 0.1 --band rare
@@ -360,10 +356,10 @@ class Filters:
     """Which collocations are shown, and in which order.
 
     Attributes:
-        by: what is best: count, pmi_bits (the default), or another measure that params.yaml asks for
+        by: sort by count, pmi_bits (the default), or another measure in params.yaml: collocations.measures
         length: only pairs, or only triples of words
-        min_count: only what the corpus has N times or more
-        limit: how many with --word (default: 30)
+        min_count: only collocations that occur N times or more
+        limit: number of collocations of --word (default: 30)
     """
 
     by: Annotated[str | None, Parameter(metavar="MEASURE")] = None
@@ -381,11 +377,11 @@ def collocations(
     filters: Filters = Filters(),  # frozen
     json: Json = False,
 ) -> None:
-    """Look collocations up, and see how they cut a text.
+    """Look up collocations, and see how they cut a text.
 
-    Of a text: every collocation in it with its count and measures, and its sentences cut by word, gst, mst and
-    mst_exact with their total PMI, as the corpus is cut. Or the best collocations, of all or of one word.
-    Needs the artifacts of `lexveil run`.
+    For a text it prints every collocation with its count and measures, and its sentences cut by word, gst, mst and
+    mst_exact with their total PMI, as the corpus is cut. With --top or --word it lists the best collocations, of all
+    or of one word. Needs the artifacts of `lexveil run`.
 
         lexveil collocations "New York City is in the United States"
         lexveil collocations --top 20 --by count --length 3
@@ -394,7 +390,7 @@ def collocations(
     Args:
         text: the text; - is standard input
         top: the N best collocations
-        word: the collocations that W takes part in, best first
+        word: the collocations that contain W, best first
     """
     in_project()
     from lexveil.collocations import lookup

@@ -22,11 +22,11 @@ else:
     TermOptions = options_of(Terms, ("model", "fixed", "rates"))
 
 service = actions("service")
-key = actions("key", "The API keys of a service: a file of hashes. A key is shown once, when it is made.")
+key = actions("key", "Administer the API keys of a service, in a file of hashes. A key is shown once, when it is made.")
 service.command(key)
 
-KeysFile = Annotated[Path, Parameter(metavar="FILE", help="of API keys")]
-KeyName = Annotated[str, Parameter(name="NAME", help="of the key, for logs and the ledger")]
+KeysFile = Annotated[Path, Parameter(metavar="FILE", help="file of the API keys")]
+KeyName = Annotated[str, Parameter(name="NAME", help="name of the key, for logs and the ledger")]
 LIBRARIES = {"fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client", "jinja2": "jinja2"}
 
 
@@ -38,16 +38,16 @@ def serve(
     words: ChosenModel = CHOSEN,
     limits: TermOptions = TermOptions(),  # noqa: B008
 ) -> int:
-    """Rewrite texts for programs, over HTTP; each request is paid in the ledger before it is answered.
+    """Rewrite texts for programs, over HTTP; each request is charged to the ledger before it is answered.
 
     Serves POST /v1/privatize, POST /v1/inspect, GET /v1/health, GET /v1/ready, GET /v1/openapi.json and GET /metrics
-    until SIGTERM or Ctrl-C; requests that run then are answered first.
+    until SIGTERM or Ctrl-C; running requests are answered first.
 
-    What is named of mechanism, strategy, epsilon and the rest is fixed: a request may leave it out, and is refused if
-    it asks for anything else. What is not named, requests choose; but if mechanism, strategy and a budget are named, or
-    a level of protection, all is fixed; without any of them it is protection balanced. Logs go to standard error and
-    hold no texts. SIGHUP replaces the workers one by one; a worker that dies is replaced. TLS is a reverse
-    proxy's job. docs/how-to/service.md says how to ask, and what to limit.
+    Settings given here are fixed: requests leave them out, and a request for another value is refused. Requests choose
+    the other settings, unless mechanism, strategy and a budget are given, or a level of protection: then everything is
+    fixed. Without any of these, protection balanced is fixed. Logs go to standard error and hold no texts. SIGHUP
+    replaces the workers one by one; a worker that dies is replaced. TLS is the job of a reverse proxy.
+    docs/how-to/service.md describes requests and limits.
 
         lexveil service
         lexveil service --protection strong
@@ -88,10 +88,10 @@ def _fixed(how: Fixed) -> dict[str, object]:
 
 @key.command
 def add(name: KeyName, /, *, keys: KeysFile, role: Literal["privatize", "metrics"] = "privatize") -> None:
-    """Make a key and print it, once: the file keeps its hash alone. A running service takes it at once.
+    """Make a key and print it once; the file holds its hash only. A running service accepts it at once.
 
     Args:
-        role: what it is for: texts, or GET /metrics
+        role: privatize, for texts; metrics, for GET /metrics
     """
     from lexveil.service.keys import add_key
 
@@ -102,7 +102,7 @@ def add(name: KeyName, /, *, keys: KeysFile, role: Literal["privatize", "metrics
 
 @key.command
 def remove(name: KeyName, /, *, keys: KeysFile) -> None:
-    """Forget a key; a running service refuses it from the next request on."""
+    """Remove a key; a running service refuses it from the next request on."""
     from lexveil.service.keys import remove_key
 
     remove_key(keys, name)
@@ -110,7 +110,7 @@ def remove(name: KeyName, /, *, keys: KeysFile) -> None:
 
 @key.command(name="list")
 def list_keys(*, keys: KeysFile, json: Json = False) -> None:
-    """The names, roles and ages of keys."""
+    """List names, roles and ages of keys."""
     from lexveil.service.keys import read_keys
 
     show([key.model_dump(exclude={"sha256"}) for key in read_keys(keys)], json)

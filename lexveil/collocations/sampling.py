@@ -64,11 +64,11 @@ def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]
         if name not in sources or not name:
             named = ", ".join(filter(None, sources)) or "none, its shards have no name"
             raise ParameterError(
-                f"params.yaml: sample.weights.{name} is of no source in {corpus} (there are: {named}); remove it, or "
+                f"params.yaml: sample.weights.{name} names no source in {corpus} (there are: {named}); remove it, or "
                 "bring the source by `lexveil data use --corpus NAME=PATH`"
             )
     if not any(weights.get(name, 1.0) for name in sources):
-        raise ParameterError("params.yaml: sample.weights: all are 0, so there is nothing to learn from; raise one")
+        raise ParameterError("params.yaml: sample.weights: all are 0, so there is nothing to sample; raise one")
     return sources
 
 

@@ -116,7 +116,7 @@ def load_params(path: Path = paths.PARAMS) -> Params:
     params = parse_params(raw, str(path))
     for name in Params.model_fields:
         if name not in params.model_fields_set and name not in MAY_BE_ABSENT:
-            raise ParameterError(f"{path}: {name} is missing; was the file truncated? Bring its last version back")
+            raise ParameterError(f"{path}: {name} is missing; was the file truncated? Restore its last version")
     return params
 
 

@@ -84,7 +84,7 @@ class CollocationParams(_Thresholds, Documented):
     def _cut_by_pmi(self) -> Self:
         if "pmi" not in self.measures:
             raise ValueError(
-                "collocations.measures must name pmi, by which sentences are cut; others may stand beside it"
+                "collocations.measures must name pmi, which segmentation uses; other measures may be added"
             )
         return self
 

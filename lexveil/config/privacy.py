@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, GetCoreSchemaHandler, PlainSerializer, PlainValidator, create_model, model_validator
 from pydantic_core import CoreSchema
 
-from lexveil.levels import Level, parse_epsilon
+from lexveil.levels import Level, WholeEpsilon, parse_epsilon
 from lexveil.parameters import Documented, ListFile, Section, Several, matching, refused
 from lexveil.request import (
     BandName,
@@ -29,19 +29,15 @@ CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the ot
 
 
 def _grid_epsilon(raw: object) -> float:
-    if type(raw) is int:
-        raise refused(
-            f"it must be a number with a decimal point; its text becomes a folder name, so write {raw}.0 and not {raw}"
-        )
     if isinstance(raw, str):
         with contextlib.suppress(ValueError):
             if isinstance(level := parse_epsilon(raw), Level):
                 return level
-    if not isinstance(raw, float):
-        raise refused("it must be a number, such as 10.0, or a level of recovery, such as r0.2")
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise refused("it must be a number, such as 10, or a level of recovery, such as r0.2")
     if not 0 < raw < math.inf:
         raise refused("an epsilon must be finite and greater than 0")
-    return raw
+    return WholeEpsilon(raw) if isinstance(raw, int) else raw
 
 
 def _written(epsilon: float) -> float | str:
@@ -137,9 +133,8 @@ class GridParams(Documented):
     """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1 word, S2 and S3 gst,
     S4 mst), and word, by which texts are compared; package_model needs gst"""
     epsilons: Several[GridEpsilon] = [1.0, 10.0, 50.0]
-    """base epsilon per word, written 1.0, not 1: it becomes a folder name; or a level, such as r0.2: the share of
-    the words of recovery_band that an adversary is expected to name, by public counts; the epsilon is then found for
-    each mechanism and strategy"""
+    """base epsilon per word; or a level, such as r0.2: the share of the words of recovery_band that an
+    adversary is expected to name, by public counts; the epsilon is then found for each mechanism and strategy"""
     recovery_band: BandName = "content"
     """of which words: content (all but function words), all, function, frequent, middle, rare"""
 

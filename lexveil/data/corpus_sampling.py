@@ -1,4 +1,4 @@
-"""A corpus that is too large to fetch: its shards are read through, and only documents that may be sampled are kept.
+"""Streams a corpus that is too large to download: it stores only the documents that may be sampled.
 
 ``sql/corpus/sample.sql`` takes the documents of the smallest hash of text and seed, u in [0, 1). Here a document is
 kept if u < share, by the same hash. So what is kept of a shard depends on nothing but its texts, the seed and the

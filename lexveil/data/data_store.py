@@ -182,14 +182,14 @@ def _check_request(
     if not sources and not documents and model is None:
         raise RequestError(f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both")
     if sources and model is not None:
-        raise RequestError(f"{option('model')} {model} takes the place of a {option('corpus')}; give one of both")
+        raise RequestError(f"{option('model')} {model} replaces {option('corpus')}; give one of the two")
     if not text_column:
         raise RequestError(f"{option('text_column')}: the name is empty; give that of the column of texts")
     for name in filter(None, sources):
         if not re.fullmatch(NAME, name):
             raise RequestError(f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -")
     if wanted != SampleRequest() and not any(isinstance(source, str) for source in sources.values()):
-        raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} are of an address")
+        raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} need an address")
 
 
 def _base(model: str) -> str:
@@ -229,6 +229,8 @@ def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, Corp
     for dataset, written in documents.items():
         if written.made_ids:
             yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
+        if written.unsplit:
+            yield f"documents/{dataset}: utility and attack are not evaluated; they need a column split"
         if written.dropped_columns:
             yield f"documents/{dataset}: columns dropped: {names(written.dropped_columns)}"
 
@@ -266,7 +268,8 @@ def status(root: Path) -> DataStatus:
     shards = sorted(folder.rglob("*.json.gz"))
     for shard in shards:
         parts["" if shard.parent == folder else shard.parent.name] += _count_lines(shard)
-    corpus = SetStatus(parts.total(), sum(shard.stat().st_size for shard in shards), dict(sorted(parts.items())))
+    sources = {name: parts[name] for name in sorted(parts) if name}
+    corpus = SetStatus(parts.total(), sum(shard.stat().st_size for shard in shards), sources)
     origins = [json.loads(origin.read_text(encoding="utf-8")) for origin in sorted(folder.rglob(ORIGIN))]
     sets = {path.stem: _describe(path) for path in sorted((root / "data/documents").glob("*.parquet"))}
     return DataStatus(tracked, corpus if shards else None, [origin["address"] for origin in origins], sets)

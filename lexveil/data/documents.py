@@ -32,7 +32,7 @@ ROWS, CHARACTERS = 16_384, 2**24  # a row group ends at either; fixed, so that t
 def made_id(dataset: str, number: int) -> str:
     """The id of a row that brings none.
 
-    From its number and never from its text: whoever has a hash of a sensitive text can check a guess of that text.
+    From its number, never from its text: with a hash of a sensitive text anyone can check a guess of that text.
     """
     return f"{dataset}-{number:06d}"
 
@@ -65,10 +65,18 @@ def _groups(rows: Iterable[dict[str, str | None]]) -> Iterator[list[dict[str, st
 
 @dataclass(frozen=True, slots=True)
 class DocumentSetReport:
-    """What was written of a document set; ``made_ids``: whether its ids are made from row numbers."""
+    """What was written of a document set.
+
+    Attributes:
+        rows: number of documents.
+        made_ids: whether ids are made from row numbers.
+        unsplit: whether a label or an attribute lacks the splits that evaluation needs.
+        dropped_columns: columns that have no use.
+    """
 
     rows: int
     made_ids: bool
+    unsplit: bool
     dropped_columns: list[str]
 
 
@@ -103,7 +111,8 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
             progress.advance(1)
             yield taken
         dropped = [column for column in seen if column != text_column and column not in OTHERS]
-        reports[dataset] = DocumentSetReport(len(places) - before, "doc_id" not in table.columns, dropped)
+        unsplit = "split" not in seen and ("label" in seen or "attribute" in seen)
+        reports[dataset] = DocumentSetReport(len(places) - before, "doc_id" not in table.columns, unsplit, dropped)
 
     for dataset, source in dataset_names(sources).items():
         with open_table(source, text_column, OTHERS) as table:

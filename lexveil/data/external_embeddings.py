@@ -1,4 +1,4 @@
-"""`lexveil embeddings`: word models made by others, converted into data/embeddings/NAME/ and tracked by DVC."""
+"""`lexveil embeddings`: external word vectors, converted into data/embeddings/NAME/ and tracked by DVC."""
 
 from __future__ import annotations
 

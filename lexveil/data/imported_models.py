@@ -1,4 +1,4 @@
-"""Makes a whole model, for S1 to S4, of plain word vectors made by others.
+"""Makes a whole model, for S1 to S4, from external word vectors.
 
 The words and their vectors are the file's. Collocations, their PMI and their counts are those of a model that is there,
 as far as the file knows their words; their vectors are composed (``lexveil.embeddings.composition``). Everything is

@@ -1,4 +1,4 @@
-"""`lexveil model`: the models that are there, and how one comes in, goes out, and is checked."""
+"""`lexveil model`: lists, imports, exports, removes and verifies models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a packaged model, a folder or one file, as one reads what a stranger sends: the first fault is named.
+"""Verifies a packaged model, a folder or one file, as untrusted input: the first fault is named.
 
 A model is made by somebody else. It may be damaged, made by another program, or made to do harm; it is never code, and
 its sizes are bounded by its card before one byte is unpacked. An archive, NAME-VERSION.lexveil.zip, is a plain zip

@@ -138,7 +138,7 @@ def find_remote(address: str) -> Remote:
         raise RequestError(f"{where}: no file here can be read as data; known are {known_endings()}{hint}")
     for entry in readable:
         if entry.get("size") is None:
-            raise RequestError(f"{shown_address(entry['name'])}: its size is not told; fetch it and give the file")
+            raise RequestError(f"{shown_address(entry['name'])}: unknown size; download it and give the file")
     shards = []
     for number, entry in enumerate(readable):
         etag = next((str(entry[key]).strip('"') for key in ETAGS if entry.get(key)), None)

@@ -148,7 +148,7 @@ def _text_or_binary(stream: Any, path: Path) -> tuple[VectorFile, Iterator[Entry
     lines = iter(lambda: stream.readline(LINE_LIMIT), b"")
     first = next(lines, b"")
     if not first.strip():
-        raise RequestError(f"{shown(path)}: its first line is empty; word vectors in text or binary form are wanted")
+        raise RequestError(f"{shown(path)}: its first line is empty; give word vectors in text or binary form")
     if header := re.fullmatch(rb"\s*(\d{1,10})[ \t]+(\d{1,5})\s*", first):
         file = VectorFile(path, "word2vec text", int(header[2]), int(header[1]))
         second = next(lines, b"")

@@ -49,8 +49,8 @@ class Detection:
         for name, action in self.actions.items():
             if action == "pseudonym" and not self.names_for(name):
                 raise RequestError(
-                    f"policy.types: {name} is to get pseudonyms, and there is no list to draw them from; give one, "
-                    f"policy.pseudonyms or {option('pseudonyms')} FILE, with a name a line below the heading [{name}]"
+                    f"policy.types: {name} needs a list of pseudonyms; give one by "
+                    f"policy.pseudonyms or {option('pseudonyms')} FILE, one name per line below the heading [{name}]"
                 )
         if self.detector is not None:
             self.detector.check()

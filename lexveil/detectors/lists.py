@@ -62,7 +62,7 @@ class Phrases:
         for entry, kind in entries(lines, where):
             phrase = tuple(chain.from_iterable(sentences(entry)))
             if phrase and types.setdefault(phrase, kind) != kind:
-                raise RequestError(f"{where}: an entry stands below two headings; leave it below one")
+                raise RequestError(f"{where}: an entry is below two headings; leave it below one")
         if not types:
             raise RequestError(f"{where}: holds no word; write a word or phrase a line")
         return cls(types)

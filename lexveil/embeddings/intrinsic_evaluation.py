@@ -25,7 +25,7 @@ PLACES: Mapping[str, tuple[float, ...]] = {
     "rare": (0.8, 0.9, 0.99),
 }
 LENGTHS = ("unigram", "bigram", "trigram")
-BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)  # least count of each; 0: a model brought in, which has no counts
+BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)  # least count of each; 0: an external model, which has no counts
 HARDLY = 1.0  # a vector that moved less than the length of its random start is more chance than meaning
 ANALOGY_WORDS = 30_000  # the most frequent ones; as in word2vec's compute-accuracy
 BLOCK = 256

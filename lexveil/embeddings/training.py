@@ -247,7 +247,7 @@ def _untrained(base: Base | None, min_count: int) -> Trained:
     if base is None:
         raise RequestError(
             f"no token occurs {min_count} times in the segmented corpus, so there is nothing to train; "
-            "lower embeddings.min_count in params.yaml or bring more text"
+            "lower embeddings.min_count in params.yaml or use more text"
         )
     nothing = WordSpace([], np.empty((0, base.space.vectors.shape[1]), np.float32), np.empty(0, np.int64))
     none = np.zeros(0, dtype=np.bool_)

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
-from lexveil.types import Flags, Floats, Ids, Vectors
+from lexveil.types import Floats, Ids, Vectors
 
 SEPARATOR = "␞"  # a mark that texts do not have; it is a feature of its own, and so are the bigrams across it
 
@@ -79,33 +79,6 @@ class LanguageModel(Protocol):
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
         """Score each of n texts; ``n_tokens`` is 0 where there is nothing to predict."""
-
-
-class BeamStates(Protocol):
-    """What b beams of each of t texts have read."""
-
-    def read(self, pieces: Ids, is_read: Flags) -> None:
-        """Read a piece in each beam where there is one, (t, b)."""
-
-    def fork(self, text: int, parents: Ids) -> None:
-        """Let each beam of a text go on from another one."""
-
-    def next_pieces(self, texts: Ids) -> Floats:
-        """The probability of every piece after each beam of some texts, (n, b, pieces)."""
-
-
-class PieceModel(Protocol):
-    """Says which piece of a word comes next."""
-
-    @property
-    def name(self) -> str:
-        """Its name in parameters and reports."""
-
-    def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """The pieces of the words of each of some tokens, one at least."""
-
-    def begin(self, n_texts: int, n_beams: int) -> BeamStates:
-        """Beams of some texts, before their first words."""
 
 
 def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:

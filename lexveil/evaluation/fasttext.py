@@ -1,4 +1,4 @@
-"""The classifier of TEM: a mean of learnt vectors of words and pairs, and one layer on it."""
+"""The classifier of TEM: a mean of trained vectors of words and pairs, and one layer on it."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         ParameterError: if there is no sentence.
     """
     if len(offsets) < 2:
-        raise ParameterError("the language model was given no sentence to learn from; give it a corpus with text")
+        raise ParameterError("the language model was given no sentence; give it a corpus with text")
     symbols, place = _symbols(ids, offsets, n_words)
     n_symbols = n_words + 3
     grams: list[tuple[Ids, Ids, Flags]] = []  # keys, a(g), and whether g begins with <s>, of the grams of each order

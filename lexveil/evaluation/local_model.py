@@ -23,8 +23,11 @@ OFFLINE = {
 }
 
 
-def load(module: str, what: str) -> Any:
+def load(module: str, what: str, chosen_by: str = "evaluation") -> Any:
     """Import ``module``, which ``what`` needs, so that it fetches and tells nothing.
+
+    Args:
+        chosen_by: the parameter that chose it.
 
     Raises:
         RequestError: naming the command that installs it, if it is not installed.
@@ -33,10 +36,10 @@ def load(module: str, what: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise _not_installed(error.name, what) from None
+        raise _not_installed(error.name, what, chosen_by) from None
 
 
-def package_folder(module: str, what: str) -> str:
+def package_folder(module: str, what: str, chosen_by: str = "evaluation") -> str:
     """The folder of an installed package that ``what`` needs for its files; no code of it is run.
 
     Raises:
@@ -44,14 +47,14 @@ def package_folder(module: str, what: str) -> str:
     """
     spec = importlib.util.find_spec(module)
     if spec is None or not spec.submodule_search_locations:
-        raise _not_installed(module, what)
+        raise _not_installed(module, what, chosen_by)
     return spec.submodule_search_locations[0]
 
 
-def _not_installed(module: str | None, what: str) -> RequestError:
+def _not_installed(module: str | None, what: str, chosen_by: str) -> RequestError:
     return RequestError(
         f"{what} needs the package of {module}, which is not installed; run `uv sync --extra {NEURAL}`, or choose "
-        "another in params.yaml: evaluation"
+        f"another in params.yaml: {chosen_by}"
     )
 
 
@@ -70,13 +73,13 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def load_transformers(what: str) -> Any:
+def load_transformers(what: str, chosen_by: str = "evaluation") -> Any:
     """The library, which ``what`` needs; it warns of nothing and draws no bars.
 
     Raises:
         RequestError: naming the command that installs it, if it is not installed.
     """
-    transformers = load("transformers", what)
+    transformers = load("transformers", what, chosen_by)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return transformers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from lexveil.evaluation.base import Classifier, Encoder, LanguageModel, PieceModel
+from lexveil.evaluation.base import Classifier, Encoder, LanguageModel
 from lexveil.evaluation.classifier import Linear
 from lexveil.evaluation.encoder import TfidfMean
 from lexveil.evaluation.fasttext import FastText
@@ -16,6 +16,7 @@ from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.minilm import MiniLm
 from lexveil.evaluation.smollm2 import SmolLm2
 from lexveil.evaluation.transformer import Transformer
+from lexveil.text.piece_models import PieceModel
 
 T = TypeVar("T")
 

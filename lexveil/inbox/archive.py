@@ -98,8 +98,8 @@ class Archive:
         releases = self.releases()
         for name in sorted(set(paid) - {release.name for release in releases}):
             raise RequestError(
-                f"{shown(self.folder / name)} is not there, or not whole, but the ledger has paid for it: without it "
-                "its documents would be paid for again. Bring it back by `dvc checkout "
+                f"{shown(self.folder / name)} is missing or incomplete, but the ledger has charged it: without it "
+                "its documents would be charged again. Restore it by `dvc checkout "
                 f"{shown(self.folder)}/{name}.dvc` or `dvc pull`; `lexveil ledger show` says whether it could not be "
                 "completed; to begin anew on purpose, choose another folder in params.yaml: inbox.archive"
             )

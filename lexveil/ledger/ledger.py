@@ -248,7 +248,7 @@ class Ledger:
             if state != "written":
                 ended = undo(self.database, number, name, {"because": "its process ended"})
                 return Recovered(name, state, ended or state, [])
-            lost = roll_forward(stored(self.database.con, number), trusted=False)
+            lost = roll_forward(stored(self.database, number), trusted=False)
         except RequestError as error:
             return Recovered(name, state, state, [str(error)])
         except OSError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lexveil.ledger.connection import Connection
-from lexveil.ledger.database import text
+from lexveil.ledger.database import Database, text
 from lexveil.ledger.locks import sync
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.objects import ObjectPath, as_path
@@ -26,15 +26,15 @@ class File:
     sha256: str | None = None
 
 
-def stored(con: Connection, number: int) -> list[File]:
+def stored(database: Database, number: int) -> list[File]:
     """The files of a release; those that are written in the order in which they are to appear."""
-    rows = con.execute("select partial, final, sha256 from files where release = ?", (number,)).fetchall()
+    rows = database.rows("select partial, final, sha256 from files where release = ?", (number,))
     files = [
         File(Path(os.fsdecode(partial)), None if final is None else as_path(os.fsdecode(final)), digest)
         for partial, final, digest in rows
     ]
-    entry = con.execute(text("ledger/written"), {"release": number}).fetchone()
-    order = {file["final"]: place for place, file in enumerate(json.loads(entry[0])["files"])} if entry else {}
+    entries = database.rows(text("ledger/written"), {"release": number})
+    order = {file["final"]: place for (entry,) in entries for place, file in enumerate(json.loads(entry)["files"])}
     return sorted(files, key=lambda file: order.get(str(file.final), -1))
 
 

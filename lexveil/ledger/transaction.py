@@ -236,7 +236,7 @@ class Transaction:
         """
         self._must_be("spent", "written")
         new = [File(absolute(partial), absolute(final), digest) for partial, final, digest in files]
-        announced = {file.partial for file in stored(self._database.con, self._number)}
+        announced = {file.partial for file in stored(self._database, self._number)}
         for file in new:
             if file.partial not in announced:
                 raise ParameterError(f"{file.partial}: was named neither to begin nor to reserve")
@@ -258,7 +258,7 @@ class Transaction:
         """
         self._must_be("written", "publish")
         try:
-            lost = roll_forward(stored(self._database.con, self._number), trusted=True)
+            lost = roll_forward(stored(self._database, self._number), trusted=True)
         except OSError as error:
             why = f"the output cannot be brought there ({error.strerror}). It is paid for"
             raise RequestError(f"{error.filename2 or error.filename}: {why}; {PUT_RIGHT}") from None
@@ -342,7 +342,7 @@ def undo(database: Database, number: int, name: str, payload: dict[str, object])
     if ended is None:
         return None
     try:
-        discard(stored(database.con, number))
+        discard(stored(database, number))
     except OSError as error:
         kept = "" if state == "spent" else " and what was reserved for it is not given back"
         why = f"cannot be removed ({error.strerror}), so release {name} stays {state}{kept}"

@@ -40,7 +40,7 @@ def read_record(file: Path) -> ReleaseRecord:
     """
     record = read_object(file)
     if not {"mode", "made_with", "guarantee"} <= record.keys():
-        raise RequestError(f"{file} is no privacy record of `lexveil privatize`; put the one of this file beside it")
+        raise RequestError(f"{file} is no privacy record of `lexveil privatize`; put this file's record next to it")
     return cast(ReleaseRecord, record)
 
 

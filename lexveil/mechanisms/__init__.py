@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import pkgutil
 
-SHARED = frozenset({"base", "base_measure", "deniability", "rank_remap", "registry", "rejection", "word_lists"})
+SHARED = frozenset(
+    {"base", "base_measure", "causal_measure", "deniability", "rank_remap", "registry", "rejection", "word_lists"}
+)
 
 
 def mechanism_names() -> list[str]:

@@ -19,6 +19,7 @@ from lexveil.types import Floats, Ids, Noise, Vectors
 if TYPE_CHECKING:
     from lexveil.embeddings.bigrams import Bigrams
     from lexveil.embeddings.neighborhoods import Neighborhoods
+    from lexveil.mechanisms.causal_measure import CausalWords
 
 P = TypeVar("P", bound=Section)
 C = TypeVar("C", bound="type[Mechanism]")
@@ -30,11 +31,13 @@ class PublicCounts(NamedTuple):
     Attributes:
         n_words, counts: (V,).
         bigrams: None where they were not counted.
+        causal: a language model of them; None where none is used.
     """
 
     n_words: Ids
     counts: Ids
     bigrams: Bigrams | None = None
+    causal: CausalWords | None = None
 
 
 @runtime_checkable
@@ -80,7 +83,8 @@ class Mechanism:
         on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
         on_neighbors: uses lists of near words, and takes those that were made before as ``near``.
         weighs_length: weighs a replacement by its number of words, and takes those of all words as ``n_words``.
-        in_context: weighs a replacement by the word written before it, too, and takes ``counts`` and ``bigrams``.
+        in_context: weighs a replacement by what is written before it, too, and takes ``counts``, ``bigrams`` and
+            ``causal``.
         rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as post-processing.
         no_guarantee: why the guarantee does not hold as configured; None where it does.
         delta: probability with which a draw may exceed its loss.

@@ -13,7 +13,7 @@ from lexveil.types import Floats, Ids
 WORDS = 100
 DRAWS = 100
 BLOCK = 64  # words at a time
-LAWS = 8  # whole distributions at a time: a few arrays of 8 x W float64, 6 MB each if W is 100,000
+BATCH = 8  # whole distributions at a time: a few arrays of 8 x W float64, 6 MB each if W is 100,000
 
 
 def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
@@ -50,12 +50,12 @@ def distinct_counts(drawn: Ids) -> Ids:
 def expectations(mechanism: ClosedForm, ids: Ids, epsilon: float, n_draws: int) -> tuple[Floats, Floats]:
     """Pr[M(w) = w], and the expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y; shape (n,) each."""
     unchanged, distinct = np.empty(len(ids)), np.empty(len(ids))
-    for start in range(0, len(ids), LAWS):
-        block = ids[start : start + LAWS]
+    for start in range(0, len(ids), BATCH):
+        block = ids[start : start + BATCH]
         chance = np.minimum(np.exp(mechanism.log_pmf(block, np.full(len(block), epsilon))), 1.0)
-        unchanged[start : start + LAWS] = chance[np.arange(len(block)), block]
+        unchanged[start : start + BATCH] = chance[np.arange(len(block)), block]
         with np.errstate(divide="ignore"):  # a certain output: log1p(-1) = -inf, and it is counted once
-            distinct[start : start + LAWS] = -np.expm1(n_draws * np.log1p(-chance)).sum(axis=1)
+            distinct[start : start + BATCH] = -np.expm1(n_draws * np.log1p(-chance)).sum(axis=1)
     return unchanged, distinct
 
 

@@ -56,7 +56,7 @@ def build_mechanism(
     if public is not None and mechanism_class.weighs_length:
         known["n_words"] = public.n_words
     if public is not None and mechanism_class.in_context:
-        known |= {"counts": public.counts, "bigrams": public.bigrams}
+        known |= {"counts": public.counts, "bigrams": public.bigrams, "causal": public.causal}
     mechanism: Mechanism = mechanism_class(material, **known, **given.get(name, {}))
     remap = dict(given.get("rank_remap", {}))
     if remap.pop("enabled", False) and isinstance(mechanism, Madlib) and mechanism.rank_remap:

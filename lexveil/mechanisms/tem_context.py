@@ -1,29 +1,42 @@
-"""TEM whose words also suit the one written before: a public bigram model weighs what may come out."""
+"""TEM whose words also suit what is written before: a public model of words weighs what may come out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from lexveil.embeddings.bigrams import Bigrams
+from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import check_epsilon, register
 from lexveil.mechanisms.base_measure import MOST_KAPPA, BaseMeasure, base_measure
-from lexveil.mechanisms.rejection import DRAWN, KEPT
+from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords, Course
+from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
 from lexveil.mechanisms.tem import FIRST_NONCE, Tem, TemParameters
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
+    from lexveil.mechanisms.kernels.tem_context import Drawn, Mass, Near, Walk
+
+BIGRAMS = "bigrams"
+NONE = np.zeros(1, dtype=np.int64)
+FOLLOWING = "public counts of what follows the word written just before"
 
 
 class TemContextParameters(TemParameters):
     """Parameters of tem_context."""
 
     kappa: float = Field(
-        1.0, ge=0, le=MOST_KAPPA, description="exponent of the public bigram model; 0: words weigh as in tem"
+        1.0, ge=0, le=MOST_KAPPA, description="exponent of the public model of words; 0: words weigh as in tem"
+    )
+    model: Literal["bigrams", "smollm2"] = Field(
+        "bigrams",
+        description="the public model: counts of bigrams; or SmolLM2-135M, which reads all that is written before in "
+        "the text (extra neural; English; slow)",
     )
 
 
@@ -34,7 +47,8 @@ class TextTokens(NamedTuple):
         is_first: (n,) whether a text begins.
         kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED of ``rejection``.
         about: (n,) of one that is drawn its number among the drawn, of one that follows the place of the one that it
-            follows, of one that is kept its row among the tokens that bigrams know, or -1.
+            follows, of one that is kept its row among the tokens that the model of words knows; -1 of one that has
+            none, or -2 - i of the i-th of the words that are kept without a row.
     """
 
     is_first: Flags
@@ -46,8 +60,9 @@ class TextTokens(NamedTuple):
 class TemContext(Tem):
     """Replace w by u with probability proportional to m(u | c)·exp(-ε·min(d(w,u), γ)/2), c the word written before.
 
-    m is a public base measure (``base_measure``): a bigram model of public text to the power κ, in whole numbers. c is
-    a word that was drawn before, or kept: what is published already. The rest is as in ``Tem``.
+    m is a public base measure to the power κ, in whole numbers: of bigrams of public text (``base_measure``), c the
+    word written just before; or of a causal language model (``causal_measure``), c all that is written before. c is
+    what was drawn before, or kept: what is published already. The rest is as in ``Tem``.
 
     Privacy: for each token ε·d, d the Euclidean distance, whatever c is: m depends on c and u alone, so that the
     weights and their sum move by at most exp(ε·d/2) each when w becomes w'. The tokens of a text are an adaptive
@@ -55,16 +70,16 @@ class TemContext(Tem):
 
     Attributes:
         kappa: κ.
-        bigrams: the counts that m is made of.
+        bigrams: the counts that m is made of, if no language model says it.
         mass: m.
     """
 
     name = "tem_context"
     exactness = (
-        "words are drawn exactly by their weights, in which public counts of what follows the word written just before "
-        "have part; the rounding of distances to float64 adds less than 1e-10 to the exponent for each token"
+        f"words are drawn exactly by their weights, which depend on {FOLLOWING}; the rounding of distances to float64 "
+        "adds less than 1e-10 to the exponent for each token"
     )
-    sampled = "a draw from the vocabulary by public counts of what follows the word written just before"
+    sampled = f"a draw from the vocabulary by {FOLLOWING}"
     in_context = True
     Parameters: ClassVar[type[Section]] = TemContextParameters
 
@@ -75,9 +90,10 @@ class TemContext(Tem):
         n_words: Ids | None = None,
         counts: Ids | None = None,
         bigrams: Bigrams | None = None,
+        causal: CausalWords | None = None,
         **parameters: Any,
     ) -> None:
-        from lexveil.mechanisms.kernels.tem_context import ENVELOPE_BITS, FINE_BITS, Mass
+        from lexveil.mechanisms.kernels.tem_context import ENVELOPE_BITS, FINE_BITS
 
         checked = self.checked(TemContextParameters, parameters)
         super().__init__(vectors, near, n_words, beta=checked.beta, length_penalty=checked.length_penalty)
@@ -85,9 +101,17 @@ class TemContext(Tem):
         none = np.empty(0, dtype=np.int64)
         self.kappa, self.bigrams = checked.kappa, bigrams or Bigrams.of(none, none, none, self.size)
         self.bits = ENVELOPE_BITS + FINE_BITS
-        self.mass: BaseMeasure = base_measure(counts, self.bigrams, self.kappa, self.halvings)
-        single, starts, words, after = self.mass
-        self._sums = Mass(single, _sums(single), starts, words.astype(np.int32), after, _sums(after))
+        self.mass: BaseMeasure | CausalMeasure
+        if checked.model == BIGRAMS:
+            self.mass = base_measure(counts, self.bigrams, self.kappa, self.halvings)
+            self._sums = _with_sums(self.mass)
+        elif causal is None:
+            raise ParameterError(f"{self.name}.model {checked.model}: the words it is to read were not given")
+        else:
+            self.mass = CausalMeasure(causal, counts, self.kappa, self.halvings)
+            said = f"what the language model {checked.model} says after all that is written before"
+            self.exactness = self.exactness.replace(FOLLOWING, said)
+            self.sampled = self.sampled.replace(FOLLOWING, said)
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
         """Log probabilities of every word u for each of n ids after the word ``before``, (n, V); -1: after none."""
@@ -113,7 +137,13 @@ class TemContext(Tem):
         return self.replace_texts(TextTokens(kind == KEPT, kind, about), ids, epsilon, noise)[1::2]
 
     def replace_texts(
-        self, texts: TextTokens, ids: Ids, epsilon: Floats, noise: Words, written: Ids | None = None
+        self,
+        texts: TextTokens,
+        ids: Ids,
+        epsilon: Floats,
+        noise: Words,
+        written: Ids | None = None,
+        kept: Sequence[str] = (),
     ) -> Ids:
         """Draw the tokens of texts in their order, each after what is written for those before it.
 
@@ -122,33 +152,71 @@ class TemContext(Tem):
             ids: (m,) the words of those that are drawn; -1: unknown, drawn by the base measure alone.
             epsilon: (m,) of each; 0 of unknown ones.
             noise: (m, 4) their keys.
-            written: (V,) of what is written for each word that is drawn, its row among the tokens that bigrams know;
-                None: they are the words.
+            written: (V,) of what is written for each word that is drawn, its row among the tokens that the model of
+                words knows; None: they are the words.
+            kept: the words that are kept without a row.
 
         Returns:
             (n,) the word that is drawn for each token; -1 of those that are kept or skipped.
         """
-        from lexveil.mechanisms.kernels import tem as tem_sampler
         from lexveil.mechanisms.kernels import tem_context as sampler
 
-        n, own, known = len(texts.kind), np.arange(self.size), ids >= 0
+        own, known = np.arange(self.size), ids >= 0
         words, place = np.unique(ids[known], return_inverse=True)
         lists, places, gamma = self.near.lists(words), np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids))
         places[known], gamma[known] = place, self.gamma(epsilon[known])
-        walk = sampler.Walk(*texts, np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64))
         drawn = sampler.Drawn(ids, epsilon, gamma, noise, places, np.zeros(len(ids), dtype=np.int64))
-        space = tem_sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
         near = (lists.ids, lists.distances, own if written is None else written)
+        if isinstance(self.mass, CausalMeasure):
+            return self._replace_by_model(self.mass, texts, drawn, near, kept)
+        return self._walk(self._sums, texts, drawn, near)
+
+    def _walk(self, sums: Mass, texts: TextTokens, drawn: Drawn, near: Near) -> Ids:
+        """The word that is drawn for each token of texts, by the base measure of the word written before."""
+        from lexveil.mechanisms.kernels import tem as tem_sampler
+        from lexveil.mechanisms.kernels import tem_context as sampler
+
+        n = len(texts.kind)
+        walk: Walk = sampler.Walk(*texts, np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64))
+        space = tem_sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
         doubt, start = np.empty(3, dtype=np.int64), 0
-        while (start := sampler.walk_on(space, self._sums, walk, drawn, near, start, doubt)) < n:
+        while (start := sampler.walk_on(space, sums, walk, drawn, near, start, doubt)) < n:
             token, (proposed, position, number) = texts.about[start], doubt.tolist()
-            one = slice(token, token + 1)
-            none = np.zeros(1, dtype=np.int64)
-            alone = tem_sampler.Tokens(ids[one], epsilon[one], gamma[one], noise[one], none, none[None])
+            one, none = slice(token, token + 1), np.zeros(1, dtype=np.int64)
+            alone = tem_sampler.Tokens(
+                drawn.ids[one], drawn.epsilon[one], drawn.gamma[one], drawn.keys[one], none, none[None]
+            )
             if self._is_accepted(alone, proposed, position, FIRST_NONCE + number):
                 walk.drawn[start] = proposed
             drawn.refused[token] = number + 1
         return walk.drawn
+
+    def _replace_by_model(
+        self, measure: CausalMeasure, texts: TextTokens, drawn: Drawn, near: Near, kept: Sequence[str]
+    ) -> Ids:
+        """The same by a language model, which reads what is kept and what was drawn: of a source it gets nothing."""
+        out, kind, about = np.full(len(texts.kind), -1, dtype=np.int64), texts.kind.tolist(), texts.about.tolist()
+        of_kept, one = measure.model.pieces([[word] for word in kept]), np.ones(1, dtype=np.bool_)
+
+        def pieces(place: int) -> list[int] | None:
+            number = about[place]
+            if kind[place] == SKIPPED or (kind[place] == KEPT and number == -1):
+                return []
+            if kind[place] == KEPT:
+                return measure.pieces[number] if number >= 0 else of_kept[-2 - number]
+            word = out[number if kind[place] == FOLLOWS else place]
+            return None if word < 0 else measure.pieces[near[2][word]]
+
+        def draw(places: list[int], mass: Ids) -> None:
+            for place, single in zip(places, mass, strict=True):
+                sums = _with_sums(BaseMeasure(single, NONE[:1], NONE[:0], NONE[:0]))
+                alone = TextTokens(one, np.array([DRAWN]), texts.about[place : place + 1])
+                out[place] = self._walk(sums, alone, drawn, near)[0]
+
+        is_drawn, follows = texts.kind == DRAWN, texts.kind == FOLLOWS
+        measure.walk(Course(texts.is_first, is_drawn, pieces, draw, bool(follows.any())))
+        out[follows] = out[texts.about[follows]]
+        return out
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """ε·d whatever was written before, and what the rounding of distances can add; m is in whole numbers."""
@@ -157,6 +225,14 @@ class TemContext(Tem):
     def needs_lists(self, epsilon: float) -> bool:
         """See ``OnNeighbors``."""
         return epsilon > 0
+
+
+def _with_sums(mass: BaseMeasure) -> Mass:
+    """A base measure as the sampler has it."""
+    from lexveil.mechanisms.kernels.tem_context import Mass
+
+    single, starts, words, after = mass
+    return Mass(single, _sums(single), starts, words.astype(np.int32), after, _sums(after))
 
 
 def _sums(values: Ids) -> Ids:

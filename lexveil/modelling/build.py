@@ -117,7 +117,7 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
     if not chosen and (paths.MODELS / name).is_dir():
         raise RequestError(f"{name} ships with Lexveil; choose another name, or {option('out')}")
     if out.exists() and not (out / CARD).is_file():
-        raise RequestError(f"{shown(out)}: there, and no model; name another folder with {option('out')}")
+        raise RequestError(f"{shown(out)}: exists and is no model; name another folder with {option('out')}")
 
 
 class Recipe(Section):
@@ -149,7 +149,7 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
         raise ParameterError(f"{source}: not valid YAML in UTF-8") from None
     recipe = validated(Recipe, raw, str(source))
     if recipe.model.get("name", name) != name:
-        raise ParameterError(f"{source}: model.name is {recipe.model['name']}, but {name} is asked for")
+        raise ParameterError(f"{source}: model.name is {recipe.model['name']}, but {name} was requested")
     model = recipe.model | {"name": name} | {key: value for key, value in given.items() if value is not None}
     if "license" not in model:
         raise RequestError(f"{option('license')} is missing: under which licence may the model be used?")

@@ -1,4 +1,4 @@
-"""Scales of words for purposes: made of words with scores, or learnt from texts with labels; and shown."""
+"""Scales for purposes: made from words with scores, or trained on texts with labels; and shown."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def build(
         RequestError: if the file cannot be read as either, has not two labels, or none of its words is known.
     """
     if output.suffix != SUFFIX or output.exists():
-        raise RequestError(f"{output}: there already, or no name of a scale, which ends in {SUFFIX}")
+        raise RequestError(f"{output}: exists already, or is no name of a scale, which ends in {SUFFIX}")
     opened = as_source(source)
     if opened is None:
         raise RequestError(f"{source}: there is no such file, or it is none of {known_endings('or')}")
@@ -79,11 +79,11 @@ def build(
             how = f"{len(known):,} words with scores"
         elif {text_column, label_column} <= {*table.columns}:
             texts, labels = _labelled(table.rows, opened, text_column, label_column)
-            known = _learnt(texts, labels, language_of(using.language).function_words)
+            known = _trained(texts, labels, language_of(using.language).function_words)
             how = f"{len(texts):,} texts with labels"
         else:
             raise RequestError(
-                f"{source}: it has neither columns {' and '.join(OF_WORDS)} nor {text_column} and {label_column}; "
+                f"{source}: has neither the columns {' and '.join(OF_WORDS)} nor {text_column} and {label_column}; "
                 f"name others by {option('text_column')} and {option('label_column')}"
             )
     there = {token: score for token, score in known.items() if token in {*space.tokens}}
@@ -121,7 +121,7 @@ def _labelled(
     return texts, labels
 
 
-def _learnt(texts: list[str], labels: list[str], function_words: frozenset[str]) -> dict[str, float]:
+def _trained(texts: list[str], labels: list[str], function_words: frozenset[str]) -> dict[str, float]:
     """What each word says of the label, from -1 to 1: naive Bayes' weights, of words whose weight is no chance.
 
     The logarithm of the odds of being in a text of either label, over its standard deviation for the test (Monroe,

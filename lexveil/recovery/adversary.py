@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lexveil.errors import ParameterError
 from lexveil.types import Floats, Ids, Rows, Vectors
+
+if TYPE_CHECKING:
+    from lexveil.recovery.context import Symbols
 
 OUTPUTS = 128  # whose distances to all words are held at a time
 BETWEEN = 1e-12  # relative: epsilons nearer than so to a rung are that rung's
@@ -104,6 +107,11 @@ class Adversary(ABC):
             epsilon: (n,) the budget of each token.
             before: (n,) what is written before each, as a row of the embedding, or -1; few mechanisms look at it.
         """
+
+    def in_texts(self, tokens: Symbols, k: int) -> Candidates:
+        """The k likeliest words behind each of the replaced words of whole texts."""
+        drawn = tokens.outputs >= 0
+        return self.candidates(tokens.outputs[drawn], tokens.epsilon[drawn], k, tokens.before[drawn])
 
     def guess(self, outputs: Ids, epsilon: Floats, before: Ids | None = None) -> Ids:
         """The likeliest word behind each of n outputs, (n,)."""

@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexveil.evaluation.base import PieceModel
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.context import NOT_CERTAIN, Chains, ContextualAdversary, Symbols, WordModel, is_new, likeliest
+from lexveil.text.piece_models import PieceModel
 from lexveil.types import Floats, Ids
 
 BEAMS = 4

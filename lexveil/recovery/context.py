@@ -63,6 +63,7 @@ class SeenTokens:
         certain: n words that were kept, None where nothing is known or a word was replaced.
         before: (n,) what is written before each, as a row of the embedding, or -1; None: nobody asks for it.
         source: (n,) number of the word that was replaced, of whoever measures; for the adversary who knows the rest.
+        written: (n,) what is written for each, as a row of the embedding, or -1; None: nobody asks for it.
     """
 
     text_of: Ids
@@ -71,6 +72,7 @@ class SeenTokens:
     certain: Sequence[str | None]
     before: Ids | None = None
     source: Ids | None = None
+    written: Ids | None = None
 
     @property
     def is_certain(self) -> Flags:
@@ -110,6 +112,7 @@ class Symbols(NamedTuple):
     last: Ids
     before: Ids
     source: Ids
+    written: Ids
     certain: Sequence[str | None]
 
     def part(self, start: int, stop: int) -> Symbols:
@@ -184,8 +187,10 @@ class ContextualAdversary:
         first, last = (np.full(n, NOT_CERTAIN, dtype=np.int64) for _ in range(2))
         first[is_certain] = self._symbols(words)
         last[is_certain] = np.where(ends_sentence, self.bigrams.begin, first[is_certain])
-        before, source = (np.full(n, -1) if known is None else known for known in (tokens.before, tokens.source))
-        whole = Symbols(tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before, source, tokens.certain)
+        rows = (tokens.before, tokens.source, tokens.written)
+        before, source, written = (np.full(n, -1) if known is None else known for known in rows)
+        seen = (tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before, source, written)
+        whole = Symbols(*seen, tokens.certain)
         starts = np.flatnonzero(is_new(tokens.text_of))
         cuts = starts[is_new(starts // POSITIONS)].tolist() or [0]
         parts = [self.guess_part(whole.part(a, b)) for a, b in pairwise([*cuts, n])]
@@ -197,9 +202,7 @@ class ContextualAdversary:
 
     def by_ngrams(self, tokens: Symbols) -> tuple[list[Ids], Chains]:
         """What is guessed by the word, by context and without the output, and what is known by context."""
-        drawn = tokens.outputs >= 0
-        outputs, epsilon, before = tokens.outputs[drawn], tokens.epsilon[drawn], tokens.before[drawn]
-        found = self.adversary.candidates(outputs, epsilon, LOOKED_AT, before)
+        found = self.adversary.in_texts(tokens, LOOKED_AT)
         chains = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
         if self.with_output_only:
             return [found.ids[:, 0], chains.best(), np.empty(0, dtype=np.int64)], chains

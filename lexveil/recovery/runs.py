@@ -29,7 +29,6 @@ from lexveil.artifacts.text_rows import FIELDS, texts_of
 from lexveil.artifacts.user_lists import load_words
 from lexveil.config import CLEAN, Params
 from lexveil.errors import RequestError
-from lexveil.evaluation.base import PieceModel
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.evaluation.registry import READER_MODELS
@@ -43,6 +42,7 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_table, require
 from lexveil.text.encode import encode
 from lexveil.text.normal_forms import is_listed
+from lexveil.text.piece_models import PieceModel
 from lexveil.types import Flags, Ids
 
 LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
@@ -103,7 +103,8 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
     written = np.where(kept, encoded.rows, pc.fill_null(log.column("word_id"), -1).to_numpy())
     is_dropped = pc.equal(action, Action.DROPPED.name.lower()).to_numpy(zero_copy_only=False)
     before = written_before(text_of, written, is_dropped)
-    return Aligned(SeenTokens(text_of, output, log.column("epsilon").to_numpy(), certain, before, source), source)
+    epsilon = log.column("epsilon").to_numpy()
+    return Aligned(SeenTokens(text_of, output, epsilon, certain, before, source, written), source)
 
 
 def listed_words(named: str | None, tokens: list[str]) -> Flags | None:

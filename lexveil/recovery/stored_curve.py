@@ -19,9 +19,10 @@ from pydantic import TypeAdapter, ValidationError
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
 from lexveil.accounting.expected_recovery import Meaning
-from lexveil.artifacts.mechanisms import Prepared
+from lexveil.artifacts.mechanisms import CHOSEN_BY, Prepared
 from lexveil.artifacts.model import Model
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
+from lexveil.mechanisms.causal_measure import CausalMeasure
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import ALL
 from lexveil.recovery.calibration import LAST, STEPS, Calibrated, Curve, Measure, epsilon_for, without_output
@@ -76,6 +77,12 @@ class StoredCurve(Curve):
         told: Callable[[float], None] | None = None,
     ) -> None:
         self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
+        if isinstance(getattr(self._prepared.mechanism, "mass", None), CausalMeasure):
+            raise RequestError(
+                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader is expected to get back "
+                f"depends on all of a text and is not worked out; only {option('epsilon')} says what to spend "
+                "(docs/reference/levels.md, By SmolLM2, has what readers got back)"
+            )
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
         self._cache_only = model.cache_only
         self.in_context = bool(model.bigram_files(strategy))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from lexveil.mechanisms.base import product_distances
+from lexveil.mechanisms.base_measure import BaseMeasure
+from lexveil.mechanisms.causal_measure import CausalMeasure, Course
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Candidates
+from lexveil.recovery.context import Symbols, is_new
 from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
 from lexveil.types import Floats, Ids, Vectors
 
 RESCORED = 32  # candidates of an output whose normaliser is computed for what was written before
 FOLLOWING = 256  # words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
+MOST = 2048  # words with the most m after a text, whose part of a normaliser is computed; SUMMED stand for the others
 PAIRS = 2**18  # of candidates and following words, at a time: 1 MB
 
 
@@ -62,10 +66,7 @@ class TemContextAdversary(TemAdversary):
 
     def _log_ratio(self, words: Ids, epsilon: Floats, before: Ids) -> Floats:
         """ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where none was written before."""
-        ratio, at = np.zeros(words.shape), self.ladder.weights(epsilon)
-        single = np.zeros(words.shape)
-        for step in range(at.weights.shape[1]):
-            single += at.weights[:, step, None] * self._log_single[(at.first + step)[:, None], words]
+        ratio, single = np.zeros(words.shape), self._without_context(words, epsilon)
         order = np.argsort(before, kind="stable")
         tokens = order[np.searchsorted(before[order], 0) :]
         for context, group in _groups(before, tokens):
@@ -76,6 +77,13 @@ class TemContextAdversary(TemAdversary):
                 weights = self._weights(words[some].ravel(), ids, rates) @ mass
                 ratio[some] = np.log1p(weights.reshape(words[some].shape) * np.exp(-single[some]))
         return ratio
+
+    def _without_context(self, words: Ids, epsilon: Floats) -> Floats:
+        """Ln Z(w) of the candidates (n, k) of n outputs."""
+        single, at = np.zeros(words.shape), self.ladder.weights(epsilon)
+        for step in range(at.weights.shape[1]):
+            single += at.weights[:, step, None] * self._log_single[(at.first + step)[:, None], words]
+        return single
 
     def _weights(self, words: Ids, others: Ids, rates: Vectors) -> Vectors:
         """exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place: here the time goes."""
@@ -91,6 +99,7 @@ class TemContextAdversary(TemAdversary):
     def _following(self, context: int) -> tuple[Ids, Vectors]:
         """Words after a token, and the mass that each has beside its own; of many, some that stand for all."""
         mass = self.mechanism.mass
+        assert isinstance(mass, BaseMeasure)
         row = slice(mass.starts[context], mass.starts[context + 1])
         ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float32)
         if len(ids) <= FOLLOWING:
@@ -98,6 +107,55 @@ class TemContextAdversary(TemAdversary):
         shares = mass.after[row] / mass.after[row].sum()
         drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=shares)
         return ids[drawn], np.full(FOLLOWING, after.sum() / FOLLOWING, np.float32)
+
+
+class CausalContextAdversary(TemContextAdversary):
+    """The same where a language model weighs the words of whole texts: it reads them as the mechanism did.
+
+    Of a word without its text Z(w) is that of the beginning of one.
+    """
+
+    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:  # noqa: ARG002
+        """See ``Adversary``; what is written just before does not say what the model knew."""
+        return TemAdversary.candidates(self, outputs, epsilon, k)
+
+    def in_texts(self, tokens: Symbols, k: int) -> Candidates:
+        """See ``Adversary``: with the Z(w, c) of every candidate, c all that was written before."""
+        measure, is_drawn = self.mechanism.mass, tokens.outputs >= 0
+        assert isinstance(measure, CausalMeasure)
+        epsilon, number = tokens.epsilon[is_drawn], np.cumsum(is_drawn) - 1
+        found = self.candidates(tokens.outputs[is_drawn], epsilon, k)
+        joint = found.log_joint + self._without_context(found.ids, epsilon)
+        of_kept = iter(measure.model.pieces([[word] for word in tokens.certain if word is not None]))
+        rows = zip(tokens.certain, tokens.written.tolist(), strict=True)
+        read = [next(of_kept) if word is not None else measure.pieces[row] if row >= 0 else [] for word, row in rows]
+        is_known = ~is_drawn
+
+        def draw(places: list[int], masses: Ids) -> None:
+            is_known[places] = True
+            for one, mass in zip(number[places].tolist(), masses, strict=True):
+                joint[one] -= self._log_normalizer(found.ids[one], epsilon[one], mass)
+
+        course = Course(is_new(tokens.text_of), is_drawn, lambda at: read[at] if is_known[at] else None, draw)
+        measure.walk(course)
+        order = np.argsort(-joint, axis=1, kind="stable")
+        return Candidates(np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1))
+
+    def _log_normalizer(self, words: Ids, epsilon: float, mass: Ids) -> Floats:
+        """The ln Z(w, c) of k words, by the words with the most m, w itself, and others that are drawn by m."""
+        n, top = len(mass), np.arange(len(mass))
+        rest = np.zeros(0, dtype=np.int64)
+        if n > MOST:
+            top = np.argpartition(mass, n - MOST)[n - MOST :]
+            others = mass.astype(np.float64)
+            others[top] = 0
+            rest = np.random.default_rng(SEED).choice(n, SUMMED, p=others / others.sum())
+        chosen = np.concatenate([top, rest])
+        of_each = np.append(mass[top], np.full(len(rest), (mass.sum() - mass[top].sum()) / max(len(rest), 1)))
+        weights = self._weights(words, chosen, np.full(len(words), epsilon / 2, dtype=np.float32))
+        weights[words[:, None] == chosen] = 0
+        log_sums: Floats = np.log(weights @ of_each + mass[words])
+        return log_sums
 
 
 def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lexveil.mechanisms.base import Mechanism
+from lexveil.mechanisms.base_measure import BaseMeasure
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.mechanisms.word_lists import OnLists
@@ -12,7 +13,7 @@ from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.estimate import EstimatedAdversary
 from lexveil.recovery.lists import ListsAdversary
 from lexveil.recovery.tem import TemAdversary
-from lexveil.recovery.tem_context import TemContextAdversary
+from lexveil.recovery.tem_context import CausalContextAdversary, TemContextAdversary
 from lexveil.types import Floats, Vectors
 
 
@@ -32,7 +33,8 @@ def build_adversary(
         ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no vectors.
     """
     if isinstance(mechanism, TemContext):
-        return TemContextAdversary(mechanism, prior, epsilon_range)
+        of_bigrams = isinstance(mechanism.mass, BaseMeasure)
+        return (TemContextAdversary if of_bigrams else CausalContextAdversary)(mechanism, prior, epsilon_range)
     if isinstance(mechanism, Tem):
         return TemAdversary(mechanism, prior, epsilon_range)
     if isinstance(mechanism, OnLists):

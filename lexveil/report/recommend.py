@@ -27,7 +27,7 @@ from lexveil.evaluation.frontier import (
     standings,
 )
 from lexveil.evaluation.frontier import recommend as within_limits
-from lexveil.levels import epsilon_in
+from lexveil.levels import epsilon_in, parse_epsilon
 from lexveil.recovery.measured import READERS
 from lexveil.report import formatting
 from lexveil.report.formatting import NORMAL
@@ -118,20 +118,20 @@ class WeighedRun:
 
     def recovered(self, dataset: str, band: str) -> float | None:
         """The upper end of the 95% interval of what the strongest reader gets back; None where it was not measured."""
-        file = paths.recovery(self.record["mechanism"], self.record["strategy"], epsilon_in(self.record))
+        file = paths.recovery(self.record["mechanism"], self.record["strategy"], parse_epsilon(self.record["run"]))
         run = RunRecovery(read_json(file, "evaluate") if file.exists() else {"datasets": {}})
         shares = [run.share(band, reader, dataset) for reader in READERS]
         return max((share.high for share in shares if share is not None), default=None)
 
 
 def read_records() -> list[Record]:
-    """What there is in artifacts/evaluation, ordered by mechanism, strategy and ε.
+    """What there is in artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` is ε as params.yaml has it.
 
     Raises:
         MissingArtifact: if there is nothing.
     """
     folder = paths.ARTIFACTS / "evaluation"
-    records = [read_json(file, "evaluate") for file in folder.glob("*/*/*.json")]
+    records = [read_json(file, "evaluate") | {"run": file.stem} for file in folder.glob("*/*/*.json")]
     if not records:
         raise MissingArtifact(f"{folder} holds no scores yet; `lexveil run` makes them (stage evaluate)")
     return sorted(records, key=lambda record: (record["mechanism"], record["strategy"], record["epsilon"]))

@@ -114,6 +114,6 @@ def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
         if known["word_rows"] != record["word_rows"]:
             files = [paths.deniability(one["mechanism"]) / f"{one['segmentation']}.json" for one in (known, record)]
             raise CheckFailed(
-                f"{files[0]} and {files[1]} are of different words, so they cannot be compared. ReportedRun "
+                f"{files[0]} and {files[1]} are of different words, so they cannot be compared. Run "
                 "`dvc repro --force measure_deniability`"
             )

@@ -1,4 +1,4 @@
-"""What a long stage takes, by counts that are known before it begins; one that takes too long is refused."""
+"""Estimates of long stages from counts that are known in advance; a stage that would take too long is refused."""
 
 from __future__ import annotations
 

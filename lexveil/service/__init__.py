@@ -1,1 +1,1 @@
-"""An HTTP service that rewrites texts for programs, each request paid in the ledger before it is answered."""
+"""An HTTP service that rewrites texts for programs; each request is charged before it is answered."""

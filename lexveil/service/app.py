@@ -36,7 +36,7 @@ from lexveil.service.terms import LOCAL, Terms
 HEALTH, READY = "/v1/health", "/v1/ready"
 ABOUT = """Rewrites texts under metric differential privacy. Every request is paid in the ledger, durably, before noise
 is drawn for it; an answer with an error holds no text. Texts of a request are rewritten in the order given."""
-# The framework can send bodies and messages of exceptions to whoever the environment names.
+# The framework can send bodies and messages of exceptions to an address that the environment names.
 NO_TELEMETRY: Any = {
     **dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False),
     "exclude": lambda _: True,

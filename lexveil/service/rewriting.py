@@ -1,4 +1,4 @@
-"""Answers requests by the one engine: settings as the operator lets them be, texts rewritten once they are paid for."""
+"""Answers requests by the one engine: completes their settings, charges their texts, then rewrites them."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def check_start(terms: Terms, model: Model) -> None:
         LexveilError: if not.
     """
     if terms.keys is not None and not read_keys(Path(terms.keys)):
-        raise RequestError(f"{terms.keys}: has no key, so nobody could ask; `lexveil service key add` makes one")
+        raise RequestError(f"{terms.keys}: holds no key; add one by `lexveil service key add`")
     params = ledger_of(model.project)
     if params.keys == "plain" and not terms.require_subjects:
         raise RequestError(

@@ -96,7 +96,7 @@ def bound(config: Config, asked: str) -> Socket:
     try:
         return config.bind_socket()
     except SystemExit:  # it has said why
-        raise RequestError(f"{asked}: cannot be listened at; choose another port") from None
+        raise RequestError(f"{asked}: cannot be opened; choose another port") from None
 
 
 def compute_meanings(terms: Terms) -> None:

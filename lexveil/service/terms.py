@@ -41,38 +41,38 @@ class Terms(Options):
     rates: str | None = None
     """file in which workers count requests together; None counts in each by itself"""
     host: Annotated[str, OptionHelp(metavar="ADDRESS")] = "127.0.0.1"
-    """address to listen at; any but this machine's own takes --keys and --allowed-host"""
+    """address to listen at; any but this machine's own needs --keys and --allowed-host"""
     port: Annotated[Count, Field(ge=0, le=65535), OptionHelp(metavar="N")] = 8750
-    """to listen at"""
+    """port to listen at"""
     workers: Annotated[Count, Field(ge=1, le=256), OptionHelp(metavar="N")] = 1
-    """processes that answer"""
+    """number of worker processes"""
     stop_seconds: Limit = 60
-    """to wait for running requests when it is stopped"""
+    """seconds to wait for running requests at a stop"""
     keys: Annotated[str | None, OptionHelp(metavar="FILE")] = None
-    """file of the API keys that may ask (default: whoever reaches the port)"""
+    """file of accepted API keys (default: anyone who can reach the port is served)"""
     allowed_host: Annotated[tuple[str, ...], OptionHelp(metavar="NAME")] = ()
-    """a name that requests call this service by, beside localhost; * is any; can be given several times"""
+    """a host name of this service in requests, besides localhost; * is any; can be given several times"""
     subjects: Literal["shared", "by-key"] = "shared"
-    """shared: a subject's name is one person, whoever asks; by-key: each API key has subjects of its own, and a person
-    known to two can spend the cap twice"""
+    """shared: a subject's name is one person for all clients; by-key: each API key has its own subjects, and a person
+    known to two clients can spend the cap twice"""
     require_subjects: bool = False
-    """refuse requests that do not say whom texts are about"""
+    """refuse requests without subjects"""
     max_texts: Limit = 1000
-    """texts of a request"""
+    """largest number of texts in a request"""
     max_bytes: Limit = 2**20
-    """bytes of a request's body"""
+    """largest size of a request's body, in bytes"""
     per_minute: Annotated[Limit | None, OptionHelp(metavar="N")] = None
-    """requests of an API key in a minute (default: no limit)"""
+    """largest number of requests per minute and API key (default: no limit)"""
     queue: Limit = 64
-    """requests that wait in one worker; more are refused"""
+    """number of requests that may wait in one worker; more are refused"""
     queue_seconds: Seconds = 30.0
-    """to wait for a turn"""
+    """seconds that a request may wait in the queue"""
     ledger_seconds: Seconds = 20.0
-    """to wait for other processes that use the ledger"""
+    """seconds to wait for other processes that use the ledger"""
     wait_ready: bool = False
-    """answer nothing, GET /v1/health either, before the first worker is ready"""
+    """answer no request, not even GET /v1/health, before the first worker is ready"""
     body_seconds: Seconds = 30.0
-    """to wait for a request's body"""
+    """seconds to wait for a request's body"""
 
     @property
     def is_complete(self) -> bool:
@@ -91,15 +91,12 @@ class Terms(Options):
     def _asks_who(self) -> Self:
         if self.is_open and self.keys is None:
             raise ValueError(
-                f"{option('host')} {self.host}: other machines could reach the service, and whoever does could spend "
+                f"{option('host')} {self.host}: other machines could reach the service and spend "
                 f"the ledger's budgets; give {option('keys')} FILE (`lexveil service key add NAME --keys FILE` makes "
                 "it)"
             )
         if self.is_open and not self.allowed_host:
-            raise ValueError(
-                f"{option('host')} {self.host}: name what requests call this service by: {option('allowed_host')} "
-                "NAME, or * for any name"
-            )
+            raise ValueError(f"{option('host')} {self.host}: give {option('allowed_host')} NAME, or * for any name")
         if self.subjects == "by-key" and self.keys is None:
             raise ValueError(f"{option('subjects')} by-key: without {option('keys')} nobody is known by a key")
         return self

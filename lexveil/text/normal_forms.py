@@ -1,4 +1,4 @@
-"""What of a token is counted and looked up: its normal form, and what kind of token a normal form is.
+"""Normal forms of tokens, by which they are counted and looked up, and the kind of each.
 
 A normal form is lower case, NFC, with straight quotes, and runs of one mark shortened. It contains no white space and
 no ``_``, so tokens can be joined by a space and the words of a collocation by ``_`` without collisions.

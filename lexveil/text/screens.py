@@ -1,4 +1,4 @@
-"""Which tokens a model that is handed on leaves out: what looks like a number, an address or a user name, slurs, names.
+"""Screens: tokens that a packaged model leaves out, such as numbers, addresses, user names, slurs and names.
 
 Tokens are normal forms of words in lower case; those of a collocation are joined by ``_``. A screen looks at a token
 and at counts of a corpus, never at a text.

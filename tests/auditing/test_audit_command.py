@@ -22,9 +22,12 @@ SMALL = "--mechanism madlib --epsilon 10 --words 12 --samples 1000 --confidence 
 
 
 def audit(*arguments: Any, **fields: Any) -> task.AuditResult:
+    """Of one toy; all of them are in the audit of the command, and in those without a planted fault."""
     mechanism, epsilon = arguments
     given = {"workers": 1, "confidence": 1 - 1e-6, "samples": 400} | fields
-    return task.audit(task.AuditRequest(mechanism=mechanism, epsilon=epsilon, **given))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task, "SHAPES", ("plane",))
+        return task.audit(task.AuditRequest(mechanism=mechanism, epsilon=epsilon, **given))
 
 
 @pytest.fixture
@@ -72,11 +75,11 @@ def test_a_violation_is_exit_code_1(
 
 @pytest.mark.parametrize(("mechanism", "contexts"), [("tem", 1), ("tem_context", 2)])
 def test_a_known_law_on_the_built_vocabulary(root: Path, mechanism: str, contexts: int) -> None:
-    """On every toy, on the vocabulary and in releases; the other mechanisms are audited with the planted faults."""
+    """On a toy, on the vocabulary and in releases; the other mechanisms are audited with the planted faults."""
     result = audit(mechanism, 5.0, words=40, strategy="S3")
     assert result.verdict == "no violation found"
     exact = [row.place for row in result.audits if row.method == "exact"]
-    assert len(exact) == 4 * contexts and sum("after token" in place for place in exact) == 4 * (contexts - 1)
+    assert len(exact) == 2 * contexts and sum("after token" in place for place in exact) == 2 * (contexts - 1)
     assert (contexts > 1) == any(name.startswith("bigrams/") for name in result.space)
 
 
@@ -99,7 +102,7 @@ def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
 def test_lists_are_audited_in_their_own_metric(listed: Path) -> None:
     result = audit("diffractor_geometric", 0.5, words=40)
     exact = [row for row in result.audits if row.method == "exact"]
-    assert len(exact) == 4 and result.verdict == "no violation found"
+    assert len(exact) == 2 and result.verdict == "no violation found"
     assert max(row.evidence.audited for row in exact) > 0.2
     assert [row.method for row in result.audits].count("reach") == 1
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from lexveil import paths
 from lexveil.config import GridParams, load_params, parse_params
 from lexveil.errors import ParameterError
-from lexveil.levels import Level
+from lexveil.levels import Level, parse_epsilon, stage_name
 from lexveil.parameters import validated
 
 ROOT = Path(__file__).parents[2]
@@ -53,10 +54,10 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("grid.segmentations", ["word", "gst"], "lacks mst, which strategy S4 needs"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
-        ("grid.epsilons", [1], "write 1.0 and not 1"),
+        ("grid.epsilons", [5, 5.0], r"grid\.epsilons is .*; it repeats 5"),
         ("grid.epsilons", [float("nan")], "finite and greater than 0"),
         ("grid.epsilons", [], "grid.epsilons must be a list with at least one entry"),
-        ("grid.epsilons", [1.0, "r1.0"], r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10\.0"),
+        ("grid.epsilons", [1.0, "r1.0"], r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10"),
         ("grid.epsilons", ["r0.2", "r.2"], r"grid\.epsilons is .*; it repeats r0\.2"),
         ("count.min_count", 3, "raise the first or lower the second"),
     ],
@@ -89,6 +90,15 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, messag
         (tmp_path / "params.yaml").write_bytes(content)
     with pytest.raises(ParameterError, match=message):
         load_params(tmp_path / "params.yaml")
+
+
+def test_a_whole_epsilon_is_the_number_and_keeps_its_text_in_names() -> None:
+    (written,) = validated(GridParams, {"epsilons": [5]}, "").epsilons
+    (again,) = validated(GridParams, {"epsilons": [written]}, "").epsilons
+    assert written == 5.0 and {
+        str(paths.private("tem", "S1", one)) for one in (written, again, parse_epsilon("5"))
+    } == {"artifacts/private/tem/S1/5"}
+    assert stage_name("privatize", "tem", "S1", again) == "privatize@tem-S1-5"
 
 
 def test_levels_stand_among_epsilons() -> None:

@@ -61,6 +61,8 @@ def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending
         {"doc_id": "3", "split": "all", "text": "c", "text_b": None, "label": None, "attribute": "m"},
     ]
     assert "documents/x: columns dropped: `stars`" in summary.notes
+    summary = data_store.use(None, [write(tmp_path / f"y.{ending}", [{"text": "a", "label": 1}])], "text", root)
+    assert any("documents/y: utility and attack are not evaluated" in note for note in summary.notes)
 
 
 def test_labels_become_strings_without_a_trace_of_their_type() -> None:
@@ -233,7 +235,7 @@ def test_a_model_takes_the_place_of_a_corpus(
     text = (ROOT / "params.yaml").read_text(encoding="utf-8").replace("\n  base: en ", "\n  base: none ")
     (root / "params.yaml").write_text(text, encoding="utf-8")
     file = write(tmp_path / "a.jsonl", ROWS)
-    with pytest.raises(RequestError, match="model toy takes the place of a corpus"):
+    with pytest.raises(RequestError, match="model toy replaces"):
         data_store.use(file, [], "text", root, model="toy")
     with pytest.raises(RequestError, match="there is no model other"):
         data_store.use(None, [file], "text", root, model="other")

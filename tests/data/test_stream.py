@@ -385,7 +385,7 @@ def test_requests_that_make_no_sense(root: Path, tmp_path: Path, monkeypatch: py
     (tmp_path / "t.txt").write_text("ticket\n")
     with pytest.raises(RequestError, match="has 4 shards, from 0"):
         use(root, wanted=SampleRequest(shards=(2, 4)))
-    with pytest.raises(RequestError, match="are of an address"):
+    with pytest.raises(RequestError, match="need an address"):
         data_store.use(tmp_path / "t.txt", [], "text", root, ALL)
     monkeypatch.setattr(corpus_sampling.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
     with pytest.raises(RequestError, match=r"100 bytes are free\. Free some, or take less"):

@@ -48,10 +48,10 @@ def port() -> Iterator[int]:
         run("initdb", *made, "--no-sync")
         settings = f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories= -c fsync=off -c autovacuum=off"
         try:
-            run("pg_ctl", "-w", "-l", data / "log", "-o", settings, "start")
+            run("pg_ctl", "-w", "-t", "600", "-l", data / "log", "-o", settings, "start")
             yield port
         finally:
-            run("pg_ctl", "-w", "-m", "immediate", "stop")
+            run("pg_ctl", "-w", "-t", "600", "-m", "immediate", "stop")
 
 
 @pytest.fixture

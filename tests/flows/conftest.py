@@ -16,8 +16,10 @@ from scratch_project import Project, RunFlow, make_template, run_flow
 import flows  # noqa: F401  (turns telemetry off before Prefect is imported)
 from tests.shared_trees import share
 
-# Read when Prefect is imported, which the test files do: nothing of the user's home, and a server that starts sooner.
-os.environ.setdefault("PREFECT_HOME", str(Path(tempfile.gettempdir()) / "lexveil-tests-prefect"))
+# Read when Prefect is imported, which the test files do: nothing of the user's home or of other tests of this machine,
+# and a server that starts sooner.
+_home = tempfile.TemporaryDirectory(prefix="lexveil-tests-prefect-", ignore_cleanup_errors=True)
+os.environ["PREFECT_HOME"] = _home.name
 os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")
 
 
@@ -70,7 +72,7 @@ def prefect_server() -> Iterator[str]:
     from prefect.settings import PREFECT_API_URL
     from prefect.testing.utilities import prefect_test_harness
 
-    with prefect_test_harness(server_startup_timeout=180):
+    with prefect_test_harness(server_startup_timeout=1800):
         yield PREFECT_API_URL.value()
 
 

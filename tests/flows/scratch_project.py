@@ -49,7 +49,7 @@ if what[:1] == ["wait"]:
     Path(f"waiting-{os.getpid()}").touch()
     time.sleep(float(what[1]))
 if what[:1] == ["meet"]:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 1800
     while f"{what[1]} start " not in Path("ran.log").read_text() and time.monotonic() < until:
         time.sleep(0.05)
 with partial.open("a") as file:
@@ -119,7 +119,7 @@ def task_runs(n: int) -> dict[str, Any]:
 
     with get_client(sync_client=True) as client:
         (last,) = client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=1)
-        for _ in range(600):  # the server has the states, and writes them to its database in its own time
+        for _ in range(36_000):  # the server has the states, and writes them to its database in its own time
             runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id={"any_": [last.id]}))
             if len(runs) >= n and all(run.state is not None and run.state.is_final() for run in runs):
                 break

@@ -20,7 +20,7 @@ def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
     (left,) = command.lines()
     assert command.wait() == (137 if how == "killed" else 0)
     with suppress(psutil.NoSuchProcess):
-        psutil.Process(int(left)).wait(timeout=60)
+        psutil.Process(int(left)).wait(timeout=600)
 
 
 def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
@@ -29,7 +29,8 @@ def test_an_interrupted_command_cleans_up_and_a_deaf_one_is_killed() -> None:
     clean = Command([sys.executable, "-c", code.format("signal.signal(2, lambda *_: exit(7))")], os.environ)
     for command in (deaf, clean):
         assert next(command.lines()) == "up"
-    interrupt([deaf, clean], grace=1)
+    interrupt([clean], grace=300)
+    interrupt([deaf], grace=0.1)
     assert (deaf.wait(), clean.wait()) == (137, 7)
     interrupt([deaf])  # a process already gone is no error
 

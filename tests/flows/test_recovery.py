@@ -17,7 +17,7 @@ from scratch_project import ORDER, ROOT, Project
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 120  # seconds until a test gives up waiting; nothing is measured by it
+PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
 
 Start = Callable[..., subprocess.Popen[str]]
 

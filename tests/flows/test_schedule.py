@@ -25,7 +25,7 @@ from lexveil.runtime.project import build_lock
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 300  # seconds until a test gives up waiting; nothing is measured by it
+PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
 Record = dict[str, Any]
 
 
@@ -75,7 +75,7 @@ class Served:
         """POST to Prefect's API; again where its database is busy, as Prefect's own clients do."""
         for _ in range(8):
             address = f"http://127.0.0.1:{self.port}/api/{path}"
-            answer = httpx.post(address, json=body, timeout=60, trust_env=False)
+            answer = httpx.post(address, json=body, timeout=PATIENCE, trust_env=False)
             if answer.status_code != 503:
                 break
             time.sleep(1)

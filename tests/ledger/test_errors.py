@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from few_words import asked, balance, edit, spend, states
+from few_words import asked, balance, edit, spend, states, write
 
 from lexveil.errors import RequestError
-from lexveil.ledger import database
+from lexveil.ledger import database, output_files
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
@@ -77,6 +77,35 @@ def test_a_full_disk(used: Path, limit: str) -> None:
         assert states(ledger) == ["committed", "aborted"]
         assert balance(ledger, "ana") == 10**9 and balance(ledger, "s1") == 0
     assert verify(used).holds
+
+
+@pytest.mark.parametrize(("then", "becomes"), [("publish", "committed"), ("abort", "aborted"), ("die", "committed")])
+def test_the_files_of_a_release_are_waited_for(
+    used: Path, tmp_path: Path, monkeypatch, then: str, becomes: str
+) -> None:
+    """While another process holds the ledger, which lets go when it is first waited for."""
+    monkeypatch.setattr(database, "TRY", 0.05)
+    with closing(sqlite3.connect(used / "ledger.sqlite", isolation_level=None)) as other:
+        reads = output_files.text  # of the second query on the files of a release
+
+        def held(name: str) -> str:
+            if name == "ledger/written":
+                other.execute("begin exclusive")
+            return reads(name)
+
+        monkeypatch.setattr(database, "print", lambda *_, **__: other.execute("rollback"), raising=False)
+        with Ledger.open(used) as ledger, ledger.begin({}, [tmp_path / ".f"]) as release:
+            asked(release, "ben")
+            if then == "abort":
+                monkeypatch.setattr(output_files, "text", held)
+                release.abort()
+            else:
+                write(release, tmp_path, "f")
+                monkeypatch.setattr(output_files, "text", held)
+                release.publish() if then == "publish" else release._lock.release(remove=False)
+        with Ledger.open(used) as ledger:
+            assert [one.now for one in ledger.recovered] == [becomes] * (then == "die")
+            assert states(ledger) == ["committed", becomes]
 
 
 def test_another_process_that_does_not_let_go(used: Path, monkeypatch) -> None:

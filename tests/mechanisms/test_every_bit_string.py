@@ -6,7 +6,7 @@ fault of a thousandth is seen, which tens of thousands of draws do not show. At 
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, localcontext
 from types import SimpleNamespace
 from typing import Any
@@ -119,14 +119,41 @@ def test_every_string_chooses_a_list_with_the_same_chance(n_lists: int) -> None:
 # TEM: a proposal is one whole number; every one of them is tried, and every byte by which a doubt is settled.
 
 
+class Refused(Exception):
+    """The first proposal was refused: another one is asked for."""
+
+
+def accepted(
+    tem: Tem, token: Any, tried: Iterable[tuple[int, Sequence[int]]], parts: int, patch: pytest.MonkeyPatch
+) -> dict[int, Interval]:
+    """Of the real positions of each proposed word, how many are accepted, and how many may be.
+
+    Args:
+        tried: of every proposal the word that it gives, PENDING, or UNDECIDED with the doubt, which the first byte of
+            the fraction settles, in so many ``parts``.
+    """
+    low, open_parts, width = [Decimal(0)] * tem.size, [Decimal(0)] * tem.size, 256 // parts
+    for out, (proposed, position, _) in tried:
+        if out >= 0:
+            low[out] += 1
+        for first in range(0, 256 if out == UNDECIDED else 0, width):
+            ends = []
+            for tail in (bytes([first]) + b"\0" * 99, bytes([first + width - 1]) + b"\xff" * 99):
+                patch.setattr(keystream, "expand", lambda _key, n_bytes, _nonce=0, tail=tail: tail[:n_bytes])
+                ends.append(tem._is_accepted(token, proposed, position, FIRST_NONCE))
+            low[proposed] += Decimal(all(ends)) / parts
+            open_parts[proposed] += Decimal(ends[0] != ends[1]) / parts
+    return {x: (low[x], low[x] + open_parts[x]) for x in range(tem.size)}
+
+
 def tem_intervals(tem: Tem, word: int, epsilon: float, way: str, patch: pytest.MonkeyPatch) -> dict[int, Interval]:
     """Of the real positions below 2^bits of each proposed word, how many are accepted, and how many may be."""
     budgets, none = np.array([epsilon]), np.zeros((1, 4), dtype=np.uint64)
     space = kernels.Space(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
     points, total = list[int](), [1]
-
-    class Refused(Exception):
-        """The first proposal was refused: another one is asked for."""
+    token = kernels.Tokens(
+        np.array([word]), budgets, tem.gamma(budgets), none, np.zeros(1, np.int64), np.zeros((1, 3), np.int64)
+    )
 
     def next_point(_state: Any, _stream: Any, at: int, n: int, _mask: Any) -> tuple[int, int]:
         total[0] = int(n)
@@ -134,37 +161,25 @@ def tem_intervals(tem: Tem, word: int, epsilon: float, way: str, patch: pytest.M
             raise Refused
         return points.pop(), at
 
+    def tried() -> Iterator[tuple[int, Sequence[int]]]:
+        point = 0
+        while point < total[0]:
+            points[:] = [0, point] if way == "plain" else [point]  # the plain way decides once it has the next one
+            out, point = PENDING, point + 1
+            with contextlib.suppress(Refused):
+                if way == "plain":
+                    out = int(kernels.draw_uniformly.py_func(space, token, 2, tem.bits)[0])
+                else:
+                    ((_, table, places),) = tem.near.tables(token.ids)
+                    lists = table.ids, table.distances, tem.shells, places
+                    out = int(kernels.draw_from_lists.py_func(space, token, *lists, tem.bits)[0])
+            yield out, token.doubts[0].tolist()
+
     patch.setattr(kernels, "next_point", next_point)
     patch.setattr(kernels, "prefetch", lambda *_: None)  # of compiled code only
-    low, open_parts, point = [Decimal(0)] * tem.size, [Decimal(0)] * tem.size, 0
-    while point < total[0]:
-        points[:] = [0, point] if way == "plain" else [point]  # the plain way decides once it has the next one
-        token = kernels.Tokens(
-            np.array([word]), budgets, tem.gamma(budgets), none, np.zeros(1, np.int64), np.zeros((1, 3), np.int64)
-        )
-        out = PENDING
-        with contextlib.suppress(Refused):
-            if way == "plain":
-                out = int(kernels.draw_uniformly.py_func(space, token, 2, tem.bits)[0])
-            else:
-                ((_, table, places),) = tem.near.tables(token.ids)
-                lists = table.ids, table.distances, tem.shells, places
-                out = int(kernels.draw_from_lists.py_func(space, token, *lists, tem.bits)[0])
-        if out >= 0:
-            low[out] += 1
-        elif out == UNDECIDED:
-            proposed, position, _ = token.doubts[0].tolist()
-            for byte in range(256):
-                tails = [bytes([byte]) + filling * 99 for filling in (b"\0", b"\xff")]
-                ends = []
-                for tail in tails:
-                    patch.setattr(keystream, "expand", lambda _key, n_bytes, _nonce=0, tail=tail: tail[:n_bytes])
-                    ends.append(tem._is_accepted(token, proposed, position, FIRST_NONCE))
-                low[proposed] += Decimal(all(ends)) / 256
-                open_parts[proposed] += Decimal(ends[0] != ends[1]) / 256
-        point += 1
-    assert max(open_parts) <= Decimal(2) / 256
-    return {x: (low[x], low[x] + open_parts[x]) for x in range(tem.size)}
+    found = accepted(tem, token, tried(), 256, patch)
+    assert max(most - least for least, most in found.values()) <= Decimal(2) / 256
+    return found
 
 
 def tem_law(tem: Tem, word: int, epsilon: float) -> dict[int, Decimal]:
@@ -200,7 +215,9 @@ TEM_CASES = [
 def test_tem_of_every_string(
     way: str, epsilon: float, bits: int, words: list[int], fault: Callable[[Any], None] | None, monkeypatch: Any
 ) -> None:
-    tem = Tem(vectors(5))
+    """By lists of four words, so that others are proposed among all."""
+    monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 4)
+    tem = Tem(vectors(6))
     tem.bits = bits
     if fault is not None:
         fault(monkeypatch)

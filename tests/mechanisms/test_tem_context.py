@@ -2,8 +2,8 @@
 
 import contextlib
 import math
-from collections.abc import Callable
-from decimal import Decimal, localcontext
+from collections.abc import Callable, Iterator, Sequence
+from decimal import localcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +15,9 @@ from lexveil.errors import ParameterError
 from lexveil.mechanisms import tem_context
 from lexveil.mechanisms.kernels import tem as tem_kernels
 from lexveil.mechanisms.kernels import tem_context as kernels
-from lexveil.mechanisms.noise import keystream
-from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
-from lexveil.mechanisms.tem import FIRST_NONCE
+from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, PENDING, SKIPPED, UNDECIDED
 from lexveil.mechanisms.tem_context import TemContext, TextTokens
-from tests.mechanisms.test_every_bit_string import DIGITS, tem_law, within
+from tests.mechanisms.test_every_bit_string import DIGITS, Refused, accepted, tem_law, within
 from tests.mechanisms.toys import vectors
 
 N = 40
@@ -97,9 +95,6 @@ def intervals(mechanism: TemContext, word: int, before: int, epsilon: float, pat
     """Of the positions of each proposed word, how many are accepted, and how many may be; every proposal is tried."""
     budgets, points, asked = np.array([epsilon]), list[int](), [1, 0]
 
-    class Refused(Exception):
-        """The first proposal was refused: another one is asked for."""
-
     def next_point(_state: Any, _stream: Any, at: int, total: Any, _mask: Any) -> tuple[Any, int]:
         asked[0] = int(total)
         if not points:
@@ -120,26 +115,19 @@ def intervals(mechanism: TemContext, word: int, before: int, epsilon: float, pat
     space = tem_kernels.Space(mechanism.vectors, mechanism.halvings, mechanism.sketch.rows, mechanism.sketch.step)
     token = tem_kernels.Tokens(drawn.ids, budgets, drawn.gamma, drawn.keys, drawn.refused, np.zeros((1, 3), np.int64))
     near, doubt = (lists.ids, lists.distances, np.arange(mechanism.size)), np.zeros(3, dtype=np.int64)
-    low, open_parts, point = [Decimal(0)] * mechanism.size, [Decimal(0)] * mechanism.size, 0
-    while point < asked[0]:
-        for fine in range(2**kernels.FINE_BITS):
-            points[:], asked[1], out = [point], fine, -2
-            with contextlib.suppress(Refused):
-                out = int(kernels._draw.py_func(space, mechanism._sums, drawn, 0, before, near, doubt))
-            if out >= 0:
-                low[out] += 1
-            elif out == -1:
-                proposed, position, _ = doubt.tolist()
-                for byte in range(16):
-                    ends = []
-                    for filling in (b"\0", b"\xff"):
-                        tail = bytes([16 * byte + (15 if filling == b"\xff" else 0)]) + filling * 99
-                        patch.setattr(keystream, "expand", lambda _key, n_bytes, _nonce=0, tail=tail: tail[:n_bytes])
-                        ends.append(mechanism._is_accepted(token, proposed, position, FIRST_NONCE))
-                    low[proposed] += Decimal(all(ends)) / 16
-                    open_parts[proposed] += Decimal(ends[0] != ends[1]) / 16
-        point += 1
-    return {x: (low[x], low[x] + open_parts[x]) for x in range(mechanism.size)}
+
+    def tried() -> Iterator[tuple[int, Sequence[int]]]:
+        point = 0
+        while point < asked[0]:
+            for fine in range(2**kernels.FINE_BITS):
+                points[:], asked[1], out = [point], fine, PENDING
+                with contextlib.suppress(Refused):
+                    out = int(kernels._draw.py_func(space, mechanism._sums, drawn, 0, before, near, doubt))
+                    out = out if out >= 0 else UNDECIDED
+                yield out, doubt.tolist()
+            point += 1
+
+    return accepted(mechanism, token, tried(), 16, patch)
 
 
 def _short_envelope(patch: pytest.MonkeyPatch) -> None:

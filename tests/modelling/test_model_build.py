@@ -91,7 +91,7 @@ TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="ut
     ("content", "says"),
     [
         ("model: [", "not valid YAML"),
-        ("model: {name: other}", r"model\.name is other, but legal is asked for"),
+        ("model: {name: other}", r"model\.name is other, but legal was requested"),
         ("model: {}\nparametres: {}", "unknown key parametres"),
         ("model: {license: CC0-1.0, min_document: 3}", r"model\.min_document; did you mean model\.min_documents"),
     ],

@@ -49,7 +49,7 @@ def test_a_scale_learnt_from_labels(outside: Path, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a,b\n1,2\n", "it has neither columns word and score nor text and label"),
+        ("a,b\n1,2\n", "has neither the columns word and score nor text and label"),
         ("word,score\ngood,much\n", "must have a word and a score, a number"),
         ("word,score\ngood,2\n", "the score must lie between -1 and 1"),
         ("text,label\na fire,1\na flood,2\na storm,3\n", "column label has 3 labels"),

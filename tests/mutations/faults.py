@@ -313,7 +313,7 @@ SUPPORT = [
     Fault("the input among no candidates of vickrey", "support", swap(f"{M}.vickrey:Vickrey.candidates", "if not self.exclude_input:", "near, distances = self.search.nearest_k(self.vectors[ids] + noise, self.k + 1)\n    if False:"), {"mechanism": "vickrey", "epsilon": 10.0}),
     Fault("vickrey's t for its other word", "support", swap(f"{M}.vickrey:Vickrey.choose", "uniform < stay, near[:, 0], near[:, 1]", "uniform < stay, near[:, 1], near[:, 0]"), {"mechanism": "vickrey", "epsilon": 10.0}),
     Fault("ranks of the input remapped", "lists", swap(f"{M}.rank_remap:RankRemap.replace", "near = self.inner.replace(ids, epsilon, noise[:, :-1])", "near = ids"), MADLIB | {"own": {"rank_remap": {"enabled": True, "c": 0.05, "ranks": 8}}}),
-    Fault("an envelope of tem a thousandth short", "support", swap(f"{M}.kernels.tem:draw_from_lists", "np.int64(weight * (1 + MARGIN) * scale) + 1", "np.int64(weight * (1 - 1e-3) * scale) + 1"), None, (("tests/mechanisms/test_tem_sampler.py::test_the_sampler_draws_what_the_plain_one_draws", {"n": 900, "p": 40, "epsilon": 8.0, "bits": None}),)),
+    Fault("an envelope of tem a thousandth short", "support", swap(f"{M}.kernels.tem:draw_from_lists", "np.int64(weight * (1 + MARGIN) * scale) + 1", "np.int64(weight * (1 - 1e-3) * scale) + 1"), None, (("tests/mechanisms/test_every_bit_string.py::test_tem_of_every_string", {"way": "list", "epsilon": 2.0, "bits": 12, "words": [1], "fault": None}),)),
     Fault("redrawn until the word changes", "redraws", wrap(f"{M}.madlib:Madlib.replace", _until_changed), MADLIB),
 ]  # fmt: skip
 
@@ -328,6 +328,7 @@ LISTS = [
 CONTEXT = [
     Fault("words weigh as after the source word before", "context", _beside_the_source(-1), IN_CONTEXT),
     Fault("words weigh as after the source word that follows", "context", _beside_the_source(1), IN_CONTEXT),
+    Fault("a language model reads the source word before", "context", _beside_the_source(-1), IN_CONTEXT | {"own": {"tem_context": {"model": "smollm2"}}}),
     Fault("kappa depends on the word", "base measure", wrap(f"{M}.tem_context:TemContext.replace_texts", _weight_of_the_word), IN_CONTEXT),
 ]  # fmt: skip
 

@@ -17,7 +17,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-port=0"
 ).split()
-PATIENCE = 120  # seconds until a test gives up waiting; nothing is measured by it
+PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
 KEYS = {"Tab": 9, "Enter": 13, "ArrowRight": 39}
 
 
@@ -31,7 +31,7 @@ class Chromium:
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = Path(self._profile.name, "DevToolsActivePort")
         port = until(lambda: port_file.exists() and port_file.read_text().split("\n")[0])
-        pages = until(lambda: httpx.get(f"http://127.0.0.1:{port}/json/list", trust_env=False).json())
+        pages = until(lambda: httpx.get(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE, trust_env=False).json())
         address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
         self._socket = connect(address, max_size=None, proxy=None, ping_interval=None)
         self._numbers = itertools.count(1)

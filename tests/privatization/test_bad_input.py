@@ -13,6 +13,7 @@ from asking import command
 from bad_inputs import BAD, GOOD, MANY, SECRET, Bad, lines
 
 from lexveil.formats import compression
+from lexveil.formats.registry import known_endings
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.privatization.release.charge import STAYS_SPENT
@@ -57,6 +58,7 @@ def said(err: str, folder: Path) -> str:
     )
     assert err.count("\n") == 1 and err.endswith("\n"), err
     message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
+    message = message.replace(known_endings(), "…")
     # Compressors differ in how far they come.
     return re.sub(r"f{9,}|o{9,}|(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
 

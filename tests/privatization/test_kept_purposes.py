@@ -73,6 +73,8 @@ def test_a_longer_axis_than_is_said_is_a_violation(scale: Path, monkeypatch: pyt
     """The audit works the axes out anew, so a mechanism of another metric than the stated one is caught."""
     longer = lambda space, purposes: with_axes(space, [replace(one, weight=10 * one.weight) for one in purposes])  # noqa: E731
     monkeypatch.setattr("lexveil.artifacts.model.with_axes", longer)
+    monkeypatch.setattr("lexveil.auditing.audit.SHAPES", ())  # it shows in the words of the model
+    monkeypatch.setattr("lexveil.auditing.audit.audit_releases", lambda *_: [])
     request = AuditRequest(mechanism="tem", epsilon=3.0, strategy="S1", words=12, samples=200, mode="experiment")
     assert audit(request, model="toy+toy.tsv=1").violation
 

@@ -2,10 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from asking import privatize_file
 
 from lexveil.accounting.budgets import Policy
 from lexveil.api import privatize
@@ -114,27 +114,11 @@ def test_more_epsilon_gives_back_more_and_always_the_same_figures(project: Path)
     assert words.expected(0.5) == little != words.expected(0.5, "others")
 
 
-TEXTS = {"one.jsonl": '{"text": "the door was open"}\n', "other.jsonl": '{"text": "rain"}\n{"text": "a cold room"}\n'}
-
-
-def test_equal_public_things_give_equal_epsilon_whatever_the_texts(project: Path) -> None:
-    records = []
-    for name, text in TEXTS.items():
-        Path(name).write_text(text, encoding="utf-8")
-        for kept in (project / ".lexveil/recovery").glob("*"):
-            kept.unlink()  # each input starts from nothing
-        how = {"mechanism": "tem", "strategy": "S1", "recovery": 0.4}
-        records.append(privatize_file(name, f"out-{name}", project=project, **how).record)
-    assert records[0].base_epsilon == records[1].base_epsilon
-    assert records[0].document_budget == records[1].document_budget
-    assert all(record.spent.max_token_epsilon <= record.base_epsilon for record in records)
-
-
 def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change_params(release={"max_recovery": 0.2})
-    Path("one.jsonl").write_text(TEXTS["one.jsonl"], encoding="utf-8")
+    Path("one.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
     command = ["privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o"]
     assert main([*command, "out.jsonl", "--epsilon", "500"]) == 2
     said = capsys.readouterr().err
@@ -147,19 +131,21 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     assert main([*command, "4.jsonl", "--epsilon", "500", "--mode", "experiment"]) == 0  # nothing is released
 
 
-@pytest.mark.parametrize("mechanism", ["tem", "madlib"])
-def test_what_epsilon_means_is_no_matter_of_the_source(project: Path, mechanism: str) -> None:
+@pytest.mark.parametrize("how", [{"mechanism": "tem", "recovery": 0.4}, {"mechanism": "madlib", "epsilon": 4.0}])
+def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(project: Path, how: dict[str, Any]) -> None:
+    """Whatever the texts; each of them finds nothing that was kept of the other."""
     found = []
-    for text in ("the door was open", "the rain was cold"):
+    for texts in (["the door was open"], ["rain", "a cold room"]):
         for kept in (project / ".lexveil/recovery").glob("*"):
             kept.unlink()
-        record = privatize([text], mechanism=mechanism, strategy="S1", epsilon=4.0, project=project).record
+        record = privatize(texts, strategy="S1", project=project, **how).record
         assert record.meaning is not None and record.counts.n_perturbed
-        found.append(record.meaning)
+        assert record.spent.max_token_epsilon <= record.base_epsilon or "epsilon" in how
+        found.append((record.base_epsilon, record.document_budget, record.meaning))
     assert found[0] == found[1]
-    (at,) = found[0].at
+    (at,) = record.meaning.at
     assert at.bound is not None and 0 < at.bound.nearest.median <= at.bound.middle.median <= at.bound.random.worst
-    assert {"rare", "all"} <= set(at.bands) and found[0].sentences[0].startswith("Of 100 rare words")
+    assert {"rare", "all"} <= set(at.bands) and record.meaning.sentences[0].startswith("Of 100 rare words")
 
 
 def test_texts_of_several_lengths_have_a_range_of_epsilons(project: Path) -> None:

@@ -1,7 +1,6 @@
 """Recovery of a run: what it counts, that positions match, and what a list of words adds."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from lexveil.errors import ParameterError, RequestError
 from lexveil.recovery.runs import measure_recovery
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
-from tests.conftest import run_stage
+from tests.conftest import made_of, run_stage
 from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
@@ -25,17 +24,16 @@ RUN = ("tem", "S1", 1.0)
 @pytest.fixture(scope="module")
 def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built project with one run of TEM and the language model."""
-    root = tmp_path_factory.mktemp("recovery") / "project"
-    shutil.copytree(_built, root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
+
+    def make() -> None:
         change_params(evaluation={"max_texts": None}, grid={"mechanisms": ["tem"]})
         run_stage("train_language_model")
         for one in (("none", "none", "0.0"), ("tem", "S1", "1.0")):
             run_stage("privatize", *one)
         paths.recovery(*RUN).parent.mkdir(parents=True, exist_ok=True)
         write_json(measure_recovery(*RUN, load_params()), paths.recovery(*RUN))  # as the stage evaluate does
-    return root
+
+    return made_of(_built, tmp_path_factory, make)
 
 
 @pytest.fixture

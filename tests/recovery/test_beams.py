@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lexveil.evaluation.smollm2 import SmolLm2
+from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords, Course
 from lexveil.mechanisms.tem import Tem
 from lexveil.recovery import beams
 from lexveil.recovery.beams import BeamAdversary
@@ -148,3 +149,24 @@ def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm
             logits = smollm2._model(torch.tensor([read[text][beam]])).logits[0, -1]
             expected = torch.softmax(logits.float(), -1).numpy()
             assert 0.5 * np.abs(states.next_pieces(np.array([text]))[0, beam] - expected).sum() < 0.05
+
+
+@pytest.mark.slow
+def test_smollm2_weighs_words_after_all_that_is_written(smollm2: SmolLm2) -> None:
+    """Of several pieces, too, and of a first piece that two words share; what it says changes with the first word."""
+    tokens = "floor sky floor_plan pterodactylous".split()
+    words = CausalWords(lambda: smollm2, tokens, np.arange(4))
+    measure = CausalMeasure(words, np.array([7, 7, 1, 0]), 1.0, np.zeros(4, dtype=np.uint8))
+    assert len(measure.pieces[3]) > 2 and measure.pieces[0][0] == measure.pieces[2][0]
+    found = dict[int, Ids]()
+    texts = [*"the cat sat down on the".split(), None, *"a kite flew high in the".split(), None]
+    pieces = [[] if word is None else smollm2.pieces([[word]])[0] for word in texts]
+
+    def draw(places: list[int], mass: Ids) -> None:
+        found.update(zip(places, mass, strict=True))
+
+    is_drawn, is_first = (np.isin(np.arange(14), places) for places in ((6, 13), (0, 7)))
+    measure.walk(Course(is_first, is_drawn, lambda at: None if is_drawn[at] and at not in found else pieces[at], draw))
+    floor, kite = found[6], found[13]
+    assert floor[0] > 50 * floor[1] and kite[1] > 20 * kite[0]
+    assert min(floor.min(), kite.min()) >= 1 and floor[0] / floor[2] == pytest.approx(4, rel=1e-3)

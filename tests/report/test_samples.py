@@ -19,7 +19,7 @@ from lexveil.report.page import render
 from lexveil.report.samples import EMBEDDED, SampleText, load_samples
 from lexveil.report.section import PageSection
 from lexveil.report.sections import samples as section
-from tests.conftest import ROOT, run_stage
+from tests.conftest import ROOT, made_of, run_stage
 
 pytestmark = pytest.mark.slow
 
@@ -35,12 +35,7 @@ def privatize() -> None:
 
 @pytest.fixture(scope="module")
 def _rewritten(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("samples") / "project"
-    shutil.copytree(_built, root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        privatize()
-    return root
+    return made_of(_built, tmp_path_factory, privatize)
 
 
 @pytest.fixture

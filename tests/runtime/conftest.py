@@ -28,7 +28,6 @@ def workers() -> Iterator[Any]:
     }
     with pytest.MonkeyPatch.context() as patch, dask.config.set(settings):
         patch.setenv("PYTHONPATH", str(ROOT))
-        patch.setattr("lexveil.runtime.dask_cluster.WORKERS", 30.0)
         with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made:
             yield made
 
@@ -39,5 +38,5 @@ def there(workers: Any) -> MachineParams:
     import distributed
 
     with distributed.Client(workers, set_as_default=False) as client:
-        client.wait_for_workers(3, timeout=60)
+        client.wait_for_workers(3, timeout=600)
     return machine_behind(workers)

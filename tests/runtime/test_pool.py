@@ -80,7 +80,7 @@ def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None
             time.sleep(0.05)
         workers = psutil.Process(process.pid).children(recursive=True)
         process.kill()
-        _, left = psutil.wait_procs(workers, timeout=60)
+        _, left = psutil.wait_procs(workers, timeout=600)
         for worker in left:  # a failure leaves nothing behind
             with suppress(psutil.NoSuchProcess):
                 worker.kill()

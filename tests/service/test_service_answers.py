@@ -108,7 +108,7 @@ def test_it_is_ready_once_what_goes_before_requests_is_done(service: Make) -> No
     """Health answers meanwhile, and requests wait."""
     client, may_end = service(), threading.Event()
     assert client.get("/v1/ready").json()["status"] == "ready"
-    client.app.state.queue.begin(lambda: may_end.wait(60) and None)
+    client.app.state.queue.begin(lambda: may_end.wait(600) and None)
     answer = client.get("/v1/ready")
     assert (answer.status_code, answer.json()["status"]) == (503, "starting")
     assert client.get("/v1/health").status_code == 200
@@ -116,7 +116,7 @@ def test_it_is_ready_once_what_goes_before_requests_is_done(service: Make) -> No
         asked = pool.submit(client.post, "/v1/privatize", json={"texts": TEXTS})
         assert not asked.done()
         may_end.set()
-        assert asked.result(60).status_code == 200
+        assert asked.result(600).status_code == 200
     assert client.get("/v1/ready").status_code == 200
 
 

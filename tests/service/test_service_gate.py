@@ -197,7 +197,7 @@ def test_more_than_can_wait_are_sent_away() -> None:
 
     async def story() -> None:
         turns, held = RequestQueue(1, 0.05), threading.Event()
-        running = asyncio.create_task(turns.take(here, lambda: held.wait(60)))
+        running = asyncio.create_task(turns.take(here, lambda: held.wait(600)))
         await asyncio.sleep(0.01)
         waiting = asyncio.create_task(turns.take(here, lambda: None))
         await asyncio.sleep(0.01)

@@ -30,7 +30,7 @@ def test_what_is_answered_is_paid_also_when_workers_are_killed(outside: Path, tm
             while not killed:
                 time.sleep(0.05)
         after = ask(service.port, 2, [1], 0.0, "after", at_least=4, settings=SETTINGS)  # who was killed is replaced
-        numbers = httpx.get(f"http://127.0.0.1:{service.port}/metrics").text
+        numbers = httpx.get(f"http://127.0.0.1:{service.port}/metrics", timeout=300).text
         assert service.stop() == 0
     assert unpaid(service.ledger, asked) == [] and unpaid(service.ledger, after) == []
     assert 'route="/v1/privatize",status="200"' in numbers and "headache" not in log.read_text() + numbers

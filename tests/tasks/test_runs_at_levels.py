@@ -1,7 +1,6 @@
 """Runs at levels of recovery: the epsilon that is found of public things, the plan, the run and what is measured."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,7 +13,7 @@ from lexveil.errors import MissingArtifact, RequestError
 from lexveil.levels import Level
 from lexveil.recovery import public_words
 from tasks import plan_budgets
-from tests.conftest import run_stage
+from tests.conftest import made_of, run_stage
 from tests.tasks.changing import change_params
 
 pytestmark = pytest.mark.slow
@@ -26,13 +25,10 @@ RUN = ("tem", "S3", LEVELS[0])
 @pytest.fixture(scope="module")
 def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built project with its runs at two levels, up to what is measured of them."""
-    root = tmp_path_factory.mktemp("levels") / "project"
-    shutil.copytree(_built, root)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
+
+    def make() -> None:
         change_params(grid={"mechanisms": ["tem"], "strategies": ["S3"], "epsilons": ["r0.3", "r0.7"]})
         paths.private("madlib", "S1", 123.0).mkdir(parents=True)  # of an earlier grid
-        patch.setattr(public_words, "WORDS", 500)
         run_stage("train_language_model")
         run_stage("privatize", "none", "none", "0.0")
         run_stage("train_attackers")
@@ -44,7 +40,10 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 run_stage(stage, "tem", "S3", level)
         for stage in ("check_outputs", "check_evaluation"):
             run_stage(stage)
-    return root
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(public_words, "WORDS", 500)
+        return made_of(_built, tmp_path_factory, make)
 
 
 @pytest.fixture

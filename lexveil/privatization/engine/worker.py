@@ -305,8 +305,11 @@ def _draw_in_context(
         noise = np.concatenate(keys) if keys else np.empty((0, KEY_WORDS), dtype=np.uint64)
     instead = np.arange(mechanism.size) if components.instead is None else components.instead
     ids = np.where(action[drawn] == Action.PERTURBED.value, plan.known[drawn], -1)
-    texts = TextTokens(is_first, kind, about)
-    return mechanism.replace_texts(texts, ids, spent[drawn], noise, components.vocabulary.rows[instead])
+    # Of what a detector found nothing may be read here: it is KEPT by kind, and by its action something else.
+    texts, unlisted = TextTokens(is_first, kind, about), np.flatnonzero((action == Action.KEPT.value) & (about < 0))
+    about[unlisted] = -2 - np.arange(len(unlisted))
+    kept = [encoded.words[word] for word in encoded.first_word[unlisted].tolist()]
+    return mechanism.replace_texts(texts, ids, spent[drawn], noise, components.vocabulary.rows[instead], kept)
 
 
 def count_batches(

@@ -81,8 +81,9 @@ class TwoPassRun:
 
     def about(self) -> dict[str, str]:
         """What the ledger's chain says of the run."""
-        metric = self.engine.prepared.mechanism.metric
-        return {"mechanism": self.settings.mechanism, "strategy": self.settings.strategy, "metric": metric}
+        prepared, settings = self.engine.prepared, self.settings
+        said = {"mechanism": settings.mechanism, "strategy": settings.strategy, "metric": prepared.mechanism.metric}
+        return said | prepared.base_measure()
 
     def measurement(self, payment: Payment) -> Measurement:
         """What ran, with what is proven of it."""

@@ -1,4 +1,4 @@
-"""Utility, attack and cosine where a best-informed reader gets back equally much: what mechanisms are compared by."""
+"""Utility, attack and cosine at equal recovery: the comparison of mechanisms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the expectations said, parameters and versions of libraries, and where everything is."""
+"""Results of the checks, parameters, versions of libraries, and where the artifacts are."""
 
 from __future__ import annotations
 
@@ -66,8 +66,9 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
-    private = {"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}  # addresses among them
-    settings = report.params.model_dump(exclude=private)
+    settings = report.params.model_dump(
+        exclude={"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}  # addresses
+    )
     return {
         "checks": checks_table(report.checks),
         "params_text": yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=46).strip(),

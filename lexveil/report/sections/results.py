@@ -1,4 +1,4 @@
-"""Results per run: unchanged tokens, similarity of replacements, spent budget, and what a reader gets back."""
+"""Results per run: unchanged tokens, similarity of replacements, spent budget, and recovery."""
 
 from __future__ import annotations
 

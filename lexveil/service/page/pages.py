@@ -97,7 +97,7 @@ class Pages:
         self._templates.globals |= {"Fate": Fate, "version": version()}
 
     async def page(self, _: Request) -> Response:
-        """The page, with a public text; rows of a file are opened by whoever wants to."""
+        """The page, with a public text; rows of a file are shown when they are opened."""
         model = self.session.model("")
         defaults = Form.of()
         return self._html(

@@ -1,4 +1,4 @@
-"""What a best-informed reader makes of outputs: it takes seconds, so it has a thread of its own beside that of draws.
+"""The adversary of the explore page: it takes seconds, so it runs in a thread of its own.
 
 It is told of no text: settings, numbers of words, epsilons.
 """

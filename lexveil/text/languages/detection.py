@@ -1,4 +1,4 @@
-"""Which language texts are in, by their function words: cheap, and said as two shares."""
+"""Language detection by function words: fast, with two shares as its result."""
 
 from __future__ import annotations
 

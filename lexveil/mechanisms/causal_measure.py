@@ -1,0 +1,162 @@
+"""Base measures of a causal language model: how likely a word is after all that is written before it in its text."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexveil.mechanisms.base_measure import MASS_BITS, Halvings
+from lexveil.text.piece_models import PieceModel
+from lexveil.types import Flags, Floats, Ids
+
+TEXTS = 128  # read side by side
+OPEN = 0.75  # of texts side by side: where no more are left, those that are done make room
+LONGEST = 96  # tokens of a text that are read in one go: what comes after begins anew
+
+
+class CausalWords(NamedTuple):
+    """A public causal language model over the tokens of an embedding.
+
+    Attributes:
+        make: loads the model; it can be pickled, as the model need not be.
+        tokens: R that may be written; the words of a collocation joined by ``_``.
+        rows: (V,) which of them are the words of a mechanism.
+    """
+
+    make: Callable[[], PieceModel]
+    tokens: Sequence[str]
+    rows: Ids
+
+
+class Course(NamedTuple):
+    """What is written in texts, token by token, as far as it is known.
+
+    Attributes:
+        is_first: (n,) whether a text begins.
+        is_drawn: (n,) whether it is drawn when all before it is known.
+        pieces: returns the pieces of what is written for a token; None while that is not known.
+        draw: draws tokens by their m, (t, V), after which their pieces are known.
+        in_order: some tokens are what is written for others before them.
+    """
+
+    is_first: Flags
+    is_drawn: Flags
+    pieces: Callable[[int], list[int] | None]
+    draw: Callable[[list[int], Ids], None]
+    in_order: bool = False
+
+
+class CausalMeasure:
+    """m(y | c) = max(1, round(C·2^-h(y)·μ(y | c)^κ)), whole numbers below 2^31 in all; C is the same for all y.
+
+    μ(y | c) = p(f(y) | c)·π(y): p is what the model says of a first piece after c, f(y) the first piece of y, and π(y)
+    the public share of y among the words that begin with it. c is what is written before in the same text, up to
+    ``LONGEST`` tokens; at the beginning it is empty.
+
+    Attributes:
+        words: what it was made from.
+        pieces: of each token that may be written.
+    """
+
+    def __init__(self, words: CausalWords, counts: Ids, kappa: float, halvings: Halvings) -> None:
+        """Load the model.
+
+        Args:
+            counts: (V,) of each word.
+            halvings: (V,) the measure of each word is halved so often.
+        """
+        self.words, self._counts, self._kappa, self._halvings = words, counts, kappa, halvings
+        self._load()
+
+    def _load(self) -> None:
+        self.model = self.words.make()
+        self.pieces = self.model.pieces([token.split("_") for token in self.words.tokens])
+        first = np.array([self.pieces[row][0] for row in self.words.rows.tolist()], dtype=np.int64)
+        self._first, self._place = np.unique(first, return_inverse=True)
+        share = (self._counts + 1.0) / np.bincount(self._place, self._counts + 1.0)[self._place]
+        self._own: Floats = np.exp2(-self._halvings.astype(np.float64)) * share**self._kappa
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        return {name: vars(self)[name] for name in ("words", "_counts", "_kappa", "_halvings")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._load()
+
+    @property
+    def single(self) -> Ids:
+        """(V,) m at the beginning of a text."""
+        return self.of(-1)
+
+    def of(self, before: int) -> Ids:
+        """(V,) m of every word after the token ``before`` alone; -1: at the beginning of a text."""
+        mass: Ids = self.after(np.array([before]))[0]
+        return mass
+
+    def after(self, before: Ids) -> Ids:
+        """(n, V) the same for n tokens."""
+        found = np.empty((len(before), len(self._place)), dtype=np.int64)
+        pieces = [row for token in before.tolist() for row in (self.pieces[token] if token >= 0 else [], None)]
+
+        def draw(places: list[int], mass: Ids) -> None:
+            for place, row in zip(places, mass, strict=True):
+                found[place // 2], pieces[place] = row, []
+
+        is_drawn = np.arange(2 * len(before)) % 2 == 1
+        self.walk(Course(~is_drawn, is_drawn, lambda place: pieces[place], draw))
+        return found
+
+    def walk(self, course: Course) -> None:
+        """Draw the tokens of texts in their order, those of many texts side by side.
+
+        Which are read side by side follows from the number of their tokens, and from what happens to each.
+        """
+        starts = np.flatnonzero(course.is_first).tolist()
+        cuts = [cut for start, stop in pairwise([*starts, len(course.is_first)]) for cut in range(start, stop, LONGEST)]
+        parts = [np.arange(start, stop) for start, stop in pairwise([*cuts, len(course.is_first)])]
+        until = [part[: int(drawn.max()) + 1] for part in parts if len(drawn := np.flatnonzero(course.is_drawn[part]))]
+        if not course.in_order:
+            until.sort(key=len)
+        for start in range(0, len(until), TEXTS):
+            self._read([part.tolist() for part in until[start : start + TEXTS]], course)
+
+    def _read(self, parts: list[list[int]], course: Course) -> None:
+        """Each part up to a token that is to be drawn; draw it, and go on."""
+        states, at, to_read = self.model.begin(len(parts), 1), [0] * len(parts), [deque[int]() for _ in parts]
+        while still := [number for number, part in enumerate(parts) if at[number] < len(part)]:
+            if len(still) <= OPEN * len(parts):
+                states.only(np.array(still))
+                parts, at = [parts[number] for number in still], [at[number] for number in still]
+                to_read = [to_read[number] for number in still]
+            ready = []
+            for number, part in enumerate(parts):
+                while not to_read[number] and at[number] < len(part):
+                    pieces = course.pieces(part[at[number]])
+                    if pieces is None:
+                        if course.is_drawn[part[at[number]]]:
+                            ready.append(number)
+                        break  # else it waits for one that is drawn in another text of its document
+                    at[number] += 1
+                    if at[number] < len(part):
+                        to_read[number].extend(pieces)
+            if ready:
+                mass = self._mass(states.next_pieces(np.array(ready), self._first)[:, 0])
+                course.draw([parts[number][at[number]] for number in ready], mass)
+            elif any(to_read):
+                is_read = np.array([[bool(pieces)] for pieces in to_read])
+                states.read(np.array([[pieces.popleft() if pieces else 0] for pieces in to_read]), is_read)
+
+    def _mass(self, next_pieces: Floats) -> Ids:
+        """(t, V) m after what t texts have read, of the probabilities (t, f) of the first pieces of words."""
+        p = next_pieces.astype(np.float64) ** self._kappa
+        weight = self._own * p[:, self._place]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Each of V words may be rounded up by 1.
+            scaled = weight * (
+                (2.0**MASS_BITS - 2 * weight.shape[1]) / (weight.sum(axis=1, keepdims=True) * (1 + 1e-9))
+            )
+        return np.where(scaled >= 1, np.rint(scaled), 1.0).astype(np.int64)  # 1 also of what is no number
