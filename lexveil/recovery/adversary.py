@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lexveil.errors import ParameterError
+from lexveil.recovery.seen_tokens import Symbols
 from lexveil.types import Floats, Ids, Rows, Vectors
-
-if TYPE_CHECKING:
-    from lexveil.recovery.context import Symbols
 
 OUTPUTS = 128  # whose distances to all words are held at a time
 BETWEEN = 1e-12  # relative: epsilons nearer than so to a rung are that rung's

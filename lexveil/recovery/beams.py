@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.recovery.adversary import Adversary
-from lexveil.recovery.context import NOT_CERTAIN, Chains, ContextualAdversary, Symbols, WordModel, is_new, likeliest
+from lexveil.recovery.context import Chains, ContextualAdversary, WordModel, likeliest
+from lexveil.recovery.seen_tokens import NOT_CERTAIN, Symbols, is_new
 from lexveil.text.piece_models import PieceModel
 from lexveil.types import Floats, Ids
 

@@ -18,9 +18,10 @@ from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import bands_of, prior_of
 from lexveil.recovery.calibration import Curve, bracket, unchanged
-from lexveil.recovery.context import ContextualAdversary, SeenTokens
+from lexveil.recovery.context import ContextualAdversary
 from lexveil.recovery.estimate import near_of
 from lexveil.recovery.public_texts import REACH, TokenBigrams
+from lexveil.recovery.seen_tokens import SeenTokens
 from lexveil.recovery.shares import Expected, WordSample, by_band, expected
 from lexveil.recovery.unigram import build_adversary
 from lexveil.text.languages import language_of

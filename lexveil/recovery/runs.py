@@ -35,9 +35,10 @@ from lexveil.evaluation.registry import READER_MODELS
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.beams import contextual_adversary
-from lexveil.recovery.context import CANDIDATES, WEIGHT, SeenTokens, written_before
+from lexveil.recovery.context import CANDIDATES, WEIGHT
 from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.recovery.public_words import NEVER, PublicWords
+from lexveil.recovery.seen_tokens import SeenTokens, written_before
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import read_table, require
 from lexveil.text.encode import encode

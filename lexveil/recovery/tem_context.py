@@ -10,7 +10,7 @@ from lexveil.mechanisms.causal_measure import CausalMeasure, Course
 from lexveil.mechanisms.tem import Tem
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.recovery.adversary import Candidates
-from lexveil.recovery.context import Symbols, is_new
+from lexveil.recovery.seen_tokens import Symbols, is_new
 from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
 from lexveil.types import Floats, Ids, Vectors
 

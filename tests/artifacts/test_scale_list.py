@@ -26,7 +26,7 @@ def test_words_by_their_normal_forms(tmp_path: Path) -> None:
         ("word,factor\nanne,0\nbob\n", "line 3: must be a word and a factor"),
         ("word,factor\nanne,-1\n", "line 2: must be"),
         ("word,factor\nanne,nan\n", "line 2: must be"),
-        ("word,factor\nanne,0\nAnne,1\n", "line 3: this word stands there before"),
+        ("word,factor\nanne,0\nAnne,1\n", "line 3: duplicate word"),
         (b"word,factor\nann\xe9,0\n", "no text file in UTF-8"),
     ],
 )

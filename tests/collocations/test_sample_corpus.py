@@ -91,7 +91,7 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
     found = dict(zip(*(pq.read_table(out).column(name).to_pylist() for name in ("text", "source")), strict=True))
     assert found == {"same": "b", "only a": "a", "only b": "b"}
     for weights, message in (
-        ({"tickets": 2.0}, r"sample\.weights\.tickets is of no source .*there are: a, b"),
+        ({"tickets": 2.0}, r"sample\.weights\.tickets names no source .*there are: a, b"),
         ({"a": 0.0, "b": 0.0, "c": 0.0}, "all are 0"),
     ):
         with pytest.raises(ParameterError, match=message):

@@ -60,7 +60,7 @@ def test_what_is_told_against_counting_pairs() -> None:
         same = np.sign(scores[found[on]]) == np.sign(scores[words[on]])
         return float(weights[on][same].sum() / weights[on].sum())
 
-    found = Told.of(scores, words, weights, outputs, guesses)
+    found = Told.of(scores, words, weights, outputs, [guesses])
     assert found.share == pytest.approx(weights[on].sum() / weights.sum())
     assert found.auc == pytest.approx(max(auc(outputs), auc(guesses)))
     assert found.side == pytest.approx(max(side(outputs), side(guesses)))

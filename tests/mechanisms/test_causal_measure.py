@@ -25,7 +25,7 @@ from lexveil.mechanisms.tem_context import TemContext, TextTokens
 from lexveil.privatization.adapters.memory import privatize
 from lexveil.privatization.settings import resolve_settings
 from lexveil.recovery import tem_context
-from lexveil.recovery.context import Symbols
+from lexveil.recovery.seen_tokens import Symbols
 from lexveil.recovery.unigram import build_adversary
 from lexveil.request import Request
 from lexveil.types import Flags, Floats, Ids

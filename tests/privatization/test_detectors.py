@@ -218,7 +218,7 @@ def test_a_detector_that_changes_its_mind_releases_nothing(
     [
         ({"types": {"PERSON": "drop"}}, "nothing is looked for"),
         ({"spans": [[]], "types": {"a b": "drop"}}, "a type is a name"),
-        ({"spans": [[]], "types": {"PLACE": "pseudonym"}}, "no list to draw them from"),
+        ({"spans": [[]], "types": {"PLACE": "pseudonym"}}, "PLACE needs a list of pseudonyms"),
         ({"spans": []}, "spans: 0 for 1 texts"),
         ({"spans": "found"}, "for tables"),
     ],

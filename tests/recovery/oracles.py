@@ -6,7 +6,7 @@ import numpy as np
 
 from lexveil.mechanisms.base import ClosedForm
 from lexveil.recovery.adversary import Adversary, Candidates
-from lexveil.recovery.context import SeenTokens
+from lexveil.recovery.seen_tokens import SeenTokens
 from lexveil.types import Floats, Ids
 
 Seen = int | str | None  # a number of an output, a word that was kept, or nothing

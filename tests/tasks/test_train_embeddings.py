@@ -120,7 +120,7 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
     assert meta["purposes"] == {"side=2": sha256(Path("side.tsv"))} and meta["dimensions"] == raw.shape[1] + 1
     own = Model.load(Path(), "own")
     assert own.embedding("S1").vectors.shape == space.vectors.shape
-    told = PublicWords.of(own, "tem", "S1", Policy("perturb", "keep", "sample")).expected(6.0, n_words=30).told
+    told = PublicWords.of(own, "tem", "S1", Policy("perturb", "keep", "sample")).expected(6.0).told
     assert told.keys() == {"side=2"} and 0 < told["side=2"].share < 1
 
 
@@ -172,7 +172,7 @@ def test_words_that_were_not_learnt_from_are_unknown(tokens: Path) -> None:
 
 def test_a_corpus_without_sentences_is_refused(tokens: Path) -> None:
     pq.write_table(TOKENS.empty_table(), tokens)
-    with pytest.raises(ParameterError, match="no sentence to learn from"):
+    with pytest.raises(ParameterError, match="was given no sentence"):
         stage.run(tokens, WORDS, 13, paths.LANGUAGE_MODEL)
     assert not paths.LANGUAGE_MODEL.exists()
 

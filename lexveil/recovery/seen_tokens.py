@@ -1,0 +1,85 @@
+"""Texts as an adversary sees them: what was kept, what came out, and at which budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lexveil.types import Flags, Floats, Ids
+
+NOT_CERTAIN = -1  # no symbol
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SeenTokens:
+    """The n positions of some texts, as an adversary sees them.
+
+    Attributes:
+        text_of: (n,) the text of each, ascending.
+        outputs: (n,) number of the word that came out where one was replaced, else -1.
+        epsilon: (n,) the budget of each.
+        certain: n words that were kept, None where nothing is known or a word was replaced.
+        before: (n,) what is written before each, as a row of the embedding, or -1; None: nobody asks for it.
+        source: (n,) number of the word that was replaced, of whoever measures; for the adversary who knows the rest.
+        written: (n,) what is written for each, as a row of the embedding, or -1; None: nobody asks for it.
+    """
+
+    text_of: Ids
+    outputs: Ids
+    epsilon: Floats
+    certain: Sequence[str | None]
+    before: Ids | None = None
+    source: Ids | None = None
+    written: Ids | None = None
+
+    @property
+    def is_certain(self) -> Flags:
+        """(n,) whether the word was kept."""
+        return np.fromiter((word is not None for word in self.certain), np.bool_, len(self.certain))
+
+
+class Symbols(NamedTuple):
+    """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN, (n,) each.
+
+    First and last differ at the end of a sentence: what follows it follows the beginning of the next.
+    """
+
+    text_of: Ids
+    outputs: Ids
+    epsilon: Floats
+    first: Ids
+    last: Ids
+    before: Ids
+    source: Ids
+    written: Ids
+    certain: Sequence[str | None]
+
+    def part(self, start: int, stop: int) -> Symbols:
+        """Of the tokens from ``start`` to before ``stop``."""
+        return Symbols._make(each[start:stop] for each in self)
+
+
+def written_before(text_of: Ids, rows: Ids, is_dropped: Flags) -> Ids:
+    """What is written before each of n tokens of texts: the row of the last token before it that was not dropped.
+
+    Args:
+        text_of: (n,) the text of each, ascending.
+        rows: (n,) the row of what is written for each, -1 where it has none.
+
+    Returns:
+        (n,); -1 at the beginning of a text and after what has no row.
+    """
+    last = np.maximum.accumulate(np.where(is_dropped, -1, np.arange(len(rows))))
+    previous = np.append(-1, last)[: len(rows)]
+    known = (previous >= 0) & (text_of[previous] == text_of)
+    return np.where(known, rows[previous], -1)
+
+
+def is_new(values: Ids) -> Flags:
+    """Whether each of n values differs from the one before; so does the first."""
+    new = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return new
