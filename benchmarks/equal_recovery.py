@@ -83,7 +83,7 @@ AGAINST = {  # what is compared, and what it would replace
     "sentiment kept, `tem_context`": (KEPT_CONTEXT, TEM_CONTEXT),
     "sentiment kept, `madlib`": (Rewriting("madlib", purpose="sentiment"), Rewriting("madlib")),
     "`tem_context` for `tem`": (TEM_CONTEXT, TEM),
-    "both": (KEPT_CONTEXT, TEM),
+    "`tem_context`, sentiment kept, for `tem`": (KEPT_CONTEXT, TEM),
     "emergency kept, `tem`": (FEW[4], TEM),
     "emergency kept, `tem_context`": (FEW[5], TEM_CONTEXT),
 }
@@ -244,13 +244,13 @@ class Found:
         reached = [key for key, row in self.by.items() if row.get("epsilon")]
         spread = max(float(np.ptp(ends(self.f1(*key, what)))) for key in reached for what in problem.columns) / 2
         off = [100 * (self.by[key]["recovered"] - self.by[key]["level"]) for key in reached]
-        columns = [*problem.columns, "nats a word", "rare words named, %", "by the word, %", "ε"]
+        columns = [*problem.columns, "nats per word", "rare words named, %", "unigram, %", "ε"]
         rows = [rewriting for rewriting in rows_of(problem) if all((rewriting, level) in self.by for level in LEVELS)]
         lines = [
             f"\n### {problem.name}\n",
-            f"{problem.n_train:,} texts to learn from, {n_test:,} to predict, {problem.n_read:,} of them read. Clean "
-            f"texts: {of_clean}, {self.clean['nats']:.2f} nats. Intervals ± {points(spread)} at most; recovery "
-            f"{min(off):+.1f} to {max(off):+.1f} points off.\n",
+            f"{problem.n_train:,} training and {n_test:,} test texts, {problem.n_read:,} of them for recovery. Clean "
+            f"texts: {of_clean}, {self.clean['nats']:.2f} nats. Intervals at most ± {points(spread)}; recovery is "
+            f"{min(off):+.1f} to {max(off):+.1f} points from its level.\n",
             f"| | {' | '.join(columns)} |",
             "| --- " * (len(columns) + 1) + "|",
             *(f"| {rewriting} | {' | '.join(self.cells(rewriting))} |" for rewriting in rows),
@@ -319,7 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measure(problems, kept, options)
     found = [Found(problem, kept["rows"]) for problem in problems]
     print(*(one.table() for one in found), sep="\n")
-    print("\n### Against what it would replace\n\n| |", " | ".join(f"at {level:.0%}" for level in LEVELS), "|")
+    print("\n### Differences\n\n| |", " | ".join(f"at {level:.0%}" for level in LEVELS), "|")
     print("| --- " * (len(LEVELS) + 1) + "|", *(line for one in found for line in one.gains()), sep="\n")
     if options.texts:
         print(*(line for one in found for line in one.readings(options.texts)), sep="\n")
