@@ -47,7 +47,7 @@ class LexveilError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        """The message for who calls from Python."""
+        """The message for callers from Python."""
         return self.told(str)
 
     @property

@@ -94,9 +94,8 @@ class Request(Options):
     document_budget: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """the budget of each text, directly"""
     recovery: Annotated[Fraction | None, OptionHelp(metavar=NUMBER)] = None
-    """the share of words that the stronger of two adversaries (readers who know mechanism, words and epsilon, by the
-    word and in context) is expected to name, of texts as the model counts them: it becomes the base epsilon, and the
-    largest of a token (`lexveil calibrate`)"""
+    """the share of words that a reader who knows mechanism, model and epsilon is expected to name; it sets the base
+    epsilon and the largest epsilon of a token (`lexveil calibrate`)"""
     band: BandName = "all"
     """the words that --recovery is about, by public frequency; content: all but function words"""
     average_words: Annotated[Positive | Literal["data"] | None, OptionHelp(metavar=NUMBER)] = None
@@ -112,7 +111,7 @@ class Request(Options):
     stopwords: Annotated[StopwordAction | None, OptionHelp("tokens")] = None
     """what happens to stop words; paper: kept in S1, perturbed in S2 to S4 (default: params.yaml)"""
     punctuation: Annotated[PunctuationAction | None, OptionHelp("tokens")] = None
-    """what happens to punctuation; sample: a uniform draw (default: params.yaml)"""
+    """what happens to punctuation; sample: a random token replaces it (default: params.yaml)"""
     oov: Annotated[UnknownAction | None, OptionHelp("tokens")] = None
     """what happens to words outside the vocabulary (default: params.yaml)"""
     shares: Annotated[

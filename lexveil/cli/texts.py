@@ -71,8 +71,8 @@ def privatize(
         source: file or folder to rewrite; the address of a database; - is standard input
         output: file or folder to write, in the form of IN (of a database: NAME.parquet); the address of a database; or
             -, standard output, without record and token log
-        preview: in place of -o: show the first N rows on the terminal, source beside what comes out, as an experiment;
-            nothing is written or charged
+        preview: instead of -o: show source and output of the first N rows on the terminal, as an experiment; nothing is
+            written or charged
     """
     if preview is not None:
         return _preview(source, preview, output, json, how, words.name)
@@ -172,7 +172,7 @@ def inspect(
         lexveil inspect letters.jsonl --mechanism madlib --strategy S3 --epsilon 10
 
     Args:
-        source: file or folder to look at; the address of a database; - is standard input
+        source: file or folder to inspect; the address of a database; - is standard input
         show_examples: name the most frequent words that would be unprotected, and unknown ones: they are source text
     """
     file = located(source)
@@ -195,21 +195,21 @@ def explore(
     words: ChosenModel = CHOSEN,
     port: Port | None = None,
 ) -> int:
-    """A page on this machine that shows what texts become: tokens, draws, neighbours, what a reader would guess.
+    """Serve a page that shows how texts are rewritten: tokens, draws, neighbours, what a reader would guess.
 
-    Prints the address of the page, in which a token stands, and answers at 127.0.0.1 until Ctrl-C. Nothing is sent
-    elsewhere, and the page works without a network. What it draws are experiments, which no ledger is charged for. It
-    opens with public texts. Whoever chooses parameters by looking at private ones, as those of IN may be, has selected
-    by them, and no budget accounts for that. docs/how-to/explore.md says what is to be seen.
+    Prints the address of the page, which contains a secret token, and serves it at 127.0.0.1 until Ctrl-C. Nothing is
+    sent elsewhere, and the page works offline. Its draws are experiments: no ledger is charged. It opens with public
+    texts. Do not choose parameters by looking at private texts, as those of IN may be: that selects by them, and no
+    budget accounts for it. docs/how-to/explore.md describes the page.
 
         lexveil explore
         lexveil explore tickets.csv --text-column body
 
     Args:
         source: file or folder whose first rows can be opened in the page
-        text_column: the column of IN to look at (default: as of `lexveil privatize`)
-        rows: of IN
-        port: to listen at (default: a free one)
+        text_column: the column of IN to show (default: as of `lexveil privatize`)
+        rows: number of rows of IN to list
+        port: port to listen at (default: a free one)
     """
     from lexveil.cli.service import require_libraries
 
@@ -227,17 +227,17 @@ def explore(
         spool = using.path(using.params.machine.temp_directory)
         shown_rows, column = read_rows(file, text_column, rows, spool)
     code = serve(session, port or 0, Shown(shown_rows, name, column, command_of))
-    os._exit(code)  # what a reader guesses may still be worked out, for nobody
+    os._exit(code)  # a thread may still compute what a reader guesses
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What is sought.
+    """What to calibrate.
 
     Attributes:
-        recovery: the share of words that a best-informed reader is to name
-        band: of which words, by their public frequency; content: all but function words
+        recovery: the share of words that a reader is expected to name
+        band: the words that --recovery is about, by public frequency; content: all but function words
         mechanism: one or several, with commas between them; or all
         strategy: S1 to S4, one or several, with commas between them
     """
@@ -254,13 +254,13 @@ def calibrate(
     words: ChosenModel = CHOSEN,
     json: Json = False,
 ) -> int:
-    """Find the epsilon at which a reader gets back so many words.
+    """Find the epsilon at which a reader is expected to name a given share of the words.
 
-    A reader who knows mechanism, words, epsilon and how frequent each word is decodes the output word by word. For each
-    mechanism and strategy: the epsilon at which that reader is expected to name a share R of the perturbed words (or
-    of the rare ones, ...), and what she then names and what comes out unchanged in each frequency band. It follows
-    from public things alone, so it may be published, and `lexveil privatize --recovery R` uses it. Spends nothing, and
-    keeps what it computed for the next call. Exit code 1 if no epsilon gives R for any of them.
+    A reader knows mechanism, model and epsilon, and guesses the perturbed words from the output: each word alone, or
+    by the words around it; the better guesses count. Prints, for each mechanism and strategy, the epsilon at which this
+    reader is expected to name the share R of the words (or of the rare ones, ...), and for each frequency band the
+    shares that are named and unchanged. The result follows from public information, so it may be published; `lexveil
+    privatize --recovery R` uses it. Spends nothing, and caches what it computes. Exit code 1 if no epsilon gives R.
 
         lexveil calibrate --recovery 0.1
         lexveil calibrate --recovery 0.05 --band rare --mechanism all --strategy S1,S3
@@ -299,9 +299,9 @@ def audit(
 ) -> int:
     """Test the privacy that a mechanism claims.
 
-    By its own distances, laws and budgets: of the mechanism on toys and on the words of the embedding, and of whole
-    releases of a toy project with a ledger of its own. The verdict is violated (exit code 1), no violation found with
-    power to see a factor, or inconclusive. Works anywhere, as `lexveil privatize`.
+    Tests the mechanism on toy vocabularies and on words of the embedding, and whole releases of a toy project with a
+    ledger of its own, by distances, distributions and budgets that it computes itself. The verdict is violated (exit
+    code 1), no violation found with power to see a factor, or inconclusive. Works anywhere, as `lexveil privatize`.
 
         lexveil audit --mechanism madlib --epsilon 10
         lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json
