@@ -26,8 +26,8 @@ STYLES = {
 BRACKETS = {Fate.REPLACED: ("[", "]"), Fate.RANDOM: ("{", "}"), Fate.DROPPED: ("<", ">"), Fate.FOUND: ("(", ")")}
 CAUTION = (
     "This is an experiment: anybody who knows its seed, {seed}, can replay the noise. Nothing was written, and no "
-    "ledger was charged. What stands here is as secret as the source. Whoever chooses parameters by looking at private "
-    "texts has selected by them, and no budget accounts for that: choose on public texts that are like yours."
+    "ledger was charged. These lines are as secret as the source. Choosing parameters by looking at private texts "
+    "selects by them, and no budget accounts for that: choose on public texts that are like yours."
 )
 
 
