@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIBRARY = ("lexveil", "tasks", "flows")
 LONG_FUNCTION, MANY_PARAMETERS, WIDE_LINE = 60, 7, 120
-TARGETS = {"lexveil tasks flows": 32_000, "tests": 20_000, "benchmarks": 3_500}
+TARGETS = {"lexveil tasks flows": 36_000, "tests": 20_000, "benchmarks": 3_500}
 FILES = {"dvc.yaml": (480, "lines"), "dvc.lock": (130_000, "bytes")}
 # Whatever follows the layout of tokens and holds no code of its own.
 LAYOUT = {
