@@ -112,7 +112,7 @@ class Request(Options):
     stopwords: Annotated[StopwordAction | None, OptionHelp("tokens")] = None
     """what happens to stop words; paper: kept in S1, perturbed in S2 to S4 (default: params.yaml)"""
     punctuation: Annotated[PunctuationAction | None, OptionHelp("tokens")] = None
-    """what happens to punctuation; sample: a uniform draw (default: params.yaml)"""
+    """what happens to punctuation; sample: a random word (default: params.yaml)"""
     oov: Annotated[UnknownAction | None, OptionHelp("tokens")] = None
     """what happens to words outside the vocabulary (default: params.yaml)"""
     shares: Annotated[
