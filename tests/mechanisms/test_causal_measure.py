@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -225,4 +226,8 @@ def test_what_is_refused_before_any_noise(tmp_path: Path, monkeypatch: pytest.Mo
         german.causal_model("tem_context")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(RequestError, match=f"uv sync --extra neural.*or choose another in params.yaml: {CHOSEN_BY}"):
+        Model(model.project).mechanism("tem_context", "S1", AS_KEPT)
+    other = SimpleNamespace(submodule_search_locations=[str(tmp_path)])  # a release without the file
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: other)
+    with pytest.raises(RequestError, match=r"has no SmolLM2.*gguf; `uv sync --extra neural`"):
         Model(model.project).mechanism("tem_context", "S1", AS_KEPT)
