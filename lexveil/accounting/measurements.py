@@ -330,7 +330,7 @@ def with_rows_withheld(text: Measurement) -> Measurement:
 
 _IN_PLACE = {
     "perturb": "treated as any other token",
-    "sample": "each replaced by a uniform draw from the vocabulary",
+    "sample": "each replaced by {sampled}",
     "drop": "left out",
     "placeholder": "each replaced by the name of its type",
     "pseudonym": "each replaced by a random name of a public list, equal ones of a document by the same, so that which "
@@ -353,9 +353,10 @@ def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[s
         other: what happens to those of other types.
     """
     by_action: dict[str, list[str]] = {}
+    in_place = {action: what.format(sampled=text.sampled) for action, what in _IN_PLACE.items()}
     for name, action in sorted(actions.items()):
         by_action.setdefault(action, []).append(name)
-    told = [f"{', '.join(names)}: {_IN_PLACE[action]}" for action, names in sorted(by_action.items())]
+    told = [f"{', '.join(names)}: {in_place[action]}" for action, names in sorted(by_action.items())]
     others = "all other types" if told else "all types"
     alike = ["equal in the same way where they get pseudonyms"] if "pseudonym" in by_action else []
     alike += ["in the same form where they are redrawn in it"] if "digits" in by_action else []
@@ -364,7 +365,7 @@ def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[s
         f"found by {' and '.join(sources)}; which tokens were found, and of which type, is not hidden, and no claim "
         "rests on it: what is not found is treated as any other token",
         f"unprotected, of found tokens: that they were found, and their type. {'; '.join([*told, ''])}{others}: "
-        f"{_IN_PLACE[other]}",
+        f"{in_place[other]}",
         neighbours=f"{text.neighbours.removesuffix(',')}, {same}",
         not_covered=[
             "Not covered: texts in which other tokens are found. One other word can change that anywhere in a text."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,7 @@ class Prepared:
     files: dict[str, Path]
     key: str | None = None
     near_folder: Path | None = None
+    _hashes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def lists(self) -> NearTable | None:
@@ -123,8 +124,10 @@ class Prepared:
         mechanism.near.table = open_lists(folder, self.key) or mechanism.near.table
 
     def hashes(self) -> dict[str, str]:
-        """The sha256 of its files, by name."""
-        return {name: sha256(file) for name, file in self.files.items()}
+        """The sha256 of its files, by name, computed once: they may be replaced while a service has what they held."""
+        if not self._hashes:
+            self._hashes.update({name: sha256(file) for name, file in self.files.items()})
+        return dict(self._hashes)
 
     def base_measure(self) -> dict[str, str]:
         """The language model that weighs its words, with the sha256 of the weights, for the ledger; or nothing."""

@@ -109,7 +109,7 @@ def load_params(path: Path = paths.PARAMS) -> Params:
         raise ParameterError(
             f"{path}: there is no such file; run from the project's folder or give --params FILE"
         ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # a date as 2026-02-30 is no YAML error
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         raise ParameterError(f"{path}{line}: not valid YAML in UTF-8") from None

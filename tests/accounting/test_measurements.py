@@ -11,6 +11,7 @@ from lexveil.accounting.budgets import DocumentBudget, Policy
 from lexveil.accounting.measurements import NoBound, check_spent, of_token
 from lexveil.accounting.record import Counts, PrivacyRecord
 from lexveil.accounting.statement import statement
+from lexveil.detectors.detection import Detection
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.mechanisms.registry import MECHANISMS
@@ -167,6 +168,8 @@ def test_conditions_name_what_is_not_protected(strategy: str, more: dict[str, An
     assert not any(said in line for line in plain)
     alike = measured("madlib", strategy, consistent=True).guarantee().because
     assert not any("differ in one word" in line for line in alike)
+    found = measured("tem_context", strategy, detection=Detection({"NAME": "sample"})).guarantee().because
+    assert any("NAME: each replaced by a draw from the vocabulary by public counts" in line for line in found)
 
 
 def test_an_experiment_says_what_a_release_would_state() -> None:

@@ -55,7 +55,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
         ("grid.epsilons", [5, 5.0], r"grid\.epsilons is .*; it repeats 5"),
-        ("grid.epsilons", [float("nan")], "finite and greater than 0"),
+        ("grid.epsilons", [float("nan")], "is nan; it must be finite and greater than 0"),
+        ("grid.epsilons", [10**400], "finite and greater than 0"),
         ("grid.epsilons", [], "grid.epsilons must be a list with at least one entry"),
         ("grid.epsilons", [1.0, "r1.0"], r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10"),
         ("grid.epsilons", ["r0.2", "r.2"], r"grid\.epsilons is .*; it repeats r0\.2"),
@@ -83,7 +84,8 @@ def test_a_model_of_the_evaluation_needs_its_folder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"a: [", "line"), (b"\xff", "UTF-8"), (b"", "mapping"), (None, "no such")]
+    ("content", "message"),
+    [(b"a: [", "line"), (b"\xff", "UTF-8"), (b"a: 2026-02-30", "YAML"), (b"", "mapping"), (None, "no such")],
 )
 def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content is not None:

@@ -35,6 +35,15 @@ def test_a_missing_column_is_said_without_names(
     assert ("unchanged, with any names in them: `hiv_status`;" in said) != hides and "unchanged" in said
 
 
+def test_cells_of_a_first_row_are_no_names(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "Meier,Anna Client,zanzibar fire\nHuber,Eva Schmid,The police said that all was well today .\n"
+    (outside / "in.csv").write_text(rows, encoding="utf-8")
+    assert main(["privatize", "in.csv", "-o", "out.csv", *HOW]) == 0
+    said = capsys.readouterr().err
+    assert "those of column no. 3" in said and "unchanged, with any names in them: no. 1, no. 2 (" in said
+    assert not any(word in said for word in ("Meier", "Client", "zanzibar"))
+
+
 def test_columns_whose_names_let_expect_persons() -> None:
     persons = ["customer", "customer_name", "userId", "USERS", "e-mail", "Patient no", "client2"]
     assert (

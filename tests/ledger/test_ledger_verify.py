@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from few_words import asked, edit, spend, write
 
+from lexveil.errors import RequestError
 from lexveil.ledger.anchor import Mark
 from lexveil.ledger.chain import START, Entry
 from lexveil.ledger.ledger import Ledger
@@ -164,6 +165,9 @@ def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
     record = tmp_path / "out.record.json"
     record.write_text(record.read_text() + " ")
     assert "was changed since" in verify(used, [record]).problems[0].what
+    record.write_text('{"release": {"id": "\\ud800"}}')
+    with pytest.raises(RequestError, match="is not the record of a release"):  # and the ledger is not to blame
+        verify(used, [record])
 
 
 def test_a_cap_that_was_broken_is_found(folder: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def test_the_base_measure_is_that_of_the_model() -> None:
         assert mass / mass.sum() == pytest.approx(wanted / wanted.sum(), rel=1e-4)
     measure = toy().mass
     assert isinstance(measure, CausalMeasure)
-    for p in (np.zeros(5), np.full(5, np.nan), np.full(5, np.inf), np.eye(5)[1] * 3e38):
+    for p in (np.zeros(5), np.full(5, np.nan), np.full(5, np.inf), np.eye(5)[1] * 3e38, np.full(5, 5e-324)):
         mass = measure._mass(p[None])
         assert mass.min() >= 1 and mass.sum() < 2**31
 
@@ -157,6 +158,9 @@ def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(monkeypatch:
     is_first = np.isin(np.arange(len(cut)) % len(KIND), (0, 2, 4, 6))
     anew = mechanism.replace_texts(every[0]._replace(is_first=is_first), *every[1:], ROWS, ["h"])
     assert np.array_equal(cut, anew) and not np.array_equal(cut, together)
+    monkeypatch.setattr(causal_measure, "PIECES", 0)  # of a long word no more are read
+    alone = mechanism.replace_texts(every[0]._replace(is_first=is_first | True), *every[1:], ROWS, ["h"])
+    assert np.array_equal(mechanism.replace_texts(*every, ROWS, ["h"]), alone)
 
 
 @pytest.mark.parametrize(("most", "rel"), [(2048, 2e-3), (2, 0.1)])
@@ -222,4 +226,8 @@ def test_what_is_refused_before_any_noise(tmp_path: Path, monkeypatch: pytest.Mo
         german.causal_model("tem_context")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(RequestError, match=f"uv sync --extra neural.*or choose another in params.yaml: {CHOSEN_BY}"):
+        Model(model.project).mechanism("tem_context", "S1", AS_KEPT)
+    other = SimpleNamespace(submodule_search_locations=[str(tmp_path)])  # a release without the file
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: other)
+    with pytest.raises(RequestError, match=r"has no SmolLM2.*gguf; `uv sync --extra neural`"):
         Model(model.project).mechanism("tem_context", "S1", AS_KEPT)

@@ -1,6 +1,7 @@
 """Recovery: what a reader gets back follows from public things alone, and so does the epsilon of a target."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,8 @@ def test_what_was_asked_before_changes_no_epsilon(project: Path, monkeypatch: py
         found.append(curve.epsilon_for(0.3, "content"))
     assert len(set(begun)) == 1 and found[0] == found[1] == found[2]
     assert recovered(found[0].expected, "content") == pytest.approx(0.3, abs=0.02)  # between two points of the lattice
+    at_once = replace(model, cache_only=True)  # as a service, which computes nothing while it answers
+    assert StoredCurve(at_once, "tem", "S1", KEEP).epsilon_for(0.3, "content") == found[0]
 
 
 def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

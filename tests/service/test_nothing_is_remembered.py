@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lexveil
+from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.model import Model
 from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import Terms
@@ -64,6 +65,7 @@ def kept(root: object) -> dict[str, str]:
 
 # By lists of near words, which are made at this epsilon; by searches; by lists of words.
 SETTINGS: list[dict[str, Any]] = [
+    {"mechanism": "tem_context", "strategy": "S1", "epsilon": 20.0},
     {"mechanism": "tem", "strategy": "S3", "epsilon": 40.0, "oov": "sample"},
     {"mechanism": "diffractor_tem", "strategy": "S2", "epsilon": 3.0},
     {"mechanism": "vickrey", "strategy": "S4", "epsilon": 10.0, "consistent": True},
@@ -87,6 +89,14 @@ def test_the_process_keeps_nothing_of_a_request(settings: dict[str, Any], outsid
     after = kept(rewriter)
     assert after == before
     assert not [where for where, value in after.items() if "zanzibarsecret" in where + value]
+
+
+def test_a_record_names_the_files_that_were_loaded(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not what replaced them since."""
+    model, of = WarmModel.find("toy"), ("tem_context", "S1", Policy("keep", "keep", "sample"))
+    loaded = model.mechanism(*of).hashes()
+    monkeypatch.setattr("lexveil.artifacts.mechanisms.sha256", lambda _: "of another file")
+    assert loaded and model.mechanism(*of).hashes() == loaded
 
 
 def test_a_model_shared_by_several_clients_keeps_nothing_of_their_texts(listed: Path) -> None:

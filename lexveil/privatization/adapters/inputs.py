@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from lexveil.databases.address import is_address, read_address
 from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
 from lexveil.formats.input_files import find_sources
-from lexveil.formats.messages import is_of_persons, names, shown
+from lexveil.formats.messages import is_name, is_of_persons, names, shown
 from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.privatization.release.outputs import check_companions, write_errors
@@ -136,9 +136,9 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
     for reader in readers[1:]:
         reader.text_columns = columns
     if columns != ["text"]:
-        also = f" (or {names(others)})" if others else ""
+        found = _named(columns, readers) + (f" (or {_named(others, readers)})" if others else "")
         print(
-            f"the texts are those of column {names(columns)}{also}; --text-column (text_column=) names another",
+            f"the texts are those of column {found}; --text-column (text_column=) names another",
             file=sys.stderr,
         )
 
@@ -155,7 +155,7 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
         others |= dict.fromkeys(name for name in reader.table.columns if name not in reader.request.rewritten)
     if others:
         print(
-            f"unchanged, with any names in them: {names(others)}; take out what must not be published, or "
+            f"unchanged, with any names in them: {_named(others, readers)}; take out what must not be published, or "
             "rewrite it too",
             file=sys.stderr,
         )
@@ -163,9 +163,17 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
     if persons and request.subject_column is None and request.is_release:
         print(
             "each text has a budget of its own; --subject-column (subject_column=) gives all texts of a person one: "
-            f"here perhaps {names(persons)}",
+            f"here perhaps {_named(persons, readers)}",
             file=sys.stderr,
         )
+
+
+def _named(columns: Iterable[str], readers: Sequence[Reader]) -> str:
+    """Names of columns; their numbers where a name has several words, for without a header it may be a text."""
+    every = list(dict.fromkeys(column for reader in readers for column in reader.table.columns))
+    if all(map(is_name, every)):
+        return names(columns)
+    return ", ".join(f"no. {every.index(column) + 1}" for column in columns) + " (not each name is a single word)"
 
 
 def _spool_stdin(form: str, file: BinaryIO) -> Source:
