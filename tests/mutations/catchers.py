@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from lexveil.accounting.budgets import Policy
-from lexveil.auditing.audit import SHAPES, AuditRequest, AuditResult, _Audit, audit
+from lexveil.auditing.audit import SHAPES, AuditFinding, AuditRequest, AuditResult, audit
 from lexveil.auditing.toy_project import make
 from lexveil.config import LOADER, parse_params
 from lexveil.errors import LexveilError
@@ -50,7 +50,7 @@ def complaints(**how: Any) -> list[str]:
 
 
 def caught_by_audit(in_releases: bool, **how: Any) -> bool:
-    """Whether there are complaints; the audit ends at the first finding of mechanism and noise, before its releases.
+    """Whether there are complaints; the audit ends at the first finding.
 
     Args:
         in_releases: releases are audited first, without toys, since what shows there alone would be looked for in vain.
@@ -59,14 +59,18 @@ def caught_by_audit(in_releases: bool, **how: Any) -> bool:
     class Enough(Exception):
         pass
 
-    def found(self: Any, place: str, *evidence: Any) -> None:
-        everything(self, place, *evidence)
-        if any(finding.violation for finding in self.findings):
-            raise Enough
+    def ending(make: Callable[..., AuditFinding]) -> Callable[..., AuditFinding]:
+        def made(*what: Any) -> AuditFinding:
+            finding = make(*what)
+            if finding.violation:
+                raise Enough
+            return finding
 
-    everything = _Audit.found
+        return made
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Audit, "found", found)
+        for name in ("of", "fact"):
+            patch.setattr(AuditFinding, name, ending(getattr(AuditFinding, name)))
         for shapes in ((), SHAPES) if in_releases else (SHAPES,):
             patch.setattr("lexveil.auditing.audit.SHAPES", shapes)
             try:

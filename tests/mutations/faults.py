@@ -361,7 +361,7 @@ BUDGETS = [
 SHARES = [
     Fault("the share falls for some words of a class", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.parts[share]", "shares.parts[share] - 5 * (known % 2)"), SHARED),
     Fault("a class decided by the document", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.of(encoded.rows)", "shares.of(encoded.rows) * (np.bincount(encoded.text_of)[encoded.text_of] > 2)"), SHARED),
-    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.engine.worker:rewrite", "_draw(planned, spent,", "_draw(planned, np.where(pays, 100 * part_epsilon[encoded.text_of], 0.0),"), SHARED),
+    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.engine.worker:rewrite", "_draw(planned, spent,", "_draw(planned, np.where(pays, 100 * part_epsilon[encoded.text_of], 0.0),"), SHARED | {"samples": 2000}),
     Fault("the cap of a token forgets the classes", "shares", swap("lexveil.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"), SHARED),
     Fault("shares counted once in the budget", "shares", swap(f"{P}.engine.plan:count_planned", "pays * plan.parts", "pays * 100"), SHARED),
 ]  # fmt: skip

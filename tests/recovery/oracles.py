@@ -24,9 +24,9 @@ class TableAdversary(Adversary):
         return self.mechanism.log_pmf(words, np.full(len(words), epsilon)) + np.log(self.prior)[:, None]
 
     def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:
-        joint = np.array([self.joint(e)[:, y] for y, e in zip(outputs, epsilon, strict=True)]).reshape(
-            -1, len(self.prior)
-        )
+        levels, level = np.unique(epsilon, return_inverse=True)
+        tables = np.array([self.joint(each) for each in levels]).reshape(-1, len(self.prior), len(self.prior))
+        joint = tables[level, :, outputs]
         ids = np.argsort(-joint, axis=1, kind="stable")[:, :k]
         return Candidates(ids, np.take_along_axis(joint, ids, axis=1))
 
