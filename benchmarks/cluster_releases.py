@@ -1,6 +1,6 @@
 """One release of the same Parquet files by processes of this machine, by Spark and by Ray, in turn.
 
-    uv run python -m benchmarks.cluster_releases --corpus FOLDER [--megabytes 60 240] [--engines processes spark ray]
+    uv run python -m benchmarks.cluster_releases --corpus FOLDER [--megabytes 60 240] [--mechanism tem]
 
 Texts of the corpus are repeated until there are so many megabytes; a subject has five rows. Every run is a process of
 its own with its engine: *processes* is `lexveil privatize`, which also writes a token log; Spark has executors of one
@@ -192,6 +192,7 @@ def run(engine: str, workers: int, source: Path, folder: Path) -> dict[str, Any]
     for path in folder.glob("out*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     given = ["--one", engine, "--workers", str(workers), "--source", str(source), "--out", str(folder / "out")]
+    given += ["--mechanism", HOW["mechanism"], "--document-budget", str(HOW["document_budget"])]
     environment = os.environ | {"LEXVEIL_HOME": str(home), "PYTHONPATH": str(ROOT)}
     log = folder / f"{engine}.log"
     with log.open("wb") as errors:
@@ -212,9 +213,12 @@ def main() -> int:
     parser.add_argument("--megabytes", type=float, nargs="+", default=[60.0, 240.0], help="default: 60 and 240")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], metavar="N")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=[*ENGINES])
+    parser.add_argument("--mechanism", default=HOW["mechanism"], help="default: %(default)s")
+    parser.add_argument("--document-budget", type=float, default=HOW["document_budget"], help="default: %(default)s")
     for hidden in ("--one", "--source", "--out"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    HOW.update(mechanism=options.mechanism, document_budget=options.document_budget)
     if options.one:
         print(json.dumps(measure(options.one, options.workers[0], Path(options.source), Path(options.out))))
         return 0
