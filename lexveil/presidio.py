@@ -83,9 +83,13 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         if isinstance(asked.get("seed"), Random):
             asked["seed"] = 0  # nothing is drawn of it yet
         try:
-            if unknown := sorted(set(asked) - {"mechanism", "strategy", "epsilon", *self.needs}):
-                hint = "; a seed makes an experiment: operator lexveil-experiment" if unknown == ["seed"] else ""
-                raise RequestError(f"unknown parameter {unknown[0]}{hint}")
+            known = ("mechanism", "strategy", "epsilon", *self.needs)
+            if unknown := sorted(set(asked) - set(known)):
+                hint = "a seed makes an experiment: operator lexveil-experiment"
+                hint = hint if unknown == ["seed"] else f"there are {', '.join(known + OWN[:-1])}"
+                raise RequestError(f"unknown parameter {unknown[0]}; {hint}")
+            if not isinstance(params.get("records", []), MutableSequence | None):
+                raise RequestError("records must be a list")
             if missing := [key for key in ("mechanism", "epsilon", *self.needs) if asked.get(key) is None]:
                 raise RequestError(f"{missing[0]} must be given")
             epsilon = Request.of(asked).epsilon or 0.0
