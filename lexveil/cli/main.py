@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from lexveil.cli.options import option_name
 from lexveil.errors import LexveilError, advised
@@ -121,6 +121,9 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArgumen
         _refuse(chain, f"the following arguments are required: {'ACTION' if chain else 'COMMAND'}")
     try:
         command, bound, _ = APP.parse_args(argv, exit_on_error=False, print_error=False)
+    except UnusedCliTokensError as error:
+        unused = " ".join(error.unused_tokens or ())
+        _refuse(chain, f"nothing takes {unused}; values of options follow their names, such as -o OUT")
     except CycloptsError as error:
         _refuse(chain, str(error))
     return command, bound

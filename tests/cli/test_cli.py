@@ -23,6 +23,7 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("data", "use", "--corpus", "absent"), "absent"),
         (("data", "use", "--corpus", "a", "b"), "several need a name each"),
         (("data", "use", "--corpus", "a=b", "a=c"), "the name a is there twice"),
+        (("privatize", "in.jsonl", "out.jsonl"), "nothing takes out.jsonl; values of options follow"),
         ((*PRIVATIZE, "--epsilon", "ten"), "--epsilon is 'ten'; it must be a number"),
         (("report",), "lexveil run"),
         (("collocations",), "Only [1, 1] choices"),
