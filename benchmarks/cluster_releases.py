@@ -12,7 +12,6 @@ A small release comes first, which compiles kernels and keeps what an epsilon me
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import shutil
@@ -32,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.corpus import corpus_texts
-from benchmarks.end_to_end import SUBREAPER
+from benchmarks.end_to_end import adopt_orphans, wait_for_orphans
 from benchmarks.scale import ROOT, cpu_seconds, end, everything, ray_nodes
 from benchmarks.table import markdown
 
@@ -75,7 +74,7 @@ def write_tables(folder: Path, corpus: Path, megabytes: float) -> tuple[int, int
 @contextmanager
 def processes(workers: int) -> Iterator[Release]:
     """`lexveil privatize`."""
-    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)  # workers whose parent ends become ours, so that their time counts
+    adopt_orphans()
     options = [part for key, value in HOW.items() for part in (f"--{key.replace('_', '-')}", str(value))]
     columns = ["--text-column", "body", "--subject-column", "who", "--workers", str(workers)]
 
@@ -83,9 +82,7 @@ def processes(workers: int) -> Iterator[Release]:
         script = "import sys; from lexveil.cli.main import main; sys.exit(main())"
         command = [sys.executable, "-c", script, "privatize", str(source), "-o", str(out), *columns, *options]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
-        with suppress(ChildProcessError):
-            while True:  # its workers, which end after their parent
-                os.wait()
+        wait_for_orphans()
         return sum(pq.ParquetFile(file).metadata.num_rows for file in out.glob("part-?????.parquet"))
 
     yield release

@@ -164,15 +164,25 @@ def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any
     if status:
         raise SystemExit(f"benchmarks.end_to_end: {' '.join(arguments)}: {log.read_text(encoding='utf-8')[-2000:]}")
     wall = time.perf_counter() - begin
-    with contextlib.suppress(ChildProcessError):
-        while True:  # processes that ended with it, and became ours
-            os.wait()
+    wait_for_orphans()
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     largest = ", ".join(
         f"{size / 2**20:.0f}" for size in sorted(resident.values(), reverse=True) if size > SMALL_PROCESS
     )
     return {"wall_s": wall, "cpu_s": cpu, "load": os.getloadavg()[0], "resident_mb": largest}
+
+
+def adopt_orphans() -> None:
+    """Let a run's processes become ours where their parent ends before them, so that their time is counted."""
+    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def wait_for_orphans() -> None:
+    """Wait for all that a run has left."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 def _family(process: int) -> list[psutil.Process]:
@@ -289,8 +299,7 @@ def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    # A run's processes become ours where their parent ends before them, so that their time is counted.
-    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, help="folder of shards in C4's form; else texts of invented words")
     parser.add_argument("--mechanisms", nargs="+", default=["diffractor_geometric", "tem", "madlib"], metavar="NAME")

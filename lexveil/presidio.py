@@ -85,8 +85,8 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         try:
             known = ("mechanism", "strategy", "epsilon", *self.needs)
             if unknown := sorted(set(asked) - set(known)):
-                hint = "a seed makes an experiment: operator lexveil-experiment"
-                hint = hint if unknown == ["seed"] else f"there are {', '.join(known + OWN[:-1])}"
+                experiment = "a seed makes an experiment: operator lexveil-experiment"
+                hint = experiment if unknown == ["seed"] else f"there are {', '.join(known + OWN[:-1])}"
                 raise RequestError(f"unknown parameter {unknown[0]}; {hint}")
             if not isinstance(params.get("records", []), MutableSequence | None):
                 raise RequestError("records must be a list")

@@ -159,7 +159,7 @@ def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(monkeypatch:
     anew = mechanism.replace_texts(every[0]._replace(is_first=is_first), *every[1:], ROWS, ["h"])
     assert np.array_equal(cut, anew) and not np.array_equal(cut, together)
     monkeypatch.setattr(causal_measure, "PIECES", 0)  # of a long word no more are read
-    alone = mechanism.replace_texts(every[0]._replace(is_first=is_first | True), *every[1:], ROWS, ["h"])
+    alone = mechanism.replace_texts(every[0]._replace(is_first=np.ones_like(is_first)), *every[1:], ROWS, ["h"])
     assert np.array_equal(mechanism.replace_texts(*every, ROWS, ["h"]), alone)
 
 

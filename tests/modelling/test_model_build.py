@@ -90,6 +90,7 @@ TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="ut
 @pytest.mark.parametrize(
     ("content", "says"),
     [
+        ("model: [", "not valid YAML"),
         ("model: 2026-02-30", "not valid YAML"),
         ("model: {name: other}", r"model\.name is other, but legal was requested"),
         ("model: {}\nparametres: {}", "unknown key parametres"),
