@@ -1,4 +1,4 @@
-"""The flow of the long searches among the tests: `pytest -m nightly`."""
+"""The flow of the long searches among the tests: those marked nightly, and Hypothesis with more examples."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from flows.supervision import deadline, run_command
 from lexveil.runtime.project import find_root, prepare
 
 TESTS = Path("tests")
+SEARCH = ["pytest", "-n", "0", "-m", "nightly or hypothesis", "--hypothesis-profile", "nightly"]
 
 
 @flow(name="searches", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
@@ -22,5 +23,5 @@ def searches() -> State[Any]:
     prepare(find_root(Path.cwd()))
     if not TESTS.is_dir():
         return Completed(name="Off", message="this project has no tests")
-    code, line = run_command([sys.executable, "-m", "pytest", "-n", "0", "-m", "nightly", str(TESTS)], deadline())
+    code, line = run_command([sys.executable, "-m", *SEARCH, str(TESTS)], deadline())
     return Failed(message=f"searches: {line}; the run's log names what was found") if code else Completed(message=line)

@@ -37,14 +37,19 @@ if sys.modules["__main__"].__spec__ is None:
 ROOT = Path(__file__).parents[1]
 SEGMENTATIONS = ("word", "gst", "mst")
 
-# No test judges by the clock, and none leaves a database of examples behind.
-settings.register_profile("project", deadline=None, database=None)
+# No test judges by the clock, and none leaves a database of examples behind. The nightly searches try more of them:
+# `pytest -m "nightly or hypothesis" --hypothesis-profile=nightly`.
+settings.register_profile("project", deadline=None, database=None, max_examples=50)
+settings.register_profile("nightly", settings.get_profile("project"), max_examples=1000)
 settings.load_profile("project")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Files by file, and those that want a Prefect server in one worker: a server costs more than most files."""
+    """Files by file, and those that want a Prefect server in one worker: a server costs more than most files.
+
+    The longest come first, so that no worker is left alone with one at the end.
+    """
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -55,6 +60,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
             return "with a Prefect server" if file.rpartition("/")[2] in served else file
+
+        def _assign_work_unit(self, node: Any) -> None:
+            for scope in ("tests/mutations/test_mutations.py", "with a Prefect server"):
+                if scope in self.workqueue:
+                    self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return OneServer(config, log)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lexveil.accounting.budgets import DocumentBudget, Policy
@@ -59,7 +59,6 @@ def distances_of(engine: Any, texts: tuple[str, str], structure: Structure) -> n
 @pytest.mark.parametrize("consistent", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("mechanism", CLOSED)
-@settings(max_examples=30)
 @given(words=TEXTS, others=st.lists(st.sampled_from(WORDS), min_size=6, max_size=6))
 def test_the_map_bounds_the_exact_loss_of_neighbours(
     mechanism: str, strategy: str, consistent: bool, words: list[str], others: list[str]

@@ -32,7 +32,8 @@ def audit(*arguments: Any, **fields: Any) -> task.AuditResult:
 
 @pytest.fixture
 def root(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project folder with the artifacts of the built one."""
+    """A project folder with the artifacts of the built one; the audit draws few keys."""
+    monkeypatch.setattr("lexveil.auditing.keys.KEYS", 500)
     return stand_beside(_built, tmp_path, monkeypatch)
 
 

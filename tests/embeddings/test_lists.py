@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -32,7 +32,6 @@ def cloud(n: int, p: int, seed: int) -> np.ndarray:
 GRIDS = st.integers(1, 60).flatmap(lambda n: arrays(np.float32, (n, 2), elements=st.integers(0, 3).map(float)))
 
 
-@settings(max_examples=100, deadline=None)
 @given(vectors=GRIDS, data=st.data(), neighbors=st.sampled_from([1, 3, 50]))
 def test_an_order_is_the_naive_one(vectors: np.ndarray, data: st.DataObject, neighbors: int) -> None:
     start = data.draw(st.integers(0, len(vectors) - 1))
@@ -76,7 +75,6 @@ def test_quality_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 CLOUD = cloud(700, 10, seed=8)  # on the unit sphere lengths rule nothing out, elsewhere nearly everything
 
 
-@settings(max_examples=60, deadline=None)
 @example(CLOUD)
 @example(CLOUD / np.linalg.norm(CLOUD, axis=1, keepdims=True))
 @given(GRIDS.filter(lambda vectors: len(vectors) > 1))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -27,7 +27,6 @@ GRIDS = st.tuples(st.integers(1, 70), st.integers(1, 3)).flatmap(
 )
 
 
-@settings(max_examples=100)
 @given(
     vectors=GRIDS,
     data=st.data(),

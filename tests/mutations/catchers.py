@@ -25,9 +25,19 @@ USUAL: dict[str, Any] = {"samples": 400, "workers": 1, "words": 20, "confidence"
 
 
 def audited(
-    mechanism: str, epsilon: float, strategy: str = "S1", own: Any = None, shares: Any = None, **how: Any
+    mechanism: str,
+    epsilon: float,
+    strategy: str = "S1",
+    own: Any = None,
+    shares: Any = None,
+    keys: int = 512,
+    **how: Any,
 ) -> AuditResult:
-    """Audit a mechanism with a toy project in the place of a user's; nothing has to be built."""
+    """Audit a mechanism with a toy project in the place of a user's; nothing has to be built.
+
+    Args:
+        keys: of batches, drawn in each process; fewer than in a user's audit, since only keys of few bits need many.
+    """
     given = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"), Loader=LOADER)
     for name, values in (own or {}).items():
         given["mechanisms"][name] |= values
@@ -35,7 +45,12 @@ def audited(
     params = parse_params(given)
     policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
     request = AuditRequest(mechanism=mechanism, epsilon=epsilon, strategy=strategy, **(USUAL | how))
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stderr(io.StringIO()),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr("lexveil.auditing.keys.KEYS", keys)
         project = make(Path(folder), mechanism, strategy, policy, params, epsilon)
         with contextlib.redirect_stdout(io.StringIO()):
             return audit(request, project=project.model)

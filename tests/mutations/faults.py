@@ -343,7 +343,7 @@ REUSE = [
     Fault("noise keyed by the texts", "reuse", wrap(f"{P}.engine.worker:BatchWorker.draw", _by_content), TEM),
     Fault("a seeded generator in a release", "entropy", _generator(lambda: np.random.default_rng(0)), TEM),
     Fault("two bits of entropy", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(1))), TEM),
-    Fault("keys of 24 random bits", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(24))), TEM),
+    Fault("keys of 24 random bits", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(24))), TEM | {"keys": 2**13}),
     Fault("keys drawn from a state that forks share", "reuse", _generator(_keys_of_one_state()), TEM),
     Fault("the release generator's key repeated", "entropy", _generator(lambda: workers.stream(1)), TEM),
 ]  # fmt: skip

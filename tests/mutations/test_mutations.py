@@ -49,7 +49,7 @@ def test_the_audit_at_its_defaults_catches_a_planted_fault(fault: Fault) -> None
     """With the strategy, parameters and mode that the fault needs; for some faults a named test is there as well."""
     with pytest.MonkeyPatch.context() as patch:
         fault.plant(patch)
-        found = complaints(**{**(fault.audit or {}), "samples": 20_000, "words": 300, "workers": 2})
+        found = complaints(**{**(fault.audit or {}), "samples": 20_000, "keys": 2**13, "words": 300, "workers": 2})
     assert found or fault.tests
 
 

@@ -32,7 +32,6 @@ from tests.fuzz.properties import ENDINGS, check_file, check_message, read, smal
 from tests.text.reference_tokenizer import assert_same
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
-EXAMPLES = settings(max_examples=150)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -49,7 +48,6 @@ DELIMITED = st.tuples(st.sampled_from(["text,id\n", "id\ttext\n"]), st.lists(st.
 CONTENT = st.binary(max_size=200) | st.text(max_size=100).map(str.encode) | OBJECTS | DELIMITED
 
 
-@EXAMPLES
 @given(st.sampled_from([ending for ending in ENDINGS if ending != "parquet"]), CONTENT, st.data())
 def test_any_bytes_are_read_or_refused(ending: str, content: bytes, data: st.DataObject) -> None:
     """Packed rightly, or not at all, or cut somewhere."""
@@ -65,7 +63,6 @@ WHOLE = [parquet(texts("a", None, "b"), compression=packing) for packing in ("no
 WHOLE += [BAD[case].content for case in ("not UTF-8, Parquet", "bytes, Parquet")]
 
 
-@EXAMPLES
 @given(st.sampled_from(WHOLE), st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4), st.data())
 def test_any_parquet_is_read_or_refused(whole: bytes, changes: list[tuple[int, int]], data: st.DataObject) -> None:
     """A whole file of which some bytes are others, or which is cut."""
@@ -122,7 +119,7 @@ def test_a_search_guided_by_coverage_finds_nothing(tmp_path: Path, target: str) 
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-REQUESTS = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+REQUESTS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 RIGHT: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 10.0, "mode": "experiment"}
 CHOICES: dict[str, list[Any]] = {
     "mechanism": [*MECHANISMS, "none", "nothing"],

@@ -104,7 +104,7 @@ def test_by_hand(tmp_path: Path) -> None:
 WORDS = st.sampled_from(["x", "y", "z", "the", "of", ",", ".", "é", "😀", "10"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(
     lines=st.lists(st.lists(WORDS, min_size=1, max_size=12), max_size=8),
     min_count=st.integers(1, 3),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lexveil.data.default import articles, polarity
@@ -21,8 +21,6 @@ from tests.text.reference_tokenizer import assert_same
 
 pytestmark = pytest.mark.slow
 
-# `TOKENIZE_EXAMPLES=20000 pytest tests/text/test_scanner.py` looks longer than every run has to.
-EXAMPLES = int(os.environ.get("TOKENIZE_EXAMPLES", "100"))
 
 PIECES = (
     # the beginnings and parts of every alternative of the token expression
@@ -69,7 +67,6 @@ AROUND = st.lists(
 
 
 @pytest.mark.parametrize("language", [*LANGUAGES, "sv"])
-@settings(max_examples=EXAMPLES)
 @given(texts=st.lists(AROUND | TEXTS | ANY | MAIL | STOPS, max_size=4))
 def test_any_texts(language: str, texts: list[str]) -> None:
     assert_same(texts, language=language)
@@ -104,7 +101,6 @@ def test_every_kind_of_code_point() -> None:
     assert assert_same(texts) > 100_000
 
 
-@settings(max_examples=200)
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.data())
 def test_slices_and_large_strings(texts: list[str], data: st.DataObject) -> None:
     """A text ends where its slice says, though the bytes of the next one follow."""
