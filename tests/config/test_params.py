@@ -48,6 +48,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
         ("operation.webhook", "chat.example.org", r"operation\.webhook must be null or an address"),
         ("policy.stopwords", "papr", "nearest: paper"),
+        ("inbox.mechanism", "TEM", "nearest: tem\\)"),
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies is .*; it repeats S1"),
         ("grid.segmentations", ["gst", "mst"], r"lacks word, which strategy S1 needs; write \[word, gst, mst\]"),
