@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lexveil.artifacts.model import Model
 from lexveil.auditing.request import AuditRequest
-from lexveil.errors import LexveilError
+from lexveil.errors import LexveilError, RequestError
 from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.memory import Privatized
 from lexveil.privatization.looking import inspect as inspection
@@ -103,7 +103,7 @@ def privatize(
         ParameterError: if an option or params.yaml is not valid.
     """
     with renamed_fields(OF_TEXTS), _watching(progress) as watch:
-        request, using = Request.of(plain_options(options)), Model.load(_model(project), model)
+        request, using = Request.of(options_of_texts(options)), Model.load(_model(project), model)
         return in_memory.privatize(texts, request, using, column=column, subjects=subjects, spans=spans, watch=watch)
 
 
@@ -195,6 +195,17 @@ def _model(project: Project) -> Path | Model | None:
 def plain_options(options: dict[str, object]) -> dict[str, object]:
     """Options with paths as texts."""
     return {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+
+
+def options_of_texts(options: dict[str, object]) -> dict[str, object]:
+    """Options of a function that takes texts or a table, with paths as texts.
+
+    Raises:
+        RequestError: if one is for files.
+    """
+    for name in OF_TEXTS.keys() & options:
+        raise RequestError(f"{name} is for files; for texts or a table give {OF_TEXTS[name]} (see the function's help)")
+    return plain_options(options)
 
 
 @contextmanager

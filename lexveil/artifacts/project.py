@@ -9,6 +9,7 @@ from typing import Self
 
 from lexveil import paths
 from lexveil.config import Params, load_params, parse_params
+from lexveil.errors import option
 from lexveil.runtime.project import root_around
 
 NO_PROJECT = (
@@ -41,6 +42,7 @@ class Project:
         Raises:
             ParameterError: if the project has no params.yaml, or it is not valid.
         """
+        advice = [] if project is None else [f"{option('project')} must be the folder of a project"]
         if project is None:
             here = Path.cwd()
             # Artifacts that were copied without their graph are a project's too.
@@ -52,7 +54,7 @@ class Project:
                 return cls.of_user()
             project = Path() if root == here else root
         folder = Path(project)
-        return cls(folder, load_params(folder / paths.PARAMS), True)
+        return cls(folder, load_params(folder / paths.PARAMS, *advice), True)
 
     @classmethod
     def of_user(cls) -> Self:

@@ -76,7 +76,7 @@ def run(
     from lexveil.config import load_params
     from lexveil.runtime.tables import atomic_file
 
-    load_params(params or paths.PARAMS)  # before anything else: a mistyped key must not cost a run
+    load_params(params or paths.PARAMS, "give another by --params")  # first: a mistyped key must not cost a run
     from flows.prefect_server import ServerLost
 
     try:

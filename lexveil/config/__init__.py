@@ -97,8 +97,11 @@ MAY_BE_ABSENT = ("operation", "ledger", "release", "inbox", "report", "model")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def load_params(path: Path = paths.PARAMS) -> Params:
+def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's folder") -> Params:
     """Read and validate ``path``.
+
+    Args:
+        advice: what to do where there is no such file.
 
     Raises:
         ParameterError: naming the key, what was expected, and the nearest valid key or value.
@@ -106,9 +109,7 @@ def load_params(path: Path = paths.PARAMS) -> Params:
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
     except FileNotFoundError:
-        raise ParameterError(
-            f"{path}: there is no such file; run from the project's folder or give --params FILE"
-        ) from None
+        raise ParameterError(f"{path}: there is no such file; {advice}") from None
     except (yaml.YAMLError, ValueError) as error:  # a date as 2026-02-30 is no YAML error
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
