@@ -59,7 +59,7 @@ class DocumentShares(Result):
         return (
             f"of the content words of a {unit} {self.median_unchanged:.0%} came out as they are (median), in a tenth "
             f"of the {unit}s {self.worst_tenth_unchanged:.0%} or more; {self.nearly_verbatim:,} of "
-            f"{self.documents:,} {unit}s came out nearly as they are"
+            f"{self.documents:,} {unit}s with content words came out nearly as they are"
         )
 
     def caution(self, unit: str = "text") -> str | None:

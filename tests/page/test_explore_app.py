@@ -81,7 +81,7 @@ def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClien
     fields = HOUSE | {"text": text, "budget": "epsilon", "epsilon": "200", "draws": "4"}
     shown = client.post("/api/draws", data=fields).text
     assert "of the content words of a draw 100% came out as they are (median)" in shown
-    assert "4 of 4 draws came out nearly as they are" in shown and "CAUTION: a tenth of the draws keep 100%" in shown
+    assert "4 of 4 draws with content words came out" in shown and "CAUTION: a tenth of the draws keep 100%" in shown
     assert "tokens get the largest epsilon of a token, 400, and leave some of the budget" in shown
     level = client.post("/api/draws", data=HOUSE).text
     assert "of the content words of a draw" in level and "the largest epsilon of a token" not in level
