@@ -29,7 +29,7 @@ def entries(lines: Iterable[str], where: str, first_type: str = LISTED) -> Itera
         first_type: of entries above all headings.
 
     Raises:
-        RequestError: if a heading names no type.
+        RequestError: if a heading names no type, or does not end.
     """
     kind = first_type
     for number, line in enumerate(lines, 1):
@@ -39,6 +39,8 @@ def entries(lines: Iterable[str], where: str, first_type: str = LISTED) -> Itera
             if name is None:
                 raise RequestError(f"{where}, line {number}: no name of a type; write a heading such as [PERSON]")
             kind = name
+        elif entry.startswith("[") and "]" not in entry:
+            raise RequestError(f"{where}, line {number}: a heading without its ]; write one such as [PERSON]")
         elif entry:
             yield entry, kind
 

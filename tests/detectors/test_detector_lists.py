@@ -38,7 +38,7 @@ def test_allowed_words_are_whole() -> None:
 
 @pytest.mark.parametrize(
     ("lines", "message"),
-    [([], "holds no word"), (["[]", "a"], "line 1: no name of a type"), (["a", "[X]", "A"], "below two headings")],
+    [([], "no word"), (["[]"], "1: no name"), (["a", " [X"], "2: a heading"), (["a", "[X]", "A"], "two headings")],
 )
 def test_lists_that_are_refused(lines: list[str], message: str) -> None:
     with pytest.raises(RequestError, match=message):
