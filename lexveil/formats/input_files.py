@@ -20,6 +20,8 @@ COMPANION = re.compile(
     re.IGNORECASE,
 )
 
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
     """Every readable file of ``paths``: files as given, folders with all they hold, in the order of their names.
@@ -67,7 +69,8 @@ def _file(path: Path, seen: set[Path]) -> Iterator[Source]:
         raise RequestError(f"{shown(path)}: not a regular file; write its content to a file first")
     source = as_source(path)
     if source is None:
-        raise RequestError(f"{shown(path)}: not an ending of data; known are {known_endings()}")
+        hint = "; save the sheet as CSV" if path.suffix.lower() in SPREADSHEETS else ""
+        raise RequestError(f"{shown(path)}: not an ending of data; known are {known_endings()}{hint}")
     real = path.resolve()
     if real not in seen:
         seen.add(real)

@@ -148,7 +148,7 @@ BAD: dict[str, Bad] = {
     "a damaged zst": Bad("f.jsonl.zst", spoiled(packed(MANY, "zst"))),
     "not gz": Bad("f.jsonl.gz", lines(GOOD)),
     "zst by another name": Bad("f.csv", packed(lines(GOOD), "zst")),
-    "another ending": Bad("f.docx", b"PK"),
+    "another ending": Bad("f.xlsx", b"PK"),
     "a line of 50 MB, JSON": Bad("f.jsonl", lambda: lines(GOOD) + b'{"text": "' + b"Zanzibar " * 5_600_000 + b'"}\n'),
     "a field of 50 MB over many lines": Bad("f.csv", lambda: b'text\nok\n"' + b"Zanzibar\n" * 5_600_000 + b'"\n'),
     "a text of 9 Mi characters": Bad("f.jsonl", lambda: lines(GOOD, {"text": "Zanzibar " * 2**20})),
