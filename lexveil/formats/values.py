@@ -25,6 +25,8 @@ def text_value(value: object, column: str, where: str) -> str | None:
     """
     if value is None:
         return None
+    if isinstance(value, float) and math.isnan(value):
+        raise RequestError(f"{where}: {name(column)} is missing (NaN); drop it, or give '' in its place")
     if not isinstance(value, str):
         raise RequestError(f"{where}: {name(column)} holds {type_name(value)}, not text; every text must be a string")
     if "\x00" in value:

@@ -68,6 +68,7 @@ def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> Non
         (pl.LazyFrame(ROWS), "body", r"frame\.collect\(\)"),
         (ROWS["body"], "body", r"is for tables; give the column itself"),
         (ROWS, None, r"a dict; give a list of strings"),
+        (["a", float("nan")], None, r"text 2: `values` is missing \(NaN\); drop it, or give ''"),
     ],
 )
 def test_what_is_no_table_says_what_to_do(given: Any, column: str | None, message: str, built: Path) -> None:
