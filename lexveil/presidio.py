@@ -27,6 +27,7 @@ from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.adapters.memory import privatize
+from lexveil.privatization.release.preconditions import NoGuarantee
 from lexveil.request import Request
 
 try:
@@ -64,7 +65,13 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             request = request.model_copy(update={"seed": _seed_of(how["seed"], text)})
         model = _loaded(how.get("project"), how.get("model"))
         subject = how.get("subject")
-        done = privatize([text], request, model, subjects=None if subject is None else [subject])
+        try:
+            done = privatize([text], request, model, subjects=None if subject is None else [subject])
+        except NoGuarantee as error:
+            raise RequestError(
+                f"operator {self.operator_name()}: nothing is released: no guarantee can be given, {error.why}; take "
+                "another mechanism, or operator lexveil-experiment"
+            ) from None
         (rewritten,) = done.values
         if not isinstance(rewritten, str):  # never: what is exhausted is refused
             raise LexveilError("a span was withheld; the text is not anonymized")

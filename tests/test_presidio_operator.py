@@ -86,6 +86,7 @@ def test_each_find_of_an_experiment_has_noise_of_its_own(engine: AnonymizerEngin
         ("lexveil-experiment", {"seed": "7"}, "seed is '7'; it must be a whole number"),
         ("lexveil", {"epsilon": None}, "epsilon must be given"),
         ("lexveil", {"mode": "experiment"}, "unknown parameter mode"),
+        ("lexveil", {"mechanism": "truncated_gumbel"}, "no guarantee .*; take another .* lexveil-experiment$"),
     ],
 )
 def test_wrong_parameters_are_refused(

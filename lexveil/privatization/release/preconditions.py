@@ -89,11 +89,7 @@ def check(request: Request | Settings, model: Model) -> Checked:
     engine = Engine(settings, model)
     refusals = engine.measurement().refusals
     if settings.mode == "release" and refusals and not settings.without_guarantee:
-        raise RequestError(
-            f"nothing is released: no guarantee can be given, {'; '.join(refusals)}. Mend that; or say "
-            f"{option('without_guarantee')} (params.yaml: release.without_guarantee: true), which names the output so; "
-            f"or {option('mode')} experiment"
-        )
+        raise NoGuarantee("; ".join(refusals))
     budget = document_budget(settings, model) if settings.has_public_budget else DocumentBudget(0.0, 0.0)
     _require_little_recovery(settings, engine, budget)
     made_with, reference = engine.made_with(), model.reference(settings.strategy)
@@ -217,6 +213,18 @@ def find_valid_audit(
             mismatch = "truncated, or of an older version"
         why = f"{file.name}: it is {mismatch}"
     return (min(valid, key=lambda pair: pair[0])[1], "") if valid else (None, why)
+
+
+class NoGuarantee(RequestError):
+    """A release of which nothing is proven; ``why`` says the reasons."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"nothing is released: no guarantee can be given, {why}. Mend that; or say {option('without_guarantee')} "
+            "(params.yaml: release.without_guarantee: true), which names the output so; or "
+            f"{option('mode')} experiment"
+        )
+        self.why = why
 
 
 class NoSpaces(RequestError):
