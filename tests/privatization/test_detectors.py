@@ -171,7 +171,7 @@ def test_the_users_list_and_what_it_may_not_claim(built: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "not null"])
-def test_a_column_of_spans_is_read_and_comes_out_empty(built: Path, tmp_path: Path, form: str) -> None:
+def test_a_column_of_spans_is_read_and_comes_out_empty(built: Path, tmp_path: Path, form: str, capsys: Any) -> None:
     """Else it would tell how long words were; of a column that cannot be null, as DuckDB writes it, too."""
     file = tmp_path / f"in.{form.replace('not null', 'parquet')}"
     rows = [{"text": TEXT, "found": SPANS}, {"text": "Police said no.", "found": []}]
@@ -186,7 +186,10 @@ def test_a_column_of_spans_is_read_and_comes_out_empty(built: Path, tmp_path: Pa
         schema = pa.schema([field.with_nullable(form == "parquet") for field in table.schema])
         pq.write_table(table.cast(schema), file)
     out = file.with_stem("out")
-    done = privatize_file(file, out, spans_column="found", seed=1, mode="experiment", **HOW)
+    types = {"Persn": "drop", "NUMBER": "placeholder", "PLACE": "perturb"}
+    done = privatize_file(file, out, spans_column="found", seed=1, types=types, **HOW)
+    said = capsys.readouterr().err
+    assert said.count("no match is of type") == said.count("no match is of type PERSN, which --type") == 1
     rows = duckdb.sql(f"from '{out}'").fetchall()
     assert [found or None for _, found in rows] == [None, None]
     assert rows[0][0].count("[PERSON]") == 3 and "[" not in rows[1][0]

@@ -31,13 +31,13 @@ def source(project: Path, tmp_path: Path) -> Path:
 
 def test_it_foretells_what_a_release_counts(source: Path, tmp_path: Path) -> None:
     shutil.rmtree(".lexveil", ignore_errors=True)
-    found = inspect(source, **HOW).to_dict()
+    found = inspect(source, subject_column="who", **HOW).to_dict()
     assert {file.name for file in tmp_path.iterdir()} == {"in.jsonl", "project"}
     assert not Path(".lexveil").exists()
     done = privatize_file(source, tmp_path / "out.jsonl", **HOW)
     record, operator = done.record.to_dict(), done.operator.to_dict()
     assert found["by_class"] == operator["counts"]["by_class"]
-    assert (found["rows"], found["tokens"]) == (3, operator["counts"]["n_tokens_in"])
+    assert (found["rows"], found["subjects"], found["tokens"]) == (3, 2, operator["counts"]["n_tokens_in"])
     assert found["budget"]["document_budget"] == record["document_budget"]["input"]
     assert found["tried"]["tokens"] == operator["counts"]["n_tokens_in"]
     unknown = operator["counts"]["by_class"]["oov"]["sampled"]

@@ -35,7 +35,7 @@ from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import InputTotals
 from lexveil.privatization.release.charge import ledger_of, open_charge
 from lexveil.privatization.release.outputs import Outputs, check_companions, writing
-from lexveil.privatization.release.preconditions import STAMP, check, is_without_guarantee, stamped
+from lexveil.privatization.release.preconditions import STAMP, check, is_without_guarantee, stamped, tell_unmatched
 from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import Settings, settings_of
 from lexveil.request import FileRequest
@@ -224,6 +224,7 @@ def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
     finals = [job.out for job in work.jobs if job.out is not None]
     with open_charge(ledger, run.settings.mode, has_subjects, about, outputs, finals) as payment, run.working():
         run.count(payment, hooks.counted)
+        tell_unmatched(request, run.survey.found)
         hooks.reserved(payment.costs())
         with ExitStack() as stack:
             writers = _Writers(work, stack, run.settings)

@@ -19,6 +19,7 @@ from lexveil.accounting.record import Guarantee, Protection
 from lexveil.accounting.results import Number, Result
 from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.accounting.statement import lines_of
+from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError
 from lexveil.formats.chunks import Chunk
@@ -38,7 +39,7 @@ from lexveil.privatization.engine.counts import (
 )
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import count_batches, rewrite_batches
-from lexveil.privatization.release.preconditions import LanguageCheck
+from lexveil.privatization.release.preconditions import LanguageCheck, tell_unmatched
 from lexveil.privatization.release.run import progress_on_stderr
 from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import FileRequest
@@ -130,6 +131,7 @@ class Inspection(TextsInspection):
     """What `lexveil privatize` would do with an input.
 
     Attributes:
+        subjects: How many the rows are about; null without a column that names them.
         language: Null where nothing speaks against the model's language.
         found: Tokens that detectors find, by type and action; they are in no class. Null without a detector.
         meaning: What its epsilons would mean.
@@ -139,6 +141,7 @@ class Inspection(TextsInspection):
     files: int
     bytes: int
     documents: int
+    subjects: int | None = None
     language: LanguageFinding | None
     found: dict[str, dict[str, int]] | None = None
     meaning: Meaning | None
@@ -176,6 +179,7 @@ def inspect(
             language = LanguageCheck(using, engine.lexicon, columns)
             chunks = (chunk for reader in readers for chunk in reader.chunks(for_writing=False))
             survey = _survey(engine, chunks, workers, language)
+            tell_unmatched(request, survey.totals.found)
     except NoColumn as error:
         raise (RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error) from None
     examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
@@ -186,6 +190,7 @@ def inspect(
         files=len(readers),
         bytes=n_bytes,
         documents=survey.totals.documents,
+        **({} if request.subject_column is None else {"subjects": len(survey.subjects)}),
         language=language.finding(),
         **({} if settings.detection is None else {"found": found_counts(survey.totals.found)}),
         meaning=engine.meaning(per_token.least or 0.0, per_token.most or 0.0),
@@ -277,12 +282,14 @@ class _Survey:
         first: its first chunks, counted.
         parts: how many documents divide their budget into how many parts.
         words: how many documents have how many words.
+        subjects: the keys of those whom rows are about.
     """
 
     totals: InputTotals = field(default_factory=InputTotals)
     first: list[tuple[Chunk, BatchCounts]] = field(default_factory=list)
     parts: Frequencies[int] = field(default_factory=Frequencies)
     words: Frequencies[int] = field(default_factory=Frequencies)
+    subjects: set[str] = field(default_factory=set)
 
     def add(self, counted: BatchCounts, parts: Int64) -> None:
         """Add a batch, and the parts of each document's budget; of one that spends nothing, 0."""
@@ -316,6 +323,7 @@ def _survey(engine: Engine, chunks: Iterable[Chunk], workers: int, language: Lan
     with Workers(worker, workers) if workers > 1 else nullcontext() as processes:
         for chunk, counted in count_batches(worker, batches, processes, progress):
             language.add(chunk, counted)
+            survey.subjects.update(map(subject_key, chunk.subjects or ()))
             if n_first < TRIED:
                 survey.first.append((chunk, counted))
                 n_first += int(counted.counts[1].sum())

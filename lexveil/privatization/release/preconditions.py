@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from lexveil.accounting.operator_report import LanguageFinding
 from lexveil.accounting.record import AuditReference, ModelReference
 from lexveil.artifacts.model import Model
 from lexveil.config import LedgerParams
+from lexveil.detectors.given import type_name
 from lexveil.errors import RequestError, option
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.messages import name
@@ -238,6 +239,17 @@ class NoSpaces(RequestError):
     def __init__(self, message: str, row: int, script: str) -> None:
         super().__init__(message)
         self.row, self.script = row, script
+
+
+def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
+    """Tell the operator which types that have an action no match has: a name may be misspelt.
+
+    Args:
+        found: the types of matches, with what happens to them; what is perturbed as any word is among none.
+    """
+    types = {type_name(kind) for kind, action in (request.types or {}).items() if action != "perturb"}
+    for kind in sorted(map(str, types - {kind for kind, _ in found})):
+        print(f"no match is of type {kind}, which --type (types=) names, so it changes nothing", file=sys.stderr)
 
 
 class LanguageCheck:
