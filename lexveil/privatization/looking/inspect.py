@@ -50,6 +50,7 @@ from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
 OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
+MOST_SUBJECTS = 1_000_000  # that are counted: each takes memory
 EXAMPLES = 15  # words of each class, if they are asked for
 
 
@@ -131,7 +132,7 @@ class Inspection(TextsInspection):
     """What `lexveil privatize` would do with an input.
 
     Attributes:
-        subjects: How many the rows are about; null without a column that names them.
+        subjects: How many the rows are about, counted until there are a million; null without a column that names them.
         language: Null where nothing speaks against the model's language.
         found: Tokens that detectors find, by type and action; they are in no class. Null without a detector.
         meaning: What its epsilons would mean.
@@ -190,7 +191,7 @@ def inspect(
         files=len(readers),
         bytes=n_bytes,
         documents=survey.totals.documents,
-        **({} if request.subject_column is None else {"subjects": len(survey.subjects)}),
+        **({} if request.subject_column is None else {"subjects": min(len(survey.subjects), MOST_SUBJECTS)}),
         language=language.finding(),
         **({} if settings.detection is None else {"found": found_counts(survey.totals.found)}),
         meaning=engine.meaning(per_token.least or 0.0, per_token.most or 0.0),
@@ -323,7 +324,8 @@ def _survey(engine: Engine, chunks: Iterable[Chunk], workers: int, language: Lan
     with Workers(worker, workers) if workers > 1 else nullcontext() as processes:
         for chunk, counted in count_batches(worker, batches, processes, progress):
             language.add(chunk, counted)
-            survey.subjects.update(map(subject_key, chunk.subjects or ()))
+            if len(survey.subjects) < MOST_SUBJECTS:
+                survey.subjects.update(map(subject_key, chunk.subjects or ()))
             if n_first < TRIED:
                 survey.first.append((chunk, counted))
                 n_first += int(counted.counts[1].sum())
