@@ -96,7 +96,13 @@ def private_documents(out: Path, machine: MachineParams) -> object:
 
 
 @pytest.mark.parametrize(
-    ("make", "n_files", "n_parts"), [(tokens, 2, 4), (counts, 3, 6), (segments, 1, 6), (private_documents, 4, 9)]
+    ("make", "n_files", "n_parts"),
+    [
+        (tokens, 2, 4),
+        pytest.param(counts, 3, 6, marks=pytest.mark.nightly),
+        pytest.param(segments, 1, 6, marks=pytest.mark.nightly),
+        (private_documents, 4, 9),
+    ],
 )
 def test_the_same_bytes_from_everywhere_and_after_a_worker_was_killed(
     project: Path, tmp_path: Path, used: Used, there: MachineParams,
