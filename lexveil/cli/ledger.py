@@ -147,7 +147,7 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
         number = None if value == "unlimited" else float(value)
     except ValueError:
         raise RequestError(f"{value}: give a number of epsilon, or unlimited") from None
-    with _opened() as (balances, params):
+    with _opened(make=True) as (balances, params):
         balances.set_cap(number, because)
     if params.cap is not None:
         print(f"params.yaml: ledger.cap is {params.cap} and takes precedence", file=sys.stderr)
@@ -167,12 +167,13 @@ def _ledger() -> LedgerParams:
 
 
 @contextmanager
-def _opened() -> Iterator[tuple[Ledger, LedgerParams]]:
+def _opened(*, make: bool = False) -> Iterator[tuple[Ledger, LedgerParams]]:
     """The ledger, once it has completed or undone what was killed, and its parameters."""
     from lexveil.ledger.ledger import Ledger
 
     params = _ledger()
-    opened = Ledger.open(params.folder, None, make=False, anchor=params.anchor, address=params.database)
+    keys = params.keys if make else None
+    opened = Ledger.open(params.folder, keys, make=make, anchor=params.anchor, address=params.database)
     with opened as balances:
         _say_recovered(balances)
         yield balances, params

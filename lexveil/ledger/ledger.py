@@ -87,7 +87,7 @@ class Ledger:
         folder = absolute(folder)
         store = store_of(folder, address)
         if not make and not (folder / SALT).exists() and not store.exists():
-            raise MissingArtifact(f"{folder} has no ledger yet; the first release makes it (params.yaml: release)")
+            raise MissingArtifact(f"{folder} has no ledger yet; the first release or `lexveil ledger cap` makes it")
         if anchor is not None and not accepts and not store.exists():
             check_absent(absolute(anchor), store.name)
         salt = _salt(folder, store, keys or "hashed", make)
