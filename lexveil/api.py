@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lexveil.artifacts.model import Model
 from lexveil.auditing.request import AuditRequest
-from lexveil.errors import LexveilError, RequestError
+from lexveil.errors import LexveilError, ParameterError, RequestError
+from lexveil.parameters import nearest
 from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.memory import Privatized
 from lexveil.privatization.looking import inspect as inspection
@@ -36,6 +37,9 @@ def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Call
     def decorate(function: F) -> F:
         @wraps(function)
         def called(*arguments: Any, quiet: bool = False, **options: Any) -> Any:
+            known = signatures.signature(called).parameters
+            for key in options.keys() - known:
+                raise ParameterError(f"unknown option {key}; did you mean {nearest(key, known)}?")
             with _silence() if quiet else nullcontext():
                 return function(*arguments, **options)
 
@@ -103,7 +107,7 @@ def privatize(
         ParameterError: if an option or params.yaml is not valid.
     """
     with renamed_fields(OF_TEXTS), _watching(progress) as watch:
-        request, using = Request.of(options_of_texts(options)), Model.load(_model(project), model)
+        request, using = Request.of(plain_options(options)), Model.load(_model(project), model)
         return in_memory.privatize(texts, request, using, column=column, subjects=subjects, spans=spans, watch=watch)
 
 
@@ -130,6 +134,9 @@ def inspect(
         MissingArtifact: if the project has not run yet.
     """
     request = FileRequest.of(plain_options(options))
+    if not isinstance(source, Path | str):
+        kind = type(source).__name__
+        raise RequestError(f"source: a {kind}; give the path of a file or folder, or try lexveil.privatize with seed=1")
     return inspection.inspect(
         as_path(source), request, show_examples=show_examples, project=_model(project), model=model
     )
@@ -195,17 +202,6 @@ def _model(project: Project) -> Path | Model | None:
 def plain_options(options: dict[str, object]) -> dict[str, object]:
     """Options with paths as texts."""
     return {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
-
-
-def options_of_texts(options: dict[str, object]) -> dict[str, object]:
-    """Options of a function that takes texts or a table, with paths as texts.
-
-    Raises:
-        RequestError: if one is for files.
-    """
-    for name in OF_TEXTS.keys() & options:
-        raise RequestError(f"{name} is for files; for texts or a table give {OF_TEXTS[name]} (see the function's help)")
-    return plain_options(options)
 
 
 @contextmanager

@@ -151,18 +151,18 @@ def _message(model: type[Section], error: ErrorDetails, named: Callable[[str], s
     if kind == "missing":
         return f"{key} is missing"
     if kind == "extra_forbidden":
-        near = _nearest(str(location[-1]), fields_of(section))
+        near = nearest(str(location[-1]), fields_of(section))
         hint = _resolve(model, (*location[:-1], near), named)[2] if near else ""
         return f"unknown key {key}" + (f"; did you mean {hint}?" if hint else "; there is none here")
     must = requirement(error, field)
     if kind == "literal_error" and quotes:
-        must += f" (nearest: {_nearest(str(raw), _choices(error))})"
+        must += f" (nearest: {nearest(str(raw), _choices(error))})"
     if not quotes or kind in STRUCTURE or (field and not field.repr):  # as one that may hold a password
         return f"{key or 'the file'} {must.removeprefix('it ')}"
     return f"{key} is {raw if kind in LIMITS else repr(raw)}; {must if must.startswith('it ') else f'it {must}'}"
 
 
-def _nearest(written: str, names: Iterable[str]) -> str:
+def nearest(written: str, names: Iterable[str]) -> str:
     """The name most like what was written, whatever the case; empty if there are no names."""
     cased = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(written.casefold(), cased, n=1, cutoff=0.0)

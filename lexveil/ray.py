@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
-from lexveil.api import OF_TEXTS, options_of_texts, renamed_fields, takes_options
+from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
 from lexveil.artifacts.model import Model
 from lexveil.distributed.release import HIDDEN, release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals, reported
@@ -110,7 +110,7 @@ def privatize(
         RequestError: if the request cannot be served.
     """
     with renamed_fields(OF_TEXTS):
-        request = Request.of(options_of_texts(options))
+        request = Request.of(plain_options(options))
         checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))
         columns = (column,) if isinstance(column, str) else tuple(column)
         if (schema := dataset.schema()) is None:

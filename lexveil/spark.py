@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
-from lexveil.api import OF_TEXTS, options_of_texts, renamed_fields, takes_options
+from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
 from lexveil.artifacts.model import Model
 from lexveil.distributed.release import release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals
@@ -120,7 +120,7 @@ def privatize(
     if not frame._jdf.queryExecution().analyzed().deterministic():
         raise RequestError("frame: its plan draws random values, others each time; write it, or checkpoint() it, first")
     with renamed_fields(OF_TEXTS):
-        request = Request.of(options_of_texts(options))
+        request = Request.of(plain_options(options))
         checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))
         columns = (column,) if isinstance(column, str) else tuple(column)
         rewriter = Rewriter.of(checked, to_arrow_schema(frame.schema), columns, subjects, model_folder)

@@ -45,11 +45,13 @@ def test_a_release_is_charged_to_the_ledger_of_the_project(project: Path, tmp_pa
     log = done.token_log.to_pandas().query("row == 1 and epsilon > 0")["epsilon"].to_numpy()
     assert done.measurement.bound(np.full(len(log), 3.0), log).nats == 3 * log.sum() > 0
     assert done.measurement.guarantee().formula == done.record.guarantee.formula != "none"
-    with lexveil.Ledger.open(project / ".lexveil/ledger", None, make=False) as ledger:
-        assert ledger is not None
+    lexveil.Ledger.open(project / ".lexveil/ledger", None, make=False).close()
     assert list(Path.cwd().iterdir()) == []
 
 
-def test_a_folder_that_is_no_project(tmp_path: Path) -> None:
-    with pytest.raises(lexveil.RequestError, match=r"params\.yaml"):
-        lexveil.privatize(TEXTS, **HOW, epsilon=1.0, project=tmp_path)
+def test_a_wrong_folder_argument_or_kind_says_what_to_do(tmp_path: Path) -> None:
+    for wrong, says in ({"project": tmp_path}, r"params\.yaml"), ({"columns": []}, r"columns; did you mean column\?"):
+        with pytest.raises(lexveil.RequestError, match=says):
+            lexveil.privatize(TEXTS, **HOW, **wrong, epsilon=1.0)
+    with pytest.raises(lexveil.RequestError, match=r"source: a list; give the path of a file or folder"):
+        lexveil.inspect(TEXTS)

@@ -27,7 +27,7 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
         ({"types": {"PERSON": "drop"}}, "^types: nothing is looked for; add detector, protect or spans$"),
         ({"types": {"PERSON": "melt"}, "spans": [[]]}, "^types.PERSON is 'melt'; it must be one of perturb"),
         ({"protect": "absent.txt"}, "^protect"),
-        ({"text_column": "x"}, "^text_column is for files; for texts or a table give column "),
+        ({"text_column": "x"}, "^unknown option text_column; did you mean column"),
         ({"project": "nowhere"}, "there is no such file; project must be the folder of a project$"),
         ({"model": "own"}, r"^model own: what a project's run made, .* make one by `lexveil init DIR`"),
     ],

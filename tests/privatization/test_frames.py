@@ -69,6 +69,7 @@ def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> Non
         (ROWS["body"], "body", r"is for tables; give the column itself"),
         (ROWS, None, r"a dict; give a list of strings"),
         (["a", float("nan")], None, r"text 2: `values` is missing \(NaN\); drop it, or give ''"),
+        (pd.DataFrame(ROWS), "id", r"text 1: `id` holds a number, not text"),
     ],
 )
 def test_what_is_no_table_says_what_to_do(given: Any, column: str | None, message: str, built: Path) -> None:

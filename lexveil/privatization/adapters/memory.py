@@ -107,10 +107,9 @@ def privatize(
             if role == "column" or isinstance(value, str):
                 named[role] = frame.read(frame.named(value, role))
         texts = named["column"]
-    others = (None if value is None else column_list(value, role) for role, value in list(named.items())[1:])
-    done = privatize_texts(
-        Texts(texts, *others), checked, workers=request.workers, on_exhausted=request.on_exhausted, watch=watch
-    )
+    who, found = (None if value is None else column_list(value, role) for role, value in list(named.items())[1:])
+    source = Texts(texts, who, found, column or "values")
+    done = privatize_texts(source, checked, workers=request.workers, on_exhausted=request.on_exhausted, watch=watch)
     if frame is None:
         return replace(done, values=column_like(values, done.values))
     table = frame.replaced(str(column), done.values)
@@ -126,6 +125,7 @@ class Texts:
     texts: Sequence[Any]
     subjects: Sequence[Any] | None = None
     spans: Sequence[Any] | None = None
+    name: str = "values"  # what messages call the texts
 
 
 def privatize_texts(
@@ -176,7 +176,7 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
     def rows() -> Iterator[ParsedRow]:
         for number, value in enumerate(texts, 1):
             where = f"text {number}"
-            text = text_value(value, "values", where)
+            text = text_value(value, source.name, where)
             if text is not None:
                 text = str.__str__(text)  # a class of the user's is not known in other processes
                 if len(text) > TEXT_LIMIT:
