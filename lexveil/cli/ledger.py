@@ -134,7 +134,7 @@ def accept(*, because: Reason) -> None:
 
 @ledger.command
 def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> None:
-    """Change the ledger's own cap; params.yaml: ledger.cap takes precedence.
+    """Set the ledger's own cap, also before the first release; params.yaml: ledger.cap takes precedence.
 
     The first release without a cap sets it to ten times what an ordinary document may spend.
 
