@@ -5,6 +5,8 @@ exec python3 - "${1:-http://127.0.0.1:8750/v1/ready}" <<'PYTHON'
 import sys
 import urllib.request
 
-with urllib.request.urlopen(sys.argv[1], timeout=5) as answer:
-    sys.exit(answer.status != 200)
+try:
+    urllib.request.urlopen(sys.argv[1], timeout=5).close()
+except OSError as error:
+    sys.exit(f"not ready: {error}")
 PYTHON
