@@ -68,8 +68,8 @@ class DocumentShares(Result):
             return None
         return (
             f"CAUTION: a tenth of the {unit}s keep {self.worst_tenth_unchanged:.0%} or more of their content words: "
-            "texts are short, so that their tokens get a large epsilon, or epsilon is large; set a smaller "
-            "max_token_epsilon"
+            "epsilon is large, or texts are short, whose tokens get more of a budget; choose a stronger protection, or "
+            "a smaller max_token_epsilon"
         )
 
 
