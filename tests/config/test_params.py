@@ -12,6 +12,7 @@ from lexveil import paths
 from lexveil.config import GridParams, load_params, parse_params
 from lexveil.errors import ParameterError
 from lexveil.levels import Level, parse_epsilon, stage_name
+from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import validated
 
 ROOT = Path(__file__).parents[2]
@@ -70,8 +71,9 @@ def test_mistakes_are_named(path: str, value: Any, message: str) -> None:
 
 
 def test_the_committed_file_has_the_defaults() -> None:
-    """What may be left out is what the file says."""
+    """What may be left out is what the file says; of each mechanism it has a section, or DVC runs no stage of it."""
     assert parse_params({"seed": GOOD["seed"]}) == parse_params(GOOD)
+    assert GOOD["mechanisms"].keys() == {*mechanism_names(), "rank_remap"}
 
 
 def test_a_model_of_the_evaluation_needs_its_folder() -> None:
