@@ -17,7 +17,7 @@ import pytest
 import yaml
 from hypothesis import settings
 
-from lexveil import paths
+from lexveil import MECHANISMS, paths
 from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
@@ -25,7 +25,6 @@ from lexveil.artifacts.model import CHECKED_BY
 from lexveil.artifacts.packaged_model import ModelContent, PackagedModel, add_bigrams, write_packaged
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.runtime.tables import read_json, write_json
 from tests.shared_trees import build_once, changes, share, stand_beside
 

@@ -14,10 +14,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from lexveil import MECHANISMS, Model
 from lexveil.accounting.budgets import Action, Policy
-from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.mechanisms.rejection import DRAWN, FOLLOWS
 from lexveil.mechanisms.tem_context import TemContext, TextTokens
 from lexveil.privatization.engine.plan import plan_tokens

@@ -11,9 +11,7 @@ pytest.importorskip("presidio_anonymizer")
 from presidio_anonymizer import AnonymizerEngine
 from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
 
-from lexveil import presidio
-from lexveil.errors import LexveilError, RequestError
-from lexveil.ledger.ledger import Ledger
+from lexveil import Ledger, LexveilError, RequestError, presidio
 from lexveil.presidio import LexveilExperiment, LexveilOperator
 
 TEXT = "Ask the police of the government, today."

@@ -5,18 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil import paths
+from lexveil import MissingArtifact, Model, ParameterError, RequestError, paths
 from lexveil.artifacts import model_store
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.embeddings import load_embedding, write_embedding
-from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.training_checkpoints import Checkpoints, some_sentences
 from lexveil.config import EmbeddingParams
 from lexveil.data.model_verification import verify_folder
 from lexveil.embeddings.training import TrainingState
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import MissingArtifact, ParameterError, RequestError
 from lexveil.modelling.screening import listed_slurs, own
 from lexveil.text.screens import has_slur, unlike_a_word
 

@@ -7,10 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lexveil import paths
+from lexveil import CheckFailed, paths
 from lexveil.checks.plan_suite import plan_suite
 from lexveil.config import GridParams
-from lexveil.errors import CheckFailed
 from tasks import check_plans
 from tests.checks.conftest import rules_of
 

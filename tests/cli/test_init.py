@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lexveil import paths
+from lexveil import LexveilError, paths
 from lexveil.cli.main import main
-from lexveil.errors import LexveilError
 from lexveil.runtime import new_project
 from lexveil.runtime.new_project import FILES, FOLDERS, create
 

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from asking import command
 
-from lexveil import paths
+from lexveil import MissingArtifact, paths
 from lexveil.collocations.lookup import LIMIT, as_text, look_up
-from lexveil.errors import MissingArtifact
 
 ROOT = Path(__file__).parents[2]
 WORDS = ("first_word", "second_word", "third_word")

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lexveil import paths
+from lexveil import ParameterError, paths
 from lexveil.config import GridParams, load_params, parse_params
-from lexveil.errors import ParameterError
 from lexveil.levels import Level, parse_epsilon, stage_name
 from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import validated

@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
 
+from lexveil import Ledger, LexveilError, RequestError
 from lexveil.artifacts.project import Project
 from lexveil.databases.address import read_address
 from lexveil.databases.base import connected, spool_query
-from lexveil.errors import LexveilError, RequestError
-from lexveil.ledger.ledger import Ledger
 from lexveil.privatization.release.charge import ledger_of
 from lexveil.privatization.release.outputs import Outputs
 from tests.databases.conftest import NONE, PASSWORD, SECRET, USER, sql

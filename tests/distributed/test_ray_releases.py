@@ -21,10 +21,8 @@ import ray
 
 import lexveil.ray
 from benchmarks.ray_map import connect
-from lexveil import paths
+from lexveil import Ledger, LexveilError, RequestError, paths
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.errors import LexveilError, RequestError
-from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
 
 pytestmark = pytest.mark.slow

@@ -15,12 +15,9 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from lexveil import paths
-from lexveil.artifacts.model import Model
+from lexveil import Ledger, LexveilError, Model, RequestError, paths
 from lexveil.distributed.release import release_table
 from lexveil.distributed.rewriter import Rewriter, RunTotals, WorkerError, told
-from lexveil.errors import LexveilError, RequestError
-from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.statement import subject, summary
 from lexveil.privatization.release.charge import LedgerCharge
 from lexveil.privatization.release.preconditions import Checked, check

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from few_words import asked, balance, edit, spend, states
 
-from lexveil.errors import MissingArtifact, RequestError
+from lexveil import Ledger, MissingArtifact, RequestError
 from lexveil.ledger.anchor import read
-from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
 NANO = 10**9

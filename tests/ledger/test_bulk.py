@@ -16,8 +16,7 @@ import pytest
 from few_words import asked, states
 from test_crashes import together
 
-from lexveil.errors import RequestError
-from lexveil.ledger.ledger import Ledger
+from lexveil import Ledger, RequestError
 from lexveil.ledger.verification import verify
 from tests.databases.conftest import database, port, sql  # noqa: F401 - fixtures
 from tests.forks import Forks, forks_of

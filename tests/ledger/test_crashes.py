@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from few_words import asked, balance, edit, spend, states, write
 
-from lexveil.errors import RequestError
-from lexveil.ledger.ledger import Ledger
+from lexveil import Ledger, RequestError
 from lexveil.ledger.verification import verify
 from tests.forks import Forks, forks_of
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from few_words import asked, balance, edit, spend, states, write
 
-from lexveil.errors import RequestError
+from lexveil import Ledger, RequestError
 from lexveil.ledger import database, output_files
-from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
 

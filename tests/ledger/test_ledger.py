@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from few_words import asked, balance, sha, spend, states, write
 
-from lexveil.errors import RequestError
-from lexveil.ledger.ledger import Ledger
+from lexveil import Ledger, RequestError
 from lexveil.ledger.verification import verify
 
 NANO = 10**9

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from few_words import asked, edit, spend, write
 
-from lexveil.errors import RequestError
+from lexveil import Ledger, RequestError
 from lexveil.ledger.anchor import Mark
 from lexveil.ledger.chain import START, Entry
-from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import as_text, verify
 from lexveil.runtime.hashes import sha256
 

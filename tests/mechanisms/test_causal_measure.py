@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from lexveil import Model, RequestError
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.mechanisms import CHOSEN_BY, CausalModel
-from lexveil.artifacts.model import Model
 from lexveil.auditing.toy_project import make
 from lexveil.config import parse_params
-from lexveil.errors import RequestError
 from lexveil.mechanisms import causal_measure
 from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords
 from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from lexveil import paths
+from lexveil import ParameterError, RequestError, paths
 from lexveil.artifacts.base_model import require_language
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.cli import main, project
-from lexveil.errors import ParameterError, RequestError
 from lexveil.modelling.build import load_recipe, params_of, split_by_source
 from tests.conftest import run_stage
 from tests.german_texts import german_texts

@@ -15,16 +15,13 @@ from bad_inputs import BAD, lines, packed, parquet, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lexveil import MECHANISMS, LexveilError, Model, inspect, privatize
 from lexveil.accounting.budgets import DocumentBudget
-from lexveil.api import inspect, privatize
-from lexveil.artifacts.model import Model
 from lexveil.config import load_params, parse_params
-from lexveil.errors import LexveilError
 from lexveil.inbox.archive import RECORD, read_record
 from lexveil.ledger import anchor
 from lexveil.ledger.verification import verify
 from lexveil.lineage.release_lineage import read_record as lineage_record
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.release.preconditions import find_valid_audit
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from lexveil import paths
+from lexveil import RequestError, paths, privatize
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.record import AuditReference, ModelReference
-from lexveil.api import privatize
 from lexveil.auditing.audit import AuditRequest, audit
 from lexveil.config import load_params
-from lexveil.errors import RequestError
 from lexveil.privatization.release.preconditions import find_valid_audit
 from lexveil.privatization.settings import settings_of
 from lexveil.request import Request

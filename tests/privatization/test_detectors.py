@@ -13,12 +13,11 @@ import pytest
 from asking import privatize_file
 
 import lexveil
+from lexveil import LexveilError, Model, RequestError
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.measurements import NoBound
-from lexveil.artifacts.model import Model
 from lexveil.detectors.detection import Detection
 from lexveil.detectors.given import GivenSpan
-from lexveil.errors import LexveilError, RequestError
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.plan import form_of, redrawn
 from lexveil.privatization.settings import settings_of

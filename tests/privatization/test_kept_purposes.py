@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import lexveil
+from lexveil import Model, RequestError
 from lexveil.accounting.budgets import Policy
-from lexveil.artifacts.model import Model
 from lexveil.artifacts.purpose_files import find_purpose, write
 from lexveil.auditing.audit import audit, read_space
 from lexveil.auditing.request import AuditRequest
 from lexveil.embeddings.purposes import with_axes
-from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
 
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 6.0, "max_token_epsilon": 6.0}

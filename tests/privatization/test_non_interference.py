@@ -17,9 +17,8 @@ import pytest
 from bad_inputs import lines, packed, parquet
 
 import lexveil
-from lexveil.artifacts.model import Model
+from lexveil import MECHANISMS, Model
 from lexveil.cli import main
-from lexveil.mechanisms.registry import MECHANISMS
 from tests.same_noise import SameAnswers, published, sources
 from tests.shared_trees import stand_beside
 

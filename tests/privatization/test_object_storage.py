@@ -13,8 +13,7 @@ import pytest
 from asking import privatize_file
 from pyarrow.fs import FileSelector, LocalFileSystem, SubTreeFileSystem
 
-from lexveil.errors import LexveilError
-from lexveil.ledger.ledger import Ledger
+from lexveil import Ledger, LexveilError
 from lexveil.privatization.looking.inspect import inspect
 from lexveil.request import FileRequest
 from lexveil.runtime import objects

@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 
 import lexveil
-from lexveil import paths
+from lexveil import MECHANISMS, Ledger, Model, paths
 from lexveil.artifacts import model as models
-from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.cli.main import main
-from lexveil.ledger.ledger import Ledger
-from lexveil.mechanisms.registry import MECHANISMS
 
 TEXT = "The prime minister said in New South Wales that the fire was under control."
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "epsilon": 10.0}

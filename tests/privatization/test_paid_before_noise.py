@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from asking import privatize_file
 
-from lexveil.api import privatize
-from lexveil.errors import LexveilError
+from lexveil import LexveilError, privatize
 from lexveil.ledger.verification import verify
 from lexveil.mechanisms.noise.streams import release_generator
 from lexveil.privatization.adapters.files import ReleaseHooks

@@ -8,16 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
 
+from lexveil import MECHANISMS, Model, RequestError
 from lexveil.accounting.budgets import ORDINARY, Policy
 from lexveil.accounting.statement import statement
 from lexveil.artifacts.measured_levels import measured_levels
-from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.screened_words import screened_words
 from lexveil.cli.main import main
-from lexveil.errors import RequestError
 from lexveil.ledger.caps import TIMES
-from lexveil.mechanisms.registry import MECHANISMS
 from lexveil.privatization.engine.engine import Engine, is_screened, nearest_of_others
 from lexveil.privatization.engine.worker import Components
 from lexveil.privatization.settings import BY_WORD, resolve_settings

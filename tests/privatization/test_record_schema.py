@@ -10,12 +10,10 @@ import pytest
 from asking import privatize_file
 from bad_inputs import lines
 
+from lexveil import Model, RequestError, privatize
 from lexveil.accounting.operator_report import operator_schema
 from lexveil.accounting.record import record_schema
 from lexveil.accounting.statement import statement
-from lexveil.api import privatize
-from lexveil.artifacts.model import Model
-from lexveil.errors import RequestError
 from lexveil.recovery.calibrate import calibrate
 from lexveil.runtime.hashes import sha256
 from tests.conftest import ROOT

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lexveil import Model, privatize
 from lexveil.accounting.budgets import Policy
-from lexveil.api import privatize
-from lexveil.artifacts.model import Model
 from lexveil.cli.main import main
 from lexveil.recovery import stored_curve as recovery_store
 from lexveil.recovery.bands import BANDS

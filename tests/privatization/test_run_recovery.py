@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import paths
+from lexveil import ParameterError, RequestError, paths
 from lexveil.config import load_params
-from lexveil.errors import ParameterError, RequestError
 from lexveil.recovery.runs import measure_recovery
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json

@@ -17,11 +17,8 @@ import pytest
 from asking import privatize_file
 from bad_inputs import lines, packed, texts
 
-from lexveil.api import privatize
-from lexveil.errors import RequestError
+from lexveil import Ledger, Privatized, RequestError, privatize
 from lexveil.formats import chunks
-from lexveil.ledger.ledger import Ledger
-from lexveil.privatization.adapters.memory import Privatized
 
 EXPERIMENT: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0, "mode": "experiment", "seed": 7}
 NOTHING: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}

@@ -8,8 +8,7 @@ from typing import Any
 import asking
 import pytest
 
-from lexveil import paths
-from lexveil.errors import MissingArtifact, RequestError
+from lexveil import MissingArtifact, RequestError, paths
 from lexveil.levels import Level
 from lexveil.recovery.shares import Share
 from lexveil.report.recommend import as_text, commands, recommend

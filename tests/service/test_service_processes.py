@@ -8,10 +8,8 @@ import httpx
 import pytest
 
 from benchmarks.service import Asked, ask, killing, running, unpaid
-from lexveil.artifacts.model import Model
+from lexveil import Ledger, Model, RequestError
 from lexveil.cli.main import main
-from lexveil.errors import RequestError
-from lexveil.ledger.ledger import Ledger
 from lexveil.service.rewriting import check_start
 from lexveil.service.terms import Terms
 

@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil import paths
+from lexveil import RequestError, paths
 from lexveil.artifacts.embeddings import load_embedding, load_words, write_embedding
 from lexveil.artifacts.external_embeddings import content_hash
 from lexveil.artifacts.word_orders import load_word_orders
 from lexveil.embeddings.word_orders import greedy_orders
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
 from tests.conftest import run_stage
 from tests.tasks.changing import change_params
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil import paths
+from lexveil import Model, paths
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.model import Model
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.structure import load_structure
 from lexveil.data.corpus import write_no_corpus

@@ -9,11 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import paths
+from lexveil import MissingArtifact, RequestError, paths
 from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.language_models import write_language_model
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import MissingArtifact, RequestError
 from lexveil.evaluation.kneser_ney import train
 from tests.conftest import run_stage
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexveil import paths
+from lexveil import RequestError, paths
 from lexveil.artifacts.base_model import base_space
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.packaged_model import PackagedModel
@@ -14,7 +14,6 @@ from lexveil.config import EmbeddingParams, load_params
 from lexveil.data.model_verification import verify_folder
 from lexveil.embeddings.scaling import scaled
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
 from lexveil.modelling.screening import count_documents
 from lexveil.text.screens import unlike_a_word
 from tests.conftest import run_stage

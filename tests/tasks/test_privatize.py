@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import paths
+from lexveil import LexveilError, RequestError, paths
 from lexveil.artifacts.document_sets import load_documents
-from lexveil.errors import LexveilError, RequestError
 from lexveil.privatization.adapters.stage import privatize_documents as privatize
 from tests.conftest import run_stage
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import paths
+from lexveil import MissingArtifact, RequestError, paths
 from lexveil.artifacts.calibrations import LevelCalibration, epsilon_of
 from lexveil.config import load_params
-from lexveil.errors import MissingArtifact, RequestError
 from lexveil.levels import Level
 from lexveil.recovery import public_words
 from tasks import plan_budgets

@@ -13,15 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lexveil import paths
+from lexveil import Model, ParameterError, RequestError, paths
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.language_models import load_language_model
-from lexveil.artifacts.model import Model
 from lexveil.artifacts.purpose_files import read, write
 from lexveil.collocations.sampling import TOKENS
 from lexveil.embeddings.purposes import Purpose
-from lexveil.errors import ParameterError, RequestError
 from lexveil.evaluation.kneser_ney import train
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.recovery.public_words import PublicWords
