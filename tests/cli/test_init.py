@@ -1,7 +1,5 @@
 """`lexveil init`: what a project consists of, what makes its stages stale, and what is refused."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from functools import partial

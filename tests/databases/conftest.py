@@ -1,7 +1,5 @@
 """Real servers on loopback, from the system's packages, in folders that end with the tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """Addresses name a database and hold no password; nothing of one is quoted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A real PostgreSQL on loopback: rows stream, types are kept, and what goes wrong leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of SQLite are read in one transaction, and go back in one."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

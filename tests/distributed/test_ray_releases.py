@@ -1,7 +1,5 @@
 """Data sets of Ray on two nodes: what is published, what is charged, and workers that are killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A release on a cluster, whose engine is played here: what is counted, charged, rewritten and published."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Sequence

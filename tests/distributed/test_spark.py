@@ -1,7 +1,5 @@
 """Tables of Spark on a local cluster: a real master, two workers, and executors that are killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

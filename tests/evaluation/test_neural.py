@@ -1,7 +1,5 @@
 """Back ends of PyTorch, on tiny models: what they compute and learn; nothing is fetched, no code of a folder is run."""
 
-from __future__ import annotations
-
 import json
 import socket
 import sys

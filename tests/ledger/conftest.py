@@ -1,7 +1,5 @@
 """A ledger in a folder of its own."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

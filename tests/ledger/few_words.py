@@ -1,7 +1,5 @@
 """Releases in few words."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A ledger that was lost, cut, replaced or edited is not charged, until the operator says so and the chain has it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Bulk reservations in a file and on a real server: by drivers at once, killed at any moment, by several machines."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Processes that are killed, race for the last of a budget, or put right at once what another left."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

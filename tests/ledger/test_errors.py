@@ -1,7 +1,5 @@
 """What can be wrong with the folder: each is said in words, and what to do."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Caps by hand, in order; what is paid, given back and published; keys that are nowhere in clear."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import stat

@@ -1,7 +1,5 @@
 """`lexveil ledger`: what it prints, its exit codes, and that it prints no key."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

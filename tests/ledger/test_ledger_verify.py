@@ -1,7 +1,5 @@
 """Whoever changes anything in the database is found out, and the entry is named."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The rule of withholding against a plain model, whatever the documents and amounts."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

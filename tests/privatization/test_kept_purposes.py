@@ -1,7 +1,5 @@
 """Texts are rewritten in a metric that keeps a purpose: what comes out, what is said of it, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Dask workers that somebody else has started."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What workers do in tests: light to import, because each worker imports it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

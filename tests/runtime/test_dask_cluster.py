@@ -1,7 +1,5 @@
 """Work on a Dask cluster: order, what is raised, what is killed, and what cannot be reached."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import sys

@@ -1,7 +1,5 @@
 """The same bytes from one process, two processes and a Dask cluster of three workers, of every stage that has parts."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Workers: order, shared arrays, and that none of them outlives what they work for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

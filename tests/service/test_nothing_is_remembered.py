@@ -1,7 +1,5 @@
 """Nothing that follows from a text outlives its request: not in what the process keeps, and so not in a time."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import sys
