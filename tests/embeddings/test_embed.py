@@ -3,7 +3,9 @@
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,33 +63,6 @@ def copy(state: TrainingState) -> TrainingState:
     return TrainingState(state.epoch, vectors, outputs, key, state.generator_position, list(state.losses))
 
 
-@pytest.mark.parametrize("skip_gram", [True, False])
-def test_a_resumed_training_ends_with_the_same_bytes(corpus: Path, skip_gram: bool) -> None:
-    """After every epoch, the last one too; from a copy of the state, as from disk."""
-    settings, sentences = replace(SETTINGS, skip_gram=skip_gram), [corpus.read_text().split()]
-    states: list[TrainingState] = []
-    begun: list[int] = []
-    whole = train_word2vec(
-        str(corpus),
-        settings,
-        sentences=sentences,
-        on_start=lambda n_tokens, _: begun.append(n_tokens),
-        on_epoch=lambda state: states.append(copy(state)),
-    )
-    assert [state.epoch for state in states] == [1, 2, 3]
-    assert begun == [len(corpus.read_text().split())]
-    for state in states:
-        later: list[TrainingState] = []
-        resumed = train_word2vec(str(corpus), settings, sentences=sentences, resume=state, on_epoch=later.append)
-        assert [one.epoch for one in later] == [1, 2, 3][state.epoch :]
-        assert resumed.space.vectors.tobytes() == whole.space.vectors.tobytes()
-        assert resumed.losses == whole.losses and len(whole.losses) == 3
-    # The state is needed: with another the bytes are others, so this test can fail.
-    broken = replace(states[0], output_vectors=np.zeros_like(states[0].output_vectors), losses=[])
-    other = train_word2vec(str(corpus), settings, sentences=sentences, resume=broken)
-    assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
-
-
 def test_displacement_is_measured_from_gensims_own_start() -> None:
     from gensim.models.keyedvectors import prep_vectors
 
@@ -117,9 +92,7 @@ def test_loss_by_hand(skip_gram: bool) -> None:
     assert Probe(inputs[:0], probe.targets[:0], probe.noise[:0]).loss(vectors, outputs) is None
 
 
-WITH_BASE = Word2VecSettings(
-    dimensions=4, window=2, min_count=2, epochs=3, negative=2, skip_gram=True, workers=1, seed=3
-)
+WITH_BASE = replace(SETTINGS, dimensions=4)
 
 
 def space(**vectors: list[float]) -> WordSpace:
@@ -133,7 +106,7 @@ BASE = space(new=[1, 0, 0, 0], york=[0, 1, 0, 0], red_tape=[0, 0, 1, 0], tea=[0,
 
 @pytest.fixture
 def few_words(tmp_path: Path) -> Path:
-    file = tmp_path / "corpus.txt"
+    file = tmp_path / "few_words.txt"
     file.write_text("new york new_york tea unknown new_unknown tea\n" * 40)
     return file
 
@@ -169,12 +142,26 @@ def test_the_base_keeps_its_vectors_or_adapts(few_words: Path, keep: bool) -> No
     assert figures["hardly_moved"] is not None and figures["bands"][-1]["hardly_moved"] in (None, 0.0, 0.5, 1.0)
 
 
-@pytest.mark.parametrize("keep", [True, False])
-def test_same_bytes_resumed_or_not(few_words: Path, keep: bool) -> None:
-    base, states = Base(BASE, keep), list[TrainingState]()
-    whole = train_word2vec(str(few_words), WITH_BASE, base=base, on_epoch=lambda state: states.append(copy(state)))
-    resumed = train_word2vec(str(few_words), WITH_BASE, base=base, resume=states[0])
-    assert resumed.space.vectors.tobytes() == whole.space.vectors.tobytes()
-    assert resumed.space.tokens == whole.space.tokens
-    other = train_word2vec(str(few_words), replace(WITH_BASE, seed=4), base=base)
-    assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
+@pytest.mark.parametrize("skip_gram", [True, False])
+@pytest.mark.parametrize("keep", [None, True, False], ids=["no base", "kept base", "adapted base"])
+def test_a_resumed_training_ends_with_the_same_bytes(corpus: Path, few_words: Path, skip_gram: bool, keep: Any) -> None:
+    """After every epoch, the last one too; from a copy of the state, as from disk."""
+    file, base = (corpus, None) if keep is None else (few_words, Base(BASE, keep))
+    settings = replace(WITH_BASE if base else SETTINGS, skip_gram=skip_gram)
+    words = file.read_text().split()
+    train = partial(train_word2vec, str(file), base=base, sentences=[words])
+    states, begun = list[TrainingState](), list[int]()
+    told = {"on_start": lambda n_tokens, _: begun.append(n_tokens), "on_epoch": lambda one: states.append(copy(one))}
+    whole = train(settings, **told)
+    assert [state.epoch for state in states] == [1, 2, 3] and begun == [len(words)]
+    for state in states:
+        later = list[TrainingState]()
+        resumed = train(settings, resume=state, on_epoch=later.append)
+        assert [one.epoch for one in later] == [1, 2, 3][state.epoch :]
+        assert resumed.space.vectors.tobytes() == whole.space.vectors.tobytes()
+        assert resumed.space.tokens == whole.space.tokens
+        assert resumed.losses == whole.losses and len(whole.losses) == 3
+    # State and seed are needed: with others the bytes are others, so this test can fail.
+    broken = replace(states[0], output_vectors=np.zeros_like(states[0].output_vectors), losses=[])
+    for other in (train(settings, resume=broken), train(replace(settings, seed=4))):
+        assert other.space.vectors.tobytes() != whole.space.vectors.tobytes()
