@@ -1,9 +1,13 @@
 """How tests ask: by a command of `lexveil`, or by the options of a request as keyword arguments."""
 
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
+
+import pytest
 
 from lexveil.cli.main import main
 from lexveil.privatization.adapters import files
@@ -20,6 +24,14 @@ def until(condition: Callable[[], Any], patience: float = 1800.0) -> Any:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return value
+
+
+def no_network(patch: pytest.MonkeyPatch) -> None:
+    """Let whatever asks for the network fail."""
+    refuse = Mock(side_effect=AssertionError("something asked for the network"))
+    for name in ("connect", "connect_ex", "sendto"):
+        patch.setattr(socket.socket, name, refuse)
+    patch.setattr(socket, "getaddrinfo", refuse)
 
 
 def command(*arguments: object) -> int:

