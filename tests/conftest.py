@@ -4,6 +4,7 @@ import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy: as in t
 
 import importlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from lexveil.artifacts.packaged_model import ModelContent, PackagedModel, add_bi
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.runtime.tables import read_json, write_json
+from tests.asking import command
 from tests.shared_trees import build_once, changes, share, stand_beside
 
 # A worker of pytest-xdist has a main module of no file, which PySpark, where it is installed, takes for doctests: it
@@ -181,6 +183,20 @@ def _quick_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Tem
     monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 30)
     monkeypatch.setattr("lexveil.recovery.estimate.DRAWS", 256)
     monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", tmp_path_factory.getbasetemp() / "figures")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Runs `lexveil ...`, which ends with ``code``, and gives what it prints; a refusal is one line after ``told``."""
+
+    def run(*arguments: object, code: int = 0, told: str = "") -> Any:
+        capsys.readouterr()
+        assert command(*arguments) == code
+        shown = capsys.readouterr()
+        assert code != 2 or (shown.out == "" and re.fullmatch(told + r"lexveil.*\n", shown.err)), shown
+        return shown
+
+    return run
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import command
 from scratch_project import Project
 
 PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib", "--strategy", "S3")
@@ -39,36 +38,24 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("release",), "inbox.source and inbox.sql are null"),
     ],
 )
-def test_a_wrong_request_is_one_line_and_exit_code_two(
-    project: Project, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
-) -> None:
-    assert command(*arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1 and err.endswith("\n") and err.startswith("lexveil")
-    assert says in err
+def test_a_wrong_request_is_one_line_and_exit_code_two(project: Project, cli: Any, arguments: Any, says: str) -> None:
+    assert says in cli(*arguments, code=2).err
     assert project.artifacts() == {} and not (project.root / "out.jsonl").exists() and project.ran() == []
 
 
-def test_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    assert command("run") == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and "dvc.yaml" in err
-    assert list(tmp_path.iterdir()) == []
+    assert "dvc.yaml" in cli("run", code=2).err and list(tmp_path.iterdir()) == []
 
 
-def test_a_taken_port_is_said(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_taken_port_is_said(project: Project, cli: Any) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        assert command("ui", "--port", str(taken.getsockname()[1])) == 2
-    assert "--port" in capsys.readouterr().err
+        assert "--port" in cli("ui", "--port", taken.getsockname()[1], code=2).err
 
 
-def test_files_are_those_of_the_folder_the_command_was_given_in(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_are_those_of_the_folder_the_command_was_given_in(project: Project, monkeypatch: Any, cli: Any) -> None:
     """And not of the project's."""
     asked: list[Any] = []
 
@@ -80,18 +67,15 @@ def test_files_are_those_of_the_folder_the_command_was_given_in(
     below = project.root / "below"
     below.mkdir()
     monkeypatch.chdir(below)
-    assert command(*PRIVATIZE, "--epsilon", "2.5", "--json") == 0
+    assert json.loads(cli(*PRIVATIZE, "--epsilon", "2.5", "--json").out) == {"n_documents": 3}
     assert asked[:2] == [below / "in.jsonl", below / "out.jsonl"] and asked[2].epsilon == 2.5
-    assert json.loads(capsys.readouterr().out) == {"n_documents": 3}
 
 
-def test_report_prints_where_it_is_and_its_figures(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_prints_where_it_is_and_its_figures(project: Project, cli: Any) -> None:
     folder = project.root / "artifacts/report"
     folder.mkdir(parents=True)
     (folder / "index.html").write_text("<html>")
     (runs := project.root / "artifacts/runs").mkdir()
     (runs / "tem-S1-1.0.json").write_text('{"named": 0.2}\n')
-    assert command("report") == 0
-    assert Path(capsys.readouterr().out.strip()) == folder / "index.html"
-    assert command("report", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"tem-S1-1.0": {"named": 0.2}}
+    assert Path(cli("report").out.strip()) == folder / "index.html"
+    assert json.loads(cli("report", "--json").out) == {"tem-S1-1.0": {"named": 0.2}}

@@ -3,9 +3,7 @@
 import shlex
 from pathlib import Path
 
-import pytest
-
-from lexveil.cli.main import APP, main
+from lexveil.cli.main import APP
 from lexveil.cli.options import command_of, requested
 from lexveil.request import FileRequest, Request
 
@@ -18,13 +16,11 @@ SHOWN = {
 }  # fmt: skip
 
 
-def test_parameters_without_a_project_are_said_to_be_ignored(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parameters_without_a_project_are_said_to_be_ignored(outside: Path, cli) -> None:
     (outside / "in.txt").write_text("the police said no\n", encoding="utf-8")
-    command = ["inspect", "in.txt", "--model", "toy"]
-    assert main(command) == 0 and "params.yaml is ignored" not in capsys.readouterr().err
+    assert "params.yaml is ignored" not in cli("inspect", "in.txt", "--model", "toy").err
     (outside / "params.yaml").write_text("policy: {stopwords: drop}\n", encoding="utf-8")
-    assert main(command) == 0
-    said = capsys.readouterr().err
+    said = cli("inspect", "in.txt", "--model", "toy").err
     assert said.count("params.yaml is ignored: this folder is no project") == 1 and "`lexveil init DIR`" in said
 
 

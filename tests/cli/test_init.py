@@ -4,22 +4,21 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lexveil import LexveilError, paths
-from lexveil.cli.main import main
 from lexveil.runtime import new_project
 from lexveil.runtime.new_project import FILES, FOLDERS, create
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_project_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_project_is_written_whole(tmp_path: Path, cli: Any) -> None:
     folder = tmp_path / "demo"
     folder.mkdir()  # an empty one is taken
-    assert main(["init", str(folder)]) == 0
-    said = capsys.readouterr().out
+    said = cli("init", folder).out
     for name in (*FILES, *FOLDERS, ".git"):
         assert (folder / name).exists(), name
     assert f"cd {folder}" in said and list(tmp_path.iterdir()) == [folder] and not list(folder.rglob("*.pyc"))
@@ -45,14 +44,12 @@ def test_queries_are_the_projects_own_where_it_has_them(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("name", ["full", "file", "no/where"])
-def test_what_is_refused(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(tmp_path: Path, name: str, cli: Any) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letters.txt").touch()
     (tmp_path / "file").touch()
     before = sorted(tmp_path.rglob("*"))
-    assert main(["init", str(tmp_path / name)]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and err.startswith("lexveil init: ")
+    assert cli("init", tmp_path / name, code=2).err.startswith("lexveil init: ")
     assert sorted(tmp_path.rglob("*")) == before
 
 

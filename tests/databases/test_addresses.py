@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from lexveil.cli.main import main
 from lexveil.databases.address import is_address, read_address
 from lexveil.databases.base import quotable, stripped
 from lexveil.databases.table import DatabaseTable
@@ -29,13 +28,11 @@ def test_addresses_as_libpq_has_them() -> None:
         "postgresql://localhost/crm?passwd=tiger",
     ],
 )
-def test_a_password_in_an_address_is_refused_and_not_quoted(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_password_in_an_address_is_refused_and_not_quoted(text: str, cli) -> None:
     with pytest.raises(RequestError) as caught:
         read_address(text)
     assert "tiger" not in str(caught.value)
-    assert main(["inspect", text, "--sql", "select 1"]) == 2
-    out = capsys.readouterr()
-    assert "tiger" not in out.out + out.err
+    assert "tiger" not in cli("inspect", text, "--sql", "select 1", code=2).err
 
 
 def test_a_path_of_sqlite_is_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,12 @@
 """LEXVEIL_HIDE_COLUMNS: no message names a column, where names of columns are sensitive themselves."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import lexveil
-from lexveil.cli.main import main
 from lexveil.formats.messages import is_of_persons
 
 HEADER = "hiv_status,therapist_notes\n"
@@ -14,32 +14,29 @@ HOW = ["--mechanism", "tem", "--strategy", "S1", "--epsilon", "5", "--seed", "1"
 
 
 @pytest.mark.parametrize("hides", [False, True])
-def test_a_missing_column_is_said_without_names(
-    hides: bool, outside: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_column_is_said_without_names(hides: bool, outside: Path, monkeypatch: Any, cli: Any) -> None:
     if hides:
         monkeypatch.setenv("LEXVEIL_HIDE_COLUMNS", "1")
     (outside / "in.csv").write_text(HEADER + "positive,The police said that all was well today .\n", encoding="utf-8")
     frame = pd.read_csv(outside / "in.csv")
     commands = {"inspect": ["--show-examples"], "privatize": ["-o", "out.csv"]}
     for command, more in commands.items():
-        assert main([command, "in.csv", *more, *HOW, "--text-column", "hiv_note"]) == 2
-        assert "no column (hidden) among its 2" in (said := capsys.readouterr().err) or not hides
+        said = cli(command, "in.csv", *more, *HOW, "--text-column", "hiv_note", code=2).err
+        assert "no column (hidden) among its 2" in said or not hides
         assert hides not in ("hiv_" in said, "therapist" in said)
     with pytest.raises(lexveil.RequestError, match="is none of the columns") as missing:
         lexveil.privatize(frame, column="hiv_note", model="toy")
     assert ("hiv_" in str(missing.value)) != hides
     # What names the column that was found says that there is one.
-    assert main(["privatize", "in.csv", "-o", "out.csv", *HOW]) == 0
-    assert ("`therapist_notes`" in (said := capsys.readouterr().err)) != hides and "the texts are those of" in said
+    said = cli("privatize", "in.csv", "-o", "out.csv", *HOW).err
+    assert ("`therapist_notes`" in said) != hides and "the texts are those of" in said
     assert ("unchanged, with any names in them: `hiv_status`;" in said) != hides and "unchanged" in said
 
 
-def test_cells_of_a_first_row_are_no_names(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_of_a_first_row_are_no_names(outside: Path, cli: Any) -> None:
     rows = "Meier,Anna Client,zanzibar fire\nHuber,Eva Schmid,The police said that all was well today .\n"
     (outside / "in.csv").write_text(rows, encoding="utf-8")
-    assert main(["privatize", "in.csv", "-o", "out.csv", *HOW]) == 0
-    said = capsys.readouterr().err
+    said = cli("privatize", "in.csv", "-o", "out.csv", *HOW).err
     assert "those of column no. 3" in said and "unchanged, with any names in them: no. 1, no. 2 (" in said
     assert not any(word in said for word in ("Meier", "Client", "zanzibar"))
 

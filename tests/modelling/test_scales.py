@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,13 +20,11 @@ def words(outside: Path) -> list[str]:
     return [token for token in Model.load(name="toy").embedding("S1").tokens if token.isalpha()]
 
 
-def test_a_scale_of_words(outside: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scale_of_words(outside: Path, words: list[str], cli: Any) -> None:
     rows = [f"{word}\t{(1, -1, 0)[number % 3]}\n" for number, word in enumerate(words[:30])]
     (outside / "seeds.tsv").write_text("word\tscore\n" + "".join(rows), encoding="utf-8")
     assert main([*BUILD, "seeds.tsv", "-o", "own.tsv", "--model", "toy", "--as-given", "--public"]) == 0
-    capsys.readouterr()
-    assert main(["purpose", "show", "own.tsv", "--model", "toy", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(cli("purpose", "show", "own.tsv", "--model", "toy", "--json").out)
     assert (shown["name"], shown["public"], shown["words"]) == ("own", True, 20)
     assert set(shown["highest"][:10]) == {*words[:30:3]} and set(shown["lowest"][:10]) == {*words[1:30:3]}
     assert main([*BUILD, "seeds.tsv", "-o", "spread.tsv", "--model", "toy"]) == 0
@@ -57,10 +56,10 @@ def test_a_scale_learnt_from_labels(outside: Path, words: list[str]) -> None:
     ],
 )
 @pytest.mark.usefixtures("words")
-def test_what_is_refused(outside: Path, content: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(outside: Path, content: str, said: str, cli: Any) -> None:
     (outside / "in.csv").write_text(content, encoding="utf-8")
-    assert main([*BUILD, "in.csv", "-o", "own.tsv", "--model", "toy"]) == 2
-    assert said in capsys.readouterr().err and not (outside / "own.tsv").exists()
+    refused = cli(*BUILD, "in.csv", "-o", "own.tsv", "--model", "toy", code=2).err
+    assert said in refused and not (outside / "own.tsv").exists()
 
 
 @pytest.mark.nightly

@@ -2,11 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lexveil
-from lexveil.cli.main import main
 from lexveil.errors import RequestError
 from tests.german_texts import german_texts
 
@@ -20,10 +20,9 @@ def write(*rows: dict[str, str | None]) -> None:
     Path("in.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
-def test_another_language_is_said_to_the_operator_alone(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_language_is_said_to_the_operator_alone(outside: Path, cli: Any) -> None:
     write(*({"text": text} for text in german_texts(4)))
-    assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *HOW]) == 0
-    out, err = capsys.readouterr()
+    out, err = cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW)
     (warning,) = [line for line in err.splitlines() if "looks like" in line]
     assert warning.startswith("the input looks like German (function words de ") and "the model `toy` knows" in warning
     assert "looks like" not in out
@@ -36,11 +35,10 @@ def test_another_language_is_said_to_the_operator_alone(outside: Path, capsys: p
     assert "language" not in record and "German" not in json.dumps(record)
 
 
-def test_nothing_is_said_of_the_models_language(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_said_of_the_models_language(outside: Path, cli: Any) -> None:
     """Nor of a foreign text among others."""
     write(*({"text": text} for text in (*ENGLISH * 5, german_texts(1, sentences=2)[0])))
-    assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *HOW]) == 0
-    assert "looks like" not in capsys.readouterr().err
+    assert "looks like" not in cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW).err
     assert json.loads((outside / "out.jsonl.operator.json").read_text())["language"] is None
 
 

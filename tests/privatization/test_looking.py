@@ -13,7 +13,6 @@ from asking import preview, privatize_file
 from rich.console import Console
 
 from lexveil.api import inspect
-from lexveil.cli import main
 from lexveil.cli.preview import show_preview
 from lexveil.privatization.looking.inspect import as_text
 from lexveil.privatization.looking.preview import Preview
@@ -117,14 +116,11 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in root.rglob("*") if file.is_file() and not file.is_symlink()}
 
 
-def test_nothing_is_written_charged_or_logged(
-    titled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_is_written_charged_or_logged(titled: Path, tmp_path: Path, cli: Any, caplog: Any) -> None:
     caplog.set_level(logging.DEBUG)
     before = contents(tmp_path)
     assert any("ledger" in name for name in before)
-    assert main.main(["privatize", str(titled), "--preview", "2", *OPTIONS, "--text-column", "body", "--json"]) == 0
-    said = capsys.readouterr()
+    said = cli("privatize", titled, "--preview", "2", *OPTIONS, "--text-column", "body", "--json")
     assert contents(tmp_path) == before
     found = json.loads(said.out)
     assert CANARY in found["rows"][0]["texts"][0]["source"] and found["mode"] == "experiment"
@@ -141,12 +137,10 @@ def test_nothing_is_written_charged_or_logged(
         (["--average-words", "data", "--json"], "takes all rows"),
     ],
 )
-def test_refused(titled: Path, capsys: pytest.CaptureFixture[str], more: list[str], why: str) -> None:
+def test_refused(titled: Path, cli: Any, more: list[str], why: str) -> None:
     """Standard output of a test is no terminal."""
-    command = ["privatize", str(titled), "--preview", "2", *OPTIONS, "--text-column", "body", *more]
-    assert main.main(command) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and why in err and err.count("\n") == 1
+    command = ("privatize", titled, "--preview", "2", *OPTIONS, "--text-column", "body", *more)
+    assert why in cli(*command, code=2).err
 
 
 def test_a_text_cannot_drive_the_terminal(titled: Path) -> None:

@@ -11,7 +11,6 @@ import lexveil
 from lexveil import MECHANISMS, Ledger, Model, paths
 from lexveil.artifacts import model as models
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.cli.main import main
 
 TEXT = "The prime minister said in New South Wales that the fire was under control."
 HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "epsilon": 10.0}
@@ -39,11 +38,10 @@ def test_the_record_names_the_model_and_its_files(packaged: PackagedModel, mecha
     assert any("orders" in name for name in record.made_with) == MECHANISMS[mechanism].on_lists
 
 
-def test_a_file_in_no_project(outside: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
     """As a newcomer does it: one command; the ledger is the user's, private, and says where it lies."""
     (outside / "in.csv").write_text(f"id,text\n1,{TEXT}\n")
-    assert main(["privatize", "in.csv", "-o", "out.csv", "--model", "toy", *OPTIONS]) == 0
-    said = capsys.readouterr()
+    said = cli("privatize", "in.csv", "-o", "out.csv", "--model", "toy", *OPTIONS)
     assert f"the ledger is your own outside of projects, {home / 'ledger'}" in said.err
     assert "mode release, model toy 1.0" in said.out
     record = json.loads((outside / "out.csv.record.json").read_text())
@@ -59,11 +57,7 @@ def test_a_file_in_no_project(outside: Path, home: Path, capsys: pytest.CaptureF
 
 
 def test_a_project_that_has_run_has_its_own(
-    built: Path,
-    packaged: PackagedModel,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    built: Path, packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     """In a project the model is its own, or one that is named, with the project's ledger and parameters."""
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))  # other tests write into the one that all share

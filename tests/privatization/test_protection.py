@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,7 +15,6 @@ from lexveil.accounting.statement import statement
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.screened_words import screened_words
-from lexveil.cli.main import main
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.engine.engine import Engine, is_screened, nearest_of_others
 from lexveil.privatization.engine.worker import Components
@@ -45,10 +45,9 @@ def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say
     assert not measured_levels("0" * 64)
 
 
-def test_a_file_is_released_without_a_number(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_released_without_a_number(outside: Path, cli: Any) -> None:
     (outside / "in.csv").write_text(f"id,title,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8")
-    assert main(["privatize", "in.csv", "-o", "out.csv"]) == 0
-    out, err = capsys.readouterr()
+    out, err = cli("privatize", "in.csv", "-o", "out.csv")
     level = level_of(measured_levels(PackagedModel(EN).hash), Request().mechanism, "S1", DEFAULT)
     assert level is not None
     first = out.splitlines()[0]
@@ -141,25 +140,19 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.M
         ("id,body\n1,a b c d e f g\n", "body", "column `body`;"),
     ],
 )
-def test_the_column_of_texts_is_found(
-    outside: Path, capsys: pytest.CaptureFixture[str], content: str, name: str, says: str
-) -> None:
+def test_the_column_of_texts_is_found(outside: Path, cli: Any, content: str, name: str, says: str) -> None:
     (outside / "in.csv").write_text(content, encoding="utf-8")
-    assert main(["privatize", "in.csv", "-o", "out.csv", "--seed", "1"]) == 0
-    err = capsys.readouterr().err
+    err = cli("privatize", "in.csv", "-o", "out.csv", "--seed", "1").err
     assert says in err and ("the texts are those" in err) == (name != "text")
     log = pq.read_table("out.csv.tokens.parquet")
     assert set(log.column("column").to_pylist()) == {name} if "column" in log.column_names else True
 
 
 @pytest.mark.parametrize("first", [SHORT, "Cold soup", "refund"])
-def test_a_row_in_place_of_a_header_is_taken_for_no_column(
-    outside: Path, capsys: pytest.CaptureFixture[str], first: str
-) -> None:
+def test_a_row_in_place_of_a_header_is_taken_for_no_column(outside: Path, cli: Any, first: str) -> None:
     """It would be published as it is."""
     (outside / "in.csv").write_text(f"1,{first}\n2,{SHORT}\n", encoding="utf-8")
-    assert main(["privatize", "in.csv", "-o", "out.csv"]) == 2
-    said = capsys.readouterr().err
+    said = cli("privatize", "in.csv", "-o", "out.csv", code=2, told=r"using the model.*\n").err
     assert "its first line looks like a row and no header" in said
     assert first not in said and not (outside / "out.csv").exists()
 

@@ -10,7 +10,6 @@ import pytest
 
 from lexveil import Model, privatize
 from lexveil.accounting.budgets import Policy
-from lexveil.cli.main import main
 from lexveil.recovery import stored_curve as recovery_store
 from lexveil.recovery.bands import BANDS
 from lexveil.recovery.calibration import Calibrated, Curve, Measure, recovered
@@ -70,18 +69,17 @@ def test_what_was_asked_before_changes_no_epsilon(project: Path, monkeypatch: py
     assert StoredCurve(at_once, "tem", "S1", KEEP).epsilon_for(0.3, "content") == found[0]
 
 
-def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1"]
-    assert main([*command, "--json"]) == 0
-    (run,) = json.loads(capsys.readouterr().out)["runs"]
+def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, cli: Any) -> None:
+    shown = cli("calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1", "--json").out
+    (run,) = json.loads(shown)["runs"]
     named = run["achieved"]["bands"]
     assert set(named) == {"all", "frequent", "middle", "rare"}  # S1 keeps function words
     assert named["all"]["recovered"] == pytest.approx(0.3, abs=0.12)  # two samples of 900 words, 5 deviations
 
 
-def test_a_target_out_of_reach_is_a_row_of_the_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--recovery", "0.001", "--mechanism", "tem", "--strategy", "S1"]) == 1
-    assert "a reader who sees no output already names" in capsys.readouterr().out
+def test_a_target_out_of_reach_is_a_row_of_the_table(project: Path, cli: Any) -> None:
+    shown = cli("calibrate", "--recovery", "0.001", "--mechanism", "tem", "--strategy", "S1", code=1).out
+    assert "a reader who sees no output already names" in shown
 
 
 PERTURB = Policy("perturb", "keep", "sample")
@@ -116,21 +114,18 @@ def test_more_epsilon_gives_back_more_and_always_the_same_figures(project: Path)
     assert words.expected(0.5) == little != words.expected(0.5, "others")
 
 
-def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(project: Path, cli: Any) -> None:
     change_params(release={"max_recovery": 0.2})
     Path("one.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
-    command = ["privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o"]
-    assert main([*command, "out.jsonl", "--epsilon", "500"]) == 2
-    said = capsys.readouterr().err
+    command = ("privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o")
+    said = cli(*command, "out.jsonl", "--epsilon", "500", code=2, told=r"(working out.*\n)*").err
     assert "nothing is released" in said and "release.max_recovery allows 20.0%" in said
     assert not Path("out.jsonl").exists()
     passes = said.split("--epsilon ")[1].split()[0]
-    assert main([*command, "2.jsonl", "--epsilon", passes, "--max-token-epsilon", str(2 * float(passes))]) == 2
-    assert "nothing is released" in capsys.readouterr().err
-    assert main([*command, "3.jsonl", "--epsilon", passes, "--max-token-epsilon", passes]) == 0
-    assert main([*command, "4.jsonl", "--epsilon", "500", "--mode", "experiment"]) == 0  # nothing is released
+    twice = ("2.jsonl", "--epsilon", passes, "--max-token-epsilon", 2 * float(passes))
+    assert "nothing is released" in cli(*command, *twice, code=2, told=r"(working out.*\n)*").err
+    cli(*command, "3.jsonl", "--epsilon", passes, "--max-token-epsilon", passes)
+    cli(*command, "4.jsonl", "--epsilon", "500", "--mode", "experiment")  # nothing is released
 
 
 @pytest.mark.parametrize("how", [{"mechanism": "tem", "recovery": 0.4}, {"mechanism": "madlib", "epsilon": 4.0}])

@@ -3,13 +3,13 @@
 import importlib.util
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from benchmarks.service import Asked, ask, killing, running, unpaid
 from lexveil import Ledger, Model, RequestError
-from lexveil.cli.main import main
 from lexveil.service.rewriting import check_start
 from lexveil.service.terms import Terms
 
@@ -37,9 +37,7 @@ def test_what_is_answered_is_paid_also_when_workers_are_killed(outside: Path, tm
     assert unpaid(service.ledger, unknown) != []
 
 
-def test_a_service_that_cannot_serve_does_not_start(
-    outside: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_service_that_cannot_serve_does_not_start(outside: Path, tmp_path: Path, cli: Any) -> None:
     for options, said in (
         (["--model", "nowhere"], "nowhere"),
         (["--model", "toy", "--max-token-epsilon", "9"], "has no cap yet"),
@@ -49,26 +47,21 @@ def test_a_service_that_cannot_serve_does_not_start(
         (["--model", "toy", "--project", str(tmp_path / "nowhere")], "--project"),
         (["--mechanism", "none"], "none"),
     ):
-        assert main(["service", *options]) == 2, options
-        assert said in capsys.readouterr().err, options
+        assert said in cli("service", *options, code=2, told=r"(using the model.*\n)?").err, options
     with pytest.raises(RequestError, match="requests may choose any epsilon"):
         check_start(Terms(model="toy", fixed={"mechanism": "tem"}), Model.load(name="toy"))
 
 
-def test_keys_are_made_listed_and_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_are_made_listed_and_removed(tmp_path: Path, cli: Any) -> None:
     file = str(tmp_path / "keys.json")
-    assert main(["service", "key", "add", "billing", "--keys", file]) == 0
-    key = capsys.readouterr().out.strip()
-    assert main(["service", "key", "list", "--keys", file]) == 0
-    assert "billing" in (shown := capsys.readouterr().out) and key not in shown
-    assert main(["service", "key", "remove", "billing", "--keys", file]) == 0
-    assert main(["service", "key", "remove", "billing", "--keys", file]) == 2
-    assert main(["service", "--keys", file, "--model", "toy"]) == 2  # nobody could ask
+    key = cli("service", "key", "add", "billing", "--keys", file).out.strip()
+    assert "billing" in (shown := cli("service", "key", "list", "--keys", file).out) and key not in shown
+    for code in (0, 2):
+        cli("service", "key", "remove", "billing", "--keys", file, code=code)
+    cli("service", "--keys", file, "--model", "toy", code=2)  # nobody could ask
 
 
-def test_without_its_libraries_it_says_what_brings_them(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_its_libraries_it_says_what_brings_them(monkeypatch: pytest.MonkeyPatch, cli: Any) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *a: None if name == "fastapi" else find(name, *a))
-    assert main(["service"]) == 2 and "pip install 'lexveil[service]'" in capsys.readouterr().err
+    assert "pip install 'lexveil[service]'" in cli("service", code=2).err
