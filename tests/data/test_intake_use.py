@@ -272,9 +272,7 @@ def test_twice_the_same_in_another_folder_and_process(made: Path, tmp_path: Path
     """Another process has another hash seed: no order of a set may have a say. Importing gensim takes seconds."""
     code = f"import pathlib, sys, lexveil.data.data_store as p; p.materialize_default(pathlib.Path({str(tmp_path)!r}))"
     code += "; assert 'gensim' not in sys.modules"
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2], env={"PYTHONHASHSEED": "12345"}
-    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={"PYTHONHASHSEED": "12345"})
     assert tree(tmp_path / "data") == tree(made)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lexveil", "data"]
 

@@ -11,6 +11,8 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.reservation import Reservation
 from lexveil.ledger.transaction import Transaction
 
+NANO = 10**9
+
 
 def asked(
     release: Transaction, *subjects: str, budget: float = 1.0, cap: float | None = None, **more: str

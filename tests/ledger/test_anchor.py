@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from few_words import asked, balance, edit, spend, states
+from few_words import NANO, asked, balance, edit, spend, states
 
 from lexveil import Ledger, MissingArtifact, RequestError
 from lexveil.ledger.anchor import read
 from lexveil.ledger.verification import verify
-
-NANO = 10**9
 
 
 @pytest.fixture

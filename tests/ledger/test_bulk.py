@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from few_words import asked, states
+from few_words import NANO, asked, states
 from test_crashes import together
 
 from lexveil import Ledger, RequestError
@@ -21,7 +21,6 @@ from tests.forks import Forks, forks_of
 
 pytestmark = pytest.mark.slow
 
-NANO = 10**9
 N = 5000  # subjects
 
 # Releases of 1 epsilon for each of n subjects, of which each may spend 3, every other one in bulk. Prints of how many

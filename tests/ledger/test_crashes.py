@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from few_words import asked, balance, edit, spend, states, write
+from few_words import NANO, asked, balance, edit, spend, states, write
 
 from lexveil import Ledger, RequestError
 from lexveil.ledger.verification import verify
@@ -15,7 +15,6 @@ from tests.forks import Forks, forks_of
 
 pytestmark = pytest.mark.slow
 
-NANO = 10**9
 
 # Argument 2 says after which call it kills itself.
 DIES = """

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from few_words import asked, balance, sha, spend, states, write
+from few_words import NANO, asked, balance, sha, spend, states, write
 
 from lexveil import Ledger, RequestError
 from lexveil.ledger.verification import verify
-
-NANO = 10**9
 
 
 def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:

@@ -15,10 +15,9 @@ from lexveil.artifacts.base_model import require_language
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.cli import main, project
 from lexveil.modelling.build import load_recipe, params_of, split_by_source
-from tests.conftest import run_stage
+from tests.conftest import ROOT, run_stage
 from tests.german_texts import german_texts
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/languages.md"
 STAGES = [f"{name} gst" for name in ("segment_corpus", "train_embeddings", "count_bigrams")]
 STAGES = ["sample_corpus", "count_ngrams", "build_collocations", *STAGES, "package_model"]
@@ -57,9 +56,7 @@ def test_a_base_must_be_of_the_same_language(packaged: PackagedModel) -> None:
             require_language(packaged, language)
 
 
-def test_the_commands_of_the_page(
-    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_of_the_page(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     write(here / "texte.jsonl", german_texts(300))
     write(here / "briefe.jsonl", german_texts(5, seed=2))
     asked = commands()

@@ -14,11 +14,10 @@ from lexveil.artifacts.embeddings import write_embedding
 from lexveil.artifacts.language_models import write_language_model
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.evaluation.kneser_ney import train
-from tests.conftest import run_stage
+from tests.conftest import ROOT, run_stage
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 SECRET = "zyxomatic"
 AUTHORS = ("quill", "bramble", "thorn")
 NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
