@@ -59,9 +59,7 @@ def test_code_value_follows_every_module_the_stage_imports(stage: str, imports: 
     assert {stage_code.source_of(module) for module in upstream} <= stage_code.files_of(task)
 
 
-def test_a_change_of_one_module_changes_the_values_of_those_that_import_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_of_one_module_changes_the_values_of_those_that_import_it(tmp_path: Path, monkeypatch) -> None:
     before = stage_code.code_hashes()
     changed = paths.LIBRARY / "report" / "page.py"
     content = stage_code._content

@@ -18,10 +18,7 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (
-            {"document_budget": 9.0},
-            r"^give one of protection \(a level\), epsilon \(base .*, document_budget .* and ",
-        ),
+        ({"document_budget": 9.0}, r"^give one of protection \(a level\), epsilon \(base .*, document_budget .* and "),
         ({"mechanism": "laplace"}, "^mechanism is 'laplace'; it must be one of none, "),
         ({"max_token_epsilon": "none"}, r"^max_token_epsilon none: .*, or add mode experiment$"),
         ({"types": {"PERSON": "drop"}}, "^types: nothing is looked for; add detector, protect or spans$"),

@@ -144,9 +144,7 @@ def test_a_share_by_hand() -> None:
 
 
 @pytest.mark.parametrize("moment", ["in the middle", "before the state is written"])
-def test_an_interrupted_call_goes_on_with_the_next_shard(
-    root: Path, moment: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_call_goes_on_with_the_next_shard(root: Path, moment: str, monkeypatch: Any) -> None:
     data_store.use_default(root)
     before = tree(root / "data")
     paths = put("c4/en", *SHARDS)

@@ -42,9 +42,7 @@ def test_an_order_is_the_naive_one(vectors: np.ndarray, data: st.DataObject, nei
 
 @pytest.mark.parametrize("blocks", [(256, 4096), (7, 64)])
 @pytest.mark.parametrize("neighbors", [2, 50])
-def test_a_longer_order_is_the_naive_one(
-    monkeypatch: pytest.MonkeyPatch, blocks: tuple[int, int], neighbors: int
-) -> None:
+def test_a_longer_order_is_the_naive_one(monkeypatch, blocks: tuple[int, int], neighbors: int) -> None:
     monkeypatch.setattr(knn_graph, "QUERY_BLOCK", blocks[0])
     monkeypatch.setattr(knn_graph, "WORD_BLOCK", blocks[1])
     monkeypatch.setattr(word_orders, "NEIGHBORS", neighbors)

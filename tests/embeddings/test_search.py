@@ -80,9 +80,7 @@ def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.parametrize("screens", [False, True])
 @pytest.mark.parametrize("length", [1e8, 1e10, 1e12, 1e14, 9e14, 1e16])
-def test_queries_far_away_have_the_answer_of_a_float64_scan(
-    monkeypatch: pytest.MonkeyPatch, length: float, screens: bool
-) -> None:
+def test_queries_far_away_have_the_answer_of_a_float64_scan(monkeypatch, length: float, screens: bool) -> None:
     """Where float64 itself tells words apart only by how it rounds: every word is measured that could be nearest."""
     monkeypatch.setattr(exact_search, "SCREEN_QUERIES", 0)
     monkeypatch.setattr(exact_search, "SCREEN_WORK", 0)

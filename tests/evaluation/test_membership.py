@@ -85,9 +85,7 @@ def test_members_are_found_where_they_were_trained_on_in_clear_and_not_where_rew
     assert [one.auc for one in both(clean, clean, labels)] == [one.auc for one in found]
 
 
-def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clear(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clear(monkeypatch: Any) -> None:
     """What is seen of the parts: trainings of shadow and target, and outputs that attack models learn from or judge."""
     texts, labels = letters(64)
     labels[3] = labels[40] = None

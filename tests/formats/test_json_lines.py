@@ -67,9 +67,7 @@ def test_only_the_text_changes(others: dict[str, Any], text: str, escapes: bool,
 
 
 @pytest.mark.parametrize(("request_", "end"), [(ONE, ""), (TWO, "\n")], ids=["one", "two"])
-def test_chosen_rows_are_written_in_order_with_new_texts(
-    monkeypatch: pytest.MonkeyPatch, request_: TableRequest, end: str
-) -> None:
+def test_chosen_rows_are_written_in_order_with_new_texts(monkeypatch: Any, request_: TableRequest, end: str) -> None:
     for name, value in (("ROWS", 5), ("CHARACTERS", 60)):
         monkeypatch.setattr(f"lexveil.formats.chunks.{name}", value)
     lines = [*GOOD, *GOOD[::-1], *GOOD]

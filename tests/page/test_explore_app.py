@@ -108,9 +108,7 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
         (HOUSE | {"budget": "recovery", "recovery": "0.0001"}, "ask for more"),
     ],
 )
-def test_errors_say_what_to_do(
-    client: TestClient, fields: dict[str, str], said: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_say_what_to_do(client: TestClient, fields: dict[str, str], said: str, capfd: Any) -> None:
     refused = client.post("/api/draws", data={"text": ROW} | fields)
     assert refused.status_code == 422 and said in refused.text
     assert "zanzibarsecret" not in refused.text + "".join(capfd.readouterr())

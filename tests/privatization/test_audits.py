@@ -94,9 +94,7 @@ def test_nothing_is_released_on_a_violation_however_old(built: Path) -> None:
     assert relied_on(mode="experiment")[0] is None
 
 
-def test_a_release_relies_on_an_audit_of_what_it_runs(
-    built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_relies_on_an_audit_of_what_it_runs(built: Path, monkeypatch: Any, capsys: Any) -> None:
     """Also where the document budget is given: the base epsilon is that over the public average."""
     paths.AUDITS.mkdir(parents=True)
     monkeypatch.setattr("lexveil.auditing.audit.SHAPES", ())

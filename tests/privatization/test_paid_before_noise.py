@@ -38,9 +38,7 @@ def source(ready: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", ["file", "standard output", "memory"])
-def test_no_entropy_is_asked_for_before_it_is_spent(
-    source: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, how: str
-) -> None:
+def test_no_entropy_is_asked_for_before_it_is_spent(source: Path, monkeypatch: Any, capfdbinary: Any, how: str) -> None:
     found = []
     randbits = secrets.randbits
 

@@ -80,9 +80,7 @@ def test_same_artifacts_give_the_same_bytes(made: Path, changed: Path) -> None:
 
 
 @pytest.mark.parametrize(("path", "stage"), EXPECTED["made_by"].items())
-def test_missing_artifact_is_named_with_its_stage(
-    changed: Path, capsys: pytest.CaptureFixture[str], path: str, stage: str
-) -> None:
+def test_missing_artifact_is_named_with_its_stage(changed: Path, capsys: Any, path: str, stage: str) -> None:
     (changed / "artifacts" / path).unlink()
     with pytest.raises(SystemExit) as stopped:
         stage_main(report.main)

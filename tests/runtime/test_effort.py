@@ -30,9 +30,7 @@ def test_minutes_memory_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> N
     [("count_ngrams",), ("train_embeddings", "word"), ("build_neighborhoods", "word"), ("build_word_orders",),
      ("privatize", "tem", "S1", "1.0"), ("evaluate", "none", "none", "0.0")],
 )  # fmt: skip
-def test_long_stages_ask_before_they_begin(
-    listed: Path, monkeypatch: pytest.MonkeyPatch, stage: tuple[str, ...]
-) -> None:
+def test_long_stages_ask_before_they_begin(listed: Path, monkeypatch, stage: tuple[str, ...]) -> None:
     """On a machine on which everything takes long, each refuses and names a parameter; what was made stays."""
     run_stage("privatize", "none", "none", "0.0")
     slow = {kind: Rate(1e9, rate.bytes) for kind, rate in effort.RATES.items()}

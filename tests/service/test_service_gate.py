@@ -42,12 +42,7 @@ PATH = "/v1/privatize"
     ],
 )
 def test_no_answer_or_log_holds_what_was_sent(
-    service: Make,
-    ledger: Path,
-    logged: Logged,
-    capfd: pytest.CaptureFixture[str],
-    content: str,
-    status: int,
+    service: Make, ledger: Path, logged: Logged, capfd: pytest.CaptureFixture[str], content: str, status: int
 ) -> None:
     client = service()
     answer = client.post(f"{PATH}?{SECRET}={SECRET}", content=content, headers={"content-type": "application/json"})
@@ -58,9 +53,7 @@ def test_no_answer_or_log_holds_what_was_sent(
     assert f"POST {PATH} {status}" in logged.text
 
 
-def test_a_good_request_leaves_no_word_in_logs_and_metrics(
-    service: Make, logged: Logged, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_good_request_leaves_no_word_in_logs_and_metrics(service: Make, logged: Logged, capfd) -> None:
     client, texts = service(), [f"The {SECRET} burned.", *german_texts(3)]
     assert client.post(PATH, json={"texts": texts, "subjects": [SECRET] * 4}).status_code == 200
     assert client.post("/v1/inspect", json={"texts": texts}).status_code == 200
@@ -70,9 +63,7 @@ def test_a_good_request_leaves_no_word_in_logs_and_metrics(
     assert logged.text.count("POST /v1/privatize 200") == 1
 
 
-def test_a_text_without_spaces_is_the_clients_fault(
-    service: Make, ledger: Path, logged: Logged, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_without_spaces_is_the_clients_fault(service: Make, ledger: Path, logged: Logged, capfd) -> None:
     client, text = service(), "这家餐厅的服务非常好，下次还会再来。"
     for path in (PATH, "/v1/inspect"):
         error = client.post(path, json={"texts": ["The fire burned.", None, text]}).json()["error"]

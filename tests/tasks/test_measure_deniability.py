@@ -58,9 +58,7 @@ def measured(mechanism: str, out: Path, *strategies: str) -> dict[str, dict[str,
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(out.iterdir())}
 
 
-def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(
-    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(listed: Path, tmp_path: Path, monkeypatch: Any) -> None:
     whole = measured("madlib", tmp_path / "whole")
     change(listed, tmp_path, monkeypatch, strategies=["S4"], epsilons=[20.0], mechanisms=["tem"])
     part = measured("madlib", tmp_path / "part")
@@ -83,9 +81,7 @@ def test_all_mechanisms_share_words_that_every_list_knows(tmp_path: Path) -> Non
     assert all(any(map(str.isalnum, words[row])) for row in made["madlib"]["word"]["word_rows"])
 
 
-def test_a_refused_epsilon_has_no_numbers_and_says_why(
-    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_epsilon_has_no_numbers_and_says_why(listed: Path, tmp_path: Path, monkeypatch: Any) -> None:
     vectors = np.random.default_rng(1).standard_normal((len(load_words("gst")), 16)).astype(np.float32)
     space = stage.load_embedding("gst")
     monkeypatch.setattr(stage, "load_embedding", lambda _: WordSpace(space.tokens, vectors, space.counts))

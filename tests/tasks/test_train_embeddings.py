@@ -98,9 +98,7 @@ def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[st
     assert (meta["scale"], meta["scale_list"]) == ("unit", named)
 
 
-def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(project: Path, capsys) -> None:
     """A project's own model keeps them without being asked; what is exported has the space without them."""
     tokens, raw = load_embedding("word").tokens, np.array(load_embedding("word").vectors)
     words = [token for token in tokens if token.isalpha()]

@@ -34,9 +34,7 @@ CUT = {
         "Quest’anno c'è il sig. Rossi. Ciao!": "quest' anno c' è il sig . rossi . | ciao !",
         "All'inizio, ecc. e così via": "all' inizio , ecc . e così via",
     },
-    "es": {
-        "¿Qué? ¡No! El Sr. Gil, p. ej., vino.": "¿ qué ? | ¡ no ! | el sr . gil , p . ej . , vino .",
-    },
+    "es": {"¿Qué? ¡No! El Sr. Gil, p. ej., vino.": "¿ qué ? | ¡ no ! | el sr . gil , p . ej . , vino ."},
     "nl": {
         "'s Avonds is 't koud, bijv. in z'n huis.": "'s avonds is 't koud , bijv . in z'n huis .",
         "Foto's uit ’s-Hertogenbosch en 's-Gravenhage": "foto's uit 's-hertogenbosch en 's-gravenhage",
