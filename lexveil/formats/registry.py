@@ -38,7 +38,7 @@ def known_endings(conjunction: str = "and") -> str:
 
 
 def known_names(conjunction: str = "or") -> str:
-    """The names of all formats, for messages and help."""
+    """The names of all formats, for messages."""
     return _listed({form.name: form for form in FORMATS}, conjunction)
 
 

@@ -9,11 +9,12 @@ import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
+from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
 from lexveil import paths
@@ -143,13 +144,29 @@ class StoredCurve(Curve):
 
     def _computed(self, epsilon: float) -> Expected:
         self._require_computing()
-        if self._told is not None:
-            self._told(epsilon)
-        # Each point by an adversary of its own: a figure must not depend on what was asked before.
-        point = self.words.expected(epsilon)
-        self._kept.points[self.number(epsilon)] = point
-        self._keep()
-        return point
+        number = self.number(epsilon)
+        with self._alone():
+            kept = _load(self.file, self._kept.of, self.public_key)
+            if kept is not None and number in kept.points:  # another process has computed it meanwhile
+                return kept.points[number]
+            if self._told is not None:
+                self._told(epsilon)
+            # Each point by an adversary of its own: a figure must not depend on what was asked before.
+            point = self.words.expected(epsilon)
+            self._kept.points |= (kept.points if kept else {}) | {number: point}
+            self._keep()
+            return point
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While others wait that would compute figures of the same file, where it can be locked."""
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError, NotImplementedError):
+                if is_of_user(self.file):
+                    make_user_data()
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(FileLock(f"{self.file}.lock", fallback_to_soft=False))
+            yield
 
     def _keep(self) -> None:
         # A folder that cannot be written to costs the time of computing again, and nothing else.

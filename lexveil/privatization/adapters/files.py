@@ -184,6 +184,10 @@ def privatize_file(
             return _copy(work, copied)
         if size >= SMALL and workers > 1:
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
+        for job in jobs:
+            job.reader.check()  # a wrong column is no request that the ledger keeps, or figures are worked out for
+            if table is not None:
+                table.check(job.reader.table.columns)
         # What is missing or refused is reported before the input is read.
         return _rewrite(work, TwoPassRun(check(request, using), work.chunks, work.columns, workers))
 
@@ -213,10 +217,6 @@ def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
 def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
     hooks, outputs, request = work.hooks, work.outputs, work.request
     about = {**hooks.about, **run.about(), **({"table": work.table_name} if work.table_name else {})}
-    for job in work.jobs:
-        job.reader.check()  # a wrong column is no request that the ledger keeps
-        if work.table is not None:
-            work.table.check(job.reader.table.columns)
     if hooks.tells_columns:
         tell_columns([job.reader for job in work.jobs], request)
     ledger = ledger_of(run.engine.model.project, request.on_exhausted)

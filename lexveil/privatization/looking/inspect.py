@@ -167,11 +167,13 @@ def inspect(
         RequestError: as ``privatize_file``.
     """
     using = Model.load(project, model)
-    settings = resolve_settings(request, using)
-    if settings.mechanism == "none":
+    if request.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     try:
         with find_readers(source, request, using.path(using.params.machine.temp_directory)) as readers:
+            for reader in readers:
+                reader.check()
+            settings = resolve_settings(request, using)  # which may work figures out, so not for a wrong column
             tell_columns(readers, request)
             n_bytes, columns = sum(reader.size for reader in readers), readers[0].text_columns
             workers = workers_for(request, n_bytes, using)
