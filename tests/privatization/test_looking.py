@@ -60,6 +60,7 @@ def test_each_text_counts_as_one(built: Path, tmp_path: Path) -> None:
     assert documents.nearly_verbatim >= 20 and documents.median_unchanged > 0.9
     assert found.budget.capped_documents == 30 and found.budget.median_words == 7
     lines = as_text(found)
+    assert str(found) == "\n".join(lines)
     assert any("a tenth of the texts keep" in line and "a stronger protection, or a smaller" in line for line in lines)
     assert not any("the middle text has" in line for line in lines)  # its length was given
     done = privatize_file(file, tmp_path / "out.jsonl", **how)

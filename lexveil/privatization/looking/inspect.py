@@ -148,6 +148,10 @@ class Inspection(TextsInspection):
     meaning: Meaning | None
     examples: dict[str, list[tuple[str, int]]] | None
 
+    def __str__(self) -> str:
+        """As `lexveil inspect` prints it."""
+        return "\n".join(as_text(self))
+
 
 def inspect(
     source: Path | str,
