@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import socket
 import sys
 import time
@@ -77,6 +78,19 @@ def answers(url: str) -> bool:
     return status in (200, 401, 403)  # the last two: it is up, and Prefect's client has the key
 
 
+def free_port() -> int:
+    """A port of loopback, below those that systems give to connections: one of these is soon another's.
+
+    Raises:
+        LexveilError: if none is free.
+    """
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise LexveilError("of 100 ports of 127.0.0.1, tried at random, none is free")
+
+
 @contextlib.contextmanager
 def api(url: str | None) -> Iterator[str]:
     """Give the address of a Prefect API that answers: ``url`` of a server that runs, or of one for this run alone.
@@ -87,10 +101,7 @@ def api(url: str | None) -> Iterator[str]:
     if url is not None:
         yield url
         return
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    with _server(port, LOGS / "prefect-server.log", FOR_ONE_RUN) as (own_url, _):
+    with _server(free_port(), LOGS / "prefect-server.log", FOR_ONE_RUN) as (own_url, _):
         yield own_url
 
 

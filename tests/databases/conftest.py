@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from flows.prefect_server import free_port
 
 USER, PASSWORD = "lexveil", "a-password-of-the-tests"
 SECRET = "Jane Doe owes money"
@@ -23,9 +24,7 @@ def port() -> Iterator[int]:
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name))
     if not programs:
         pytest.skip("PostgreSQL is not installed (Debian's package is postgresql)")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix="lexveil-postgresql-", ignore_cleanup_errors=True) as name:
         folder, data, before = Path(name), Path(name, "data"), list[str]()
         data.mkdir(mode=0o700)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from test_rewriter import KILLS, charged, killing
 
+from flows.prefect_server import free_port
 from lexveil.distributed import rewriter as rewriters
 from lexveil.errors import RequestError
 
@@ -35,11 +35,9 @@ SETTINGS |= {"speculation.multiplier": "1.1", "speculation.minTaskRuntime": "0ms
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A session of a master and two workers on loopback; and the folder with what they write."""
     root, home = tmp_path_factory.mktemp("spark"), str(Path(pyspark.__file__).parent)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
     own = {"PYTHONPATH": str(Path(__file__).parents[2]), "SPARK_WORKER_DIR": str(root), "SPARK_HOME": home}
     own["SPARK_SCALA_VERSION"] = "2.13"  # as Spark's own scripts say
+    port = str(free_port())
     url, log = f"spark://127.0.0.1:{port}", (root / "daemons.log").open("wb")
 
     def start(kind: str, *rest: str) -> subprocess.Popen[bytes]:

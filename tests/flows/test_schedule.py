@@ -4,7 +4,6 @@ import contextlib
 import datetime
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import yaml
 from asking import until
 from scratch_project import ROOT, Project
 
+from flows.prefect_server import free_port
 from lexveil.errors import RequestError
 from lexveil.runtime.project import build_lock
 
@@ -34,9 +34,7 @@ class Served:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
 
     def start(self) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
