@@ -383,4 +383,5 @@ def _examples(engine: Engine, chunks: Sequence[Chunk]) -> dict[str, list[tuple[s
 def as_text(result: Inspection) -> list[str]:
     """The result as lines for people."""
     more = {"size": size(result.bytes), "times": TIMES, "tried": result.tried, "other_length": OTHER_LENGTH}
+    more |= {"most_subjects": MOST_SUBJECTS}
     return lines_of("privatization.looking", "inspection.txt.j2", result=result, unit="text", **more)
