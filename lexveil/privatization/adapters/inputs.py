@@ -146,12 +146,11 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
 def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
     """Tell the operator, before anything is spent, what goes out as it is, and what may say whom a row is about.
 
-    Raises:
-        RequestError: if a file cannot be read, or has not the columns that were asked for.
+    Args:
+        readers: of files that were checked, so that their columns are known.
     """
     others = dict[str, None]()
     for reader in readers:
-        reader.check()
         others |= dict.fromkeys(name for name in reader.table.columns if name not in reader.request.rewritten)
     if others:
         print(
