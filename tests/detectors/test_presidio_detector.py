@@ -1,5 +1,6 @@
 """Presidio's pattern recognizers, without a network, and names that a pipeline of spaCy finds, by a list of its own."""
 
+import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -9,14 +10,14 @@ import pytest
 import yaml
 from asking import no_network, privatize_file
 
-pytest.importorskip("presidio_analyzer")
-
-import spacy
-
 import lexveil
 from lexveil.cli.main import main
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError
+
+# Not imported, which takes as long as all other modules of the tests together.
+if importlib.util.find_spec("presidio_analyzer") is None:
+    pytest.skip("presidio_analyzer is not installed", allow_module_level=True)
 
 TEXT = "The parcel is for Zora Quix . The station is closed on Monday ."
 PATTERNS = "Mail ann@example.com or call 212-555-0123; card 4111 1111 1111 1111. Version 3.14."
@@ -26,6 +27,8 @@ HOW = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token
 @pytest.fixture
 def ruled(tmp_path: Path) -> Path:
     """The folder of a pipeline that knows two names."""
+    import spacy
+
     nlp = spacy.blank("en")
     names = [{"label": "PERSON", "pattern": name} for name in ("Zora Quix", "Bo Ylem")]
     nlp.add_pipe("entity_ruler").add_patterns(names)
@@ -103,6 +106,8 @@ def test_a_request_names_its_own_model(outside: Path, ruled: Path, capsys: pytes
 
 def test_what_presidio_cannot_look_for_is_refused(ruled: Path, tmp_path: Path) -> None:
     """Else names would be taken for looked for."""
+    import spacy
+
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     nlp.to_disk(tmp_path / "cutter")
