@@ -28,7 +28,7 @@ sys.meta_path.insert(0, Absent())
 PRIVATIZE = """
 import lexveil
 done = lexveil.privatize(
-    ["The fire burned for days, and the smoke hung over the city."], mechanism=NAME, strategy="S3", epsilon=10.0,
+    ["The fire burned for days, and the smoke hung over the city."], mechanism="tem", strategy="S3", epsilon=10.0,
     model="toy",
 )
 assert len(done.values) == 1 and done.values[0]
@@ -36,7 +36,7 @@ assert len(done.values) == 1 and done.values[0]
 
 COMMAND = """
 from lexveil.cli.main import main
-options = ["--mechanism", NAME, "--strategy", "S3", "--epsilon", "10", "--model", "toy"]
+options = ["--mechanism", "madlib", "--strategy", "S3", "--epsilon", "10", "--model", "toy"]
 assert main(["privatize", "in.jsonl", "-o", "out.jsonl", *options]) == 0
 """
 
@@ -91,13 +91,10 @@ def test_the_import_of_the_library_and_help_are_light(tmp_path: Path) -> None:
         assert not {"numba", "numpy", "pandas", "pyarrow", "fastapi"} & imported(shown, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("script", "mechanism"), [(PRIVATIZE, "tem"), (COMMAND, "madlib")], ids=["function", "command"]
-)
-def test_a_few_texts_need_nothing_of_the_graph(outside: Path, script: str, mechanism: str) -> None:
+def test_a_few_texts_need_nothing_of_the_graph(outside: Path) -> None:
     """By a packaged model outside any project, once its epsilon has been used."""
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
-    script = script.replace("NAME", repr(mechanism))
+    script = PRIVATIZE + COMMAND
     without((), script, outside)
     for file in outside.glob("out.jsonl*"):
         file.unlink()

@@ -49,6 +49,8 @@ def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> None:
 
 
 def run(
+    stage: str | None = None,
+    /,
     *,
     params: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     wait: Wait = False,
@@ -65,6 +67,7 @@ def run(
         PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
 
     Args:
+        stage: run this stage and what it needs, and no other
         params: replace params.yaml by FILE (after checking it) and run
         keep_going: after a failure continue with stages that do not depend on it
         verbose: show what the stages print
@@ -85,7 +88,7 @@ def run(
                 content = params.read_bytes()
                 with atomic_file(paths.PARAMS) as partial:
                     partial.write_bytes(content)
-            return bring_up_to_date(verbose, keep_going, started)
+            return bring_up_to_date(verbose, keep_going, started, stage)
     except ServerLost as error:
         code = fail("lexveil run", error)
         os._exit(code)  # else Prefect's threads would try for minutes to reach it

@@ -123,8 +123,8 @@ class StoredCurve(Curve):
             points.insert(0, self.point(above))
         if self._kept.distances is None and mechanism.is_proven:
             self._require_computing()
-            self._kept.distances = word_distances(mechanism)
-            self._keep()
+            with self._alone():
+                self._kept.distances = self._kept.distances or word_distances(mechanism)
         return meaning_of(mechanism, points, self._kept.distances)
 
     def epsilon_for(self, target: float, band: str = ALL, measure: Measure | None = None) -> Calibrated:
@@ -134,8 +134,8 @@ class StoredCurve(Curve):
         """
         starts, asked = self._kept.starts, f"{target} {band}"
         if asked not in starts and self.blind[band] < target < 1:
-            starts[asked] = self.words.epsilon_near(target, band)
-            self._keep()
+            with self._alone():
+                starts[asked] = self.words.epsilon_near(target, band)
         return epsilon_for(self, target, band, measure, starts.get(asked, 1.0))
 
     def check(self, epsilon: float) -> Expected:
@@ -146,34 +146,32 @@ class StoredCurve(Curve):
         self._require_computing()
         number = self.number(epsilon)
         with self._alone():
-            kept = _load(self.file, self._kept.of, self.public_key)
-            if kept is not None and number in kept.points:  # another process has computed it meanwhile
-                return kept.points[number]
-            if self._told is not None:
-                self._told(epsilon)
-            # Each point by an adversary of its own: a figure must not depend on what was asked before.
-            point = self.words.expected(epsilon)
-            self._kept.points |= (kept.points if kept else {}) | {number: point}
-            self._keep()
-            return point
+            if number not in self._kept.points:
+                if self._told is not None:
+                    self._told(epsilon)
+                # Each point by an adversary of its own: a figure must not depend on what was asked before.
+                self._kept.points[number] = self.words.expected(epsilon)
+        return self._kept.points[number]
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While others wait that would compute figures of the same file, where it can be locked."""
+        """While other processes wait that want figures of the same file: with theirs, and what is added is kept.
+
+        A folder that cannot be written to costs the time of computing again, and nothing else.
+        """
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError, NotImplementedError):
                 if is_of_user(self.file):
                     make_user_data()
                 self.file.parent.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(FileLock(f"{self.file}.lock", fallback_to_soft=False))
+            if theirs := _load(self.file, self._kept.of, self.public_key):
+                self._kept.points |= theirs.points
+                self._kept.starts |= theirs.starts
+                self._kept.distances = self._kept.distances or theirs.distances
             yield
-
-    def _keep(self) -> None:
-        # A folder that cannot be written to costs the time of computing again, and nothing else.
-        with contextlib.suppress(OSError):
-            if is_of_user(self.file):
-                make_user_data()
-            write_json(asdict(self._kept), self.file)
+            with contextlib.suppress(OSError):
+                write_json(asdict(self._kept), self.file)
 
 
 def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lexveil.errors import RequestError
+from lexveil.parameters import nearest
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -37,9 +38,15 @@ class StageGraph:
     stale: dict[str, str] = field(default_factory=dict)  # name -> why
 
     def wanted(self, until: str | None) -> list[Stage]:
-        """The stages that a run brings up to date: stage ``until`` with all that it needs; None for all."""
+        """The stages that a run brings up to date: stage ``until`` with all that it needs; None for all.
+
+        Raises:
+            RequestError: if there is no such stage.
+        """
         if until is None:
             return list(self.stages.values())
+        if until not in self.stages:
+            raise RequestError(f"dvc.yaml has no stage {until} (nearest: {nearest(until, self.stages)})")
         names, waiting = {until}, [until]
         while waiting:
             needs = set(self.stages[waiting.pop()].needs) - names

@@ -24,6 +24,7 @@ from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
+from lexveil.runtime.process_start import ONE_THREAD
 from lexveil.service.app import create_app
 from lexveil.service.gate import METRICS_FOLDER
 from lexveil.service.rewriting import TextRewriter
@@ -54,6 +55,7 @@ def serve(terms: Terms) -> int:
     with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
         Path(folder, "metrics").mkdir()
         os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))  # before workers import the client library
+        os.environ |= ONE_THREAD  # what is answered and worked out side by side shares the cores
         os.environ[VARIABLE] = terms.model_copy(update={"rates": str(Path(folder, "rates"))}).model_dump_json()
         config = Config(
             "lexveil.service.server:worker",

@@ -119,6 +119,8 @@ def test_a_run_refuses_wrong_params_takes_right_ones_and_prints_plain_lines(buil
     assert (code, out) == (2, "")
     assert err.count("\n") == 1 and "collocations.min_pmi" in err
     assert (built.root / "params.yaml").read_text() == before
+    assert finished(lexveil("run", "chekc"))[::2] == (2, "lexveil run: dvc.yaml has no stage chekc (nearest: check)\n")
+    assert finished(lexveil("run", "privatize@S1-1.0"))[1].startswith("4 stages are up to date\n")
 
     other.write_text(before.replace("[S1, S2]", "[S2]"))
     code, out, err = finished(lexveil("run", "-v", "--params", "other.yaml"))

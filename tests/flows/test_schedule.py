@@ -23,7 +23,7 @@ from flows.prefect_server import free_port
 from lexveil.errors import RequestError
 from lexveil.runtime.project import build_lock
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
 Record = dict[str, Any]
@@ -148,7 +148,6 @@ def test_schedules_start_runs_on_this_machine_only_until_sigterm(served: Served)
     assert states[running] == "CANCELLED" and paused == [(1,)] * 4
 
 
-@pytest.mark.nightly
 def test_a_run_holds_others_up_and_a_power_cut_leaves_none_behind(served: Served) -> None:
     running = served.start_waiting()
     with pytest.raises(RequestError, match="another run is at work"), build_lock():

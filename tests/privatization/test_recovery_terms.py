@@ -22,16 +22,22 @@ pytestmark = pytest.mark.usefixtures("own_figures")
 KEEP = Policy("keep", "keep", "sample")
 
 
-def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(project: Path) -> None:
+def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = Model.load(project)
     asked: list[float] = []
 
     def curve(policy: Policy = KEEP) -> Curve:
         return StoredCurve(model, "tem", "S1", policy, told=asked.append)
 
-    early = curve()  # as of a process that began with this one
+    early, searching = curve(), curve()  # as of processes that began with this one
     first = curve().at(1.05)  # between two points of the lattice
     assert len(asked) == 2 and early.at(1.05) == curve().at(1.05) == first and len(asked) == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(recovery_store, "epsilon_for", lambda *_: None)
+        searching.epsilon_for(0.3, "content")  # keeps where its search begins, and what others kept
+    assert curve().at(1.05) == first and len(asked) == 2
     (kept,) = (project / ".lexveil/recovery").glob("*.json")
     right = kept.read_text(encoding="utf-8")
     values = json.loads(right)

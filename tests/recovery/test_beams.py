@@ -126,7 +126,7 @@ def smollm2() -> SmolLm2:
     return SmolLm2()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # its weights take as long to read as a tenth of all tests
 def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm2) -> None:
     """Of two texts and three beams, which go on from each other: as transformers has it of each text alone."""
     torch, rng = smollm2.torch, np.random.default_rng(2)
@@ -151,7 +151,7 @@ def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm
             assert 0.5 * np.abs(states.next_pieces(np.array([text]))[0, beam] - expected).sum() < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_smollm2_weighs_words_after_all_that_is_written(smollm2: SmolLm2) -> None:
     """Of several pieces, too, and of a first piece that two words share; what it says changes with the first word."""
     tokens = "floor sky floor_plan pterodactylous".split()

@@ -96,7 +96,7 @@ def private_documents(out: Path, machine: MachineParams) -> object:
 @pytest.mark.parametrize(
     ("make", "n_files", "n_parts"),
     [
-        (tokens, 2, 4),
+        pytest.param(tokens, 2, 4, marks=pytest.mark.nightly),
         pytest.param(counts, 3, 6, marks=pytest.mark.nightly),
         pytest.param(segments, 1, 6, marks=pytest.mark.nightly),
         (private_documents, 4, 9),
