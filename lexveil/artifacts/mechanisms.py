@@ -95,7 +95,7 @@ class Prepared:
         """The same for other texts; see ``Mechanism.fresh``."""
         return replace(self, mechanism=self.mechanism.fresh())
 
-    def keep_lists(self, epsilon: float, n_tokens: int | None = None) -> None:
+    def keep_lists(self, epsilon: float, n_tokens: int | None = None, *, waits: bool = False) -> bool:
         """Make the lists of near words that pay in a text of so many tokens, and keep them in the user's cache.
 
         By Zipf's law the word at rank r is about n / (r ln V) of n tokens; a list pays if its word is one of them. So a
@@ -103,25 +103,30 @@ class Prepared:
 
         Args:
             n_tokens: None makes the lists of all words.
+            waits: for another process that is at it; else this one goes on without what that one makes.
+
+        Returns:
+            Whether there may be more of them now.
         """
         mechanism = self.mechanism
         if self.key is None or not isinstance(mechanism, OnNeighbors) or not mechanism.needs_lists(epsilon):
-            return
+            return False
         n_words = mechanism.size
         if n_tokens is not None:
             n_words = min(n_words, int(n_tokens / np.log(max(n_words, 3))) // BLOCK * BLOCK)
         n_there = len(mechanism.near.table)
         if n_words <= n_there:
-            return
+            return False
         folder = cache_folder(self.key)
         print(f"near words: lists of {n_words - n_there:,} words, made once, into {folder}", file=sys.stderr)
         progress = Progress("near words", n_words - n_there, "lists", stream=sys.stderr)
         try:
-            add_lists(folder, mechanism.vectors, self.key, n_words, on_step=progress.advance)
+            add_lists(folder, mechanism.vectors, self.key, n_words, on_step=progress.advance, waits=waits)
         except OSError as error:
             why = f"{folder} cannot be written ({error.strerror})"
             print(f"near words: {why}; made for this run alone", file=sys.stderr)
         mechanism.near.table = open_lists(folder, self.key) or mechanism.near.table
+        return True
 
     def hashes(self) -> dict[str, str]:
         """The sha256 of its files, by name, computed once: they may be replaced while a service has what they held."""

@@ -74,10 +74,11 @@ def add_lists(
     n_words: int,
     largest: float | None = None,
     on_step: Callable[[int], None] = lambda _: None,
+    waits: bool = False,
 ) -> None:
     """Make the lists of the first ``n_words`` words that are not in the folder yet; each block counts when it is whole.
 
-    Where another process is at it, this one leaves it to it.
+    Where another process is at it, this one leaves it to it, or waits for it.
 
     Args:
         vectors: (V, p) float32, of which ``key`` is the key.
@@ -86,7 +87,7 @@ def add_lists(
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(f"{folder}.lock", timeout=0):
+        with FileLock(f"{folder}.lock", timeout=-1 if waits else 0):
             if open_lists(folder, key) is None:
                 shape = (len(vectors), min(LISTED, len(vectors)))
                 with atomic_directory(folder) as partial:

@@ -32,6 +32,7 @@ from lexveil.runtime.user_data import is_of_user, make_user_data
 from lexveil.service.keys import read_keys
 from lexveil.service.refusals import Refusal
 from lexveil.service.terms import Terms
+from lexveil.service.warm_model import WarmModel
 
 LOG = logging.getLogger("lexveil.service")
 HEALTH_SECONDS = 5.0  # to wait for a ledger that others hold
@@ -51,22 +52,26 @@ class TextRewriter:
     """
 
     terms: Terms
-    model: Model
+    model: WarmModel
     _said: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED), repr=False)
 
     @property
-    def _answering(self) -> Model:
+    def _answering(self) -> WarmModel:
         """The model while a request is answered, which has no time for figures and is not told of its texts."""
         return replace(self.model, cache_only=True, suppress_language_warning=True)
 
     def warm_up(self) -> None:
-        """Make what requests will need, if their settings are known by now.
+        """Make what requests will need, if their settings are known by now; a recovery that is fixed is worked out.
 
         Raises:
             LexveilError: if requests could not be served.
         """
         if self.terms.is_complete:
             settings = resolve_settings(Request.of(self.terms.fixed), self.model)
+            engine, budget = Engine(settings, self.model), document_budget(settings, self.model)
+            # All of them, before there is a text: those made for one request would make another one faster.
+            if engine.prepared.keep_lists(min(budget.cap, budget.total), waits=True):
+                self.model.forget_mechanisms()
             # An experiment on no text of anybody's, which nothing is charged for and nobody sees.
             experiment = preconditions.check(replace(settings, seed=0), self.model)
             privatize_texts(Texts([WARM_UP]), experiment, workers=1)
@@ -195,7 +200,7 @@ def _without_numbers(line: str) -> str:
 
 
 def check_start(terms: Terms, model: Model) -> None:
-    """See that a service could serve, before it starts; a recovery that is fixed is worked out here.
+    """See that a service may serve, before it starts; its workers find out whether it can, and stop it if not.
 
     Raises:
         LexveilError: if not.
@@ -215,11 +220,6 @@ def check_start(terms: Terms, model: Model) -> None:
             f"requests may choose any epsilon, so a text could come out as it is; add {option('max_token_epsilon')} "
             f"N, or fix {FIXED}"
         )
-    if terms.is_complete:
-        engine = Engine(resolve_settings(Request.of(terms.fixed), model), model)
-        # All of them, before there is a text: those made for one request would make another one faster.
-        budget = document_budget(engine.settings, model)
-        engine.prepared.keep_lists(min(budget.cap, budget.total))
     if is_of_user(params.folder):
         make_user_data()
     opened = Ledger.open(

@@ -37,6 +37,7 @@ REPLACES = "LEXVEIL_SERVICE_REPLACES"  # in the environment of a worker that tak
 OCTAVES = 5  # below the largest epsilon of a token: of texts up to about 2^4 times the average length
 STEPS = 4  # of an octave: points of the curve
 IDLE = 19  # of nice: whatever else runs goes first
+WRONG = RequestError.exit_code  # of a worker that cannot serve as it was asked to
 START = 120  # seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
 
 
@@ -44,7 +45,7 @@ def serve(terms: Terms) -> int:
     """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers one by one.
 
     Returns:
-        The exit code: 1 if workers could not start.
+        The exit code: 1 if workers could not start, 2 if that is because of what was asked for.
     """
     if terms.is_open:
         print(
@@ -86,7 +87,8 @@ def serve(terms: Terms) -> int:
             os.environ.pop(REPLACES, None)
             if terms.is_complete:
                 computing.kill()
-        return 1 if any(process.exitcode == STARTUP_FAILURE for process in parent.processes) else 0
+        ends = {process.exitcode for process in parent.processes}
+        return WRONG if WRONG in ends else int(STARTUP_FAILURE in ends)
 
 
 def bound(config: Config, asked: str) -> Socket:
@@ -137,7 +139,7 @@ class Supervisor(Multiprocess):
                 continue
             process.kill()  # closes its pipes
             process.join()
-            if process.exitcode == STARTUP_FAILURE:
+            if process.exitcode in (STARTUP_FAILURE, WRONG):
                 LOG.error("worker %s could not start", process.pid)
                 self.should_exit.set()
                 return
@@ -157,8 +159,7 @@ def worker() -> FastAPI:
         if is_warm:
             rewriter.warm_up()
     except Exception as error:
-        _say(error)
-        sys.exit(STARTUP_FAILURE)  # by which the parent knows that another one would end alike
+        sys.exit(_failed(error))
     app = create_app(rewriter)
     if not is_warm:
         app.state.queue.begin(lambda: _warm_up(rewriter))
@@ -170,13 +171,16 @@ def _warm_up(rewriter: TextRewriter) -> None:
     try:
         rewriter.warm_up()
     except Exception as error:
-        _say(error)
-        os._exit(STARTUP_FAILURE)  # of the whole process, from a thread
+        os._exit(_failed(error))  # of the whole process, from a thread
 
 
-def _say(error: Exception) -> None:
-    said = error if isinstance(error, LexveilError) else crash_report(error)
+def _failed(error: Exception) -> int:
+    """Say why a worker cannot start; the exit code by which the parent knows that another one would end alike."""
+    said = crash_report(error)
+    if isinstance(error, LexveilError):
+        said = error.told(lambda name: f"--{name.replace('_', '-')}")
     print(f"lexveil service: {said}", file=sys.stderr, flush=True)
+    return WRONG if isinstance(error, RequestError) else STARTUP_FAILURE
 
 
 def _end_with_parent() -> None:

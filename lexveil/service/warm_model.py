@@ -45,6 +45,10 @@ class WarmModel(Model):
         self._mechanisms.move_to_end(key)
         return self._mechanisms[key].fresh()
 
+    def forget_mechanisms(self) -> None:
+        """Make them anew when they are asked for, with lists that were made since."""
+        self._mechanisms.clear()
+
     def hashes(self, strategy: str) -> dict[str, str]:
         """The hashes of files, computed once."""
         return dict(self._once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy)))

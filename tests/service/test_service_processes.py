@@ -1,6 +1,8 @@
 """A service of real processes: it starts, answers, loses workers, and ends when it is asked to."""
 
 import importlib.util
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import httpx
 import pytest
 
 from benchmarks.service import Asked, ask, killing, running, unpaid
+from flows.prefect_server import free_port
 from lexveil import Ledger, Model, RequestError
 from lexveil.service.rewriting import check_start
 from lexveil.service.terms import Terms
@@ -50,6 +53,16 @@ def test_a_service_that_cannot_serve_does_not_start(outside: Path, tmp_path: Pat
         assert said in cli("service", *options, code=2, told=r"(using the model.*\n)?").err, options
     with pytest.raises(RequestError, match="requests may choose any epsilon"):
         check_start(Terms(model="toy", fixed={"mechanism": "tem"}), Model.load(name="toy"))
+
+
+def test_what_its_workers_cannot_do_ends_it(outside: Path) -> None:
+    """In the words of the command line, and as a wrong request."""
+    fixed = ["--model", "toy", "--mechanism", "tem", "--strategy", "S1", "--recovery", "1e-4"]
+    command = [sys.executable, "-m", "lexveil.cli", "service", "--port", str(free_port()), *fixed]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "lexveil service: recovery 0.0001 of all words: a reader who sees no output" in ended.stderr
+    assert "ask for more, or of another band (--band" in ended.stderr and "could not start" in ended.stderr
 
 
 def test_keys_are_made_listed_and_removed(tmp_path: Path, cli: Any) -> None:

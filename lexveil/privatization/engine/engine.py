@@ -135,7 +135,8 @@ def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
     if len(others) in (0, len(screened)):
         return None
     instead = np.arange(len(screened))
-    instead[screened] = others[ExactSearch(vectors[others]).nearest(vectors[screened].astype(np.float64))]
+    search = ExactSearch(vectors[others], screens=False)  # words of 8 bits would take longer to make than they save
+    instead[screened] = others[search.nearest(vectors[screened].astype(np.float64))]
     return instead
 
 
