@@ -41,6 +41,9 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which Ray reads when it is starte
 
 import ray
 
+# In which subjects are added up. Ray has 200 of them by default, of which each takes longer to start than to add up
+# some thousand subjects.
+FEWEST_PARTS, MOST_PARTS = 16, 200
 WRITTEN = ("file", "totals")  # what a worker says of a batch that it has written
 
 
@@ -162,7 +165,8 @@ class _RayJob:
         """What each subject spends, added up by Ray."""
         chosen = self.dataset.select_columns(self.columns)
         counted = chosen.map_batches(_count, batch_size=None, batch_format="pyarrow", fn_args=(ray.put(rewriter),))
-        added = counted.groupby("subject").sum([*COUNTED.names[1:]])
+        n_parts = min(max(2 * int(ray.cluster_resources().get("CPU", 1)), FEWEST_PARTS), MOST_PARTS)
+        added = counted.groupby("subject", num_partitions=n_parts).sum([*COUNTED.names[1:]])
         for table in added.iter_batches(batch_size=None, batch_format="pyarrow"):
             yield from table.rename_columns(COUNTED.names).cast(COUNTED).to_batches()
 
