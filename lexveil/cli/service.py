@@ -60,6 +60,14 @@ def serve(
             folder, else yours)
     """
     require_libraries()
+    from lexveil.runtime.pool import prepared_workers
+
+    with prepared_workers("lexveil.service.preload"):
+        return _serve(project, how, words, limits)
+
+
+def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOptions) -> int:
+    """The same, while the process begins from which workers are forked."""
     keys = written(limits).get("keys")
     of_command = {"model": words.name, "fixed": _fixed(how), "keys": keys and str(Path(str(keys)).absolute())}
     if project is not None:

@@ -9,12 +9,14 @@ import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from socket import socket as Socket
 from typing import Any
 
 from fastapi import FastAPI
 from uvicorn import Config
+from uvicorn._subprocess import subprocess_started
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
@@ -120,6 +122,24 @@ def compute_meanings(terms: Terms) -> None:
         print(f"what epsilon means is not worked out: {error}", file=sys.stderr)
 
 
+class FirstWorker(Process):
+    """A worker that is forked from a process which imported what it needs while the parent began.
+
+    Those that take its place start anew: what is installed may have changed.
+    """
+
+    def __init__(self, config: Config, sockets: list[Socket]) -> None:
+        super().__init__(config, sockets)
+        given = (dict(os.environ), config, self.target, sockets)
+        self.process: Any = multiprocessing.get_context("forkserver").Process(target=_begin, args=given)
+
+
+def _begin(environment: dict[str, str], config: Config, target: Callable[..., None], sockets: list[Socket]) -> None:
+    os.environ.clear()  # that of the process it was forked from
+    os.environ.update(environment)
+    subprocess_started(config, target, sockets, None)
+
+
 class Supervisor(Multiprocess):
     """Replaces workers that have ended.
 
@@ -129,7 +149,9 @@ class Supervisor(Multiprocess):
 
     def init_processes(self) -> None:
         """Start the first workers, which may warm up beside what they answer; those after them have others' place."""
-        super().init_processes()
+        for _ in range(self.processes_num):
+            self.processes.append(FirstWorker(self.config, self.sockets))
+            self.processes[-1].start()
         os.environ[REPLACES] = "1"
 
     def keep_subprocess_alive(self) -> None:
