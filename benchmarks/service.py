@@ -83,7 +83,7 @@ class Running:
     def workers(self) -> list[psutil.Process]:
         """The workers that have answered; who kills others only sees to it that none ever does."""
         answered = {int(number) for number in ANSWERED.findall(self.log.read_text(encoding="utf-8"))}
-        return [child for child in psutil.Process(self.process.pid).children() if child.pid in answered]
+        return [child for child in psutil.Process(self.process.pid).children(recursive=True) if child.pid in answered]
 
     def stop(self) -> int:
         """Ask it to end; its exit code."""

@@ -9,14 +9,12 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from socket import socket as Socket
 from typing import Any
 
 from fastapi import FastAPI
 from uvicorn import Config
-from uvicorn._subprocess import subprocess_started
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
@@ -28,6 +26,7 @@ from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
 from lexveil.runtime.process_start import ONE_THREAD
 from lexveil.service.app import create_app
+from lexveil.service.first_worker import FirstWorker
 from lexveil.service.gate import METRICS_FOLDER
 from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import VARIABLE, Terms
@@ -122,24 +121,6 @@ def compute_meanings(terms: Terms) -> None:
         print(f"what epsilon means is not worked out: {error}", file=sys.stderr)
 
 
-class FirstWorker(Process):
-    """A worker that is forked from a process which imported what it needs while the parent began.
-
-    Those that take its place start anew: what is installed may have changed.
-    """
-
-    def __init__(self, config: Config, sockets: list[Socket]) -> None:
-        super().__init__(config, sockets)
-        given = (dict(os.environ), config, self.target, sockets)
-        self.process: Any = multiprocessing.get_context("forkserver").Process(target=_begin, args=given)
-
-
-def _begin(environment: dict[str, str], config: Config, target: Callable[..., None], sockets: list[Socket]) -> None:
-    os.environ.clear()  # that of the process it was forked from
-    os.environ.update(environment)
-    subprocess_started(config, target, sockets, None)
-
-
 class Supervisor(Multiprocess):
     """Replaces workers that have ended.
 
@@ -227,13 +208,20 @@ class Quiet(logging.Formatter):
 
 
 def log_config(level: str = "INFO") -> dict[str, object]:
-    """For ``logging.config``: all on standard error, with the time in UTC."""
+    """For ``logging.config``: all on standard error, with the time in UTC.
+
+    Without this module's own objects, with which a forked worker would import it before it has its environment.
+    """
     logger = {"handlers": ["stderr"], "level": level, "propagate": False}
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
-            "quiet": {"()": Quiet, "format": "%(asctime)s %(process)d %(levelname)s %(message)s", "datefmt": "%FT%T%z"}
+            "quiet": {
+                "()": f"{__name__}.Quiet",
+                "format": "%(asctime)s %(process)d %(levelname)s %(message)s",
+                "datefmt": "%FT%T%z",
+            }
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "quiet", "stream": "ext://sys.stderr"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
