@@ -126,7 +126,7 @@ def smollm2() -> SmolLm2:
     return SmolLm2()
 
 
-@pytest.mark.nightly  # its weights take as long to read as a tenth of all tests
+@pytest.mark.nightly  # its weights take half a minute of a processor to read
 def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm2) -> None:
     """Of two texts and three beams, which go on from each other: as transformers has it of each text alone."""
     torch, rng = smollm2.torch, np.random.default_rng(2)
