@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,14 +77,19 @@ def modules_of(file: Path) -> set[str]:
         waiting += _imports(source_of(module)) - {cut for importer, cut in _CUT if importer == module}
         waiting += [module.rpartition(".")[0]] if "." in module else []
         if module == _REGISTRY:
-            waiting += [
-                f"lexveil.mechanisms.{file.stem}"
-                for file in (paths.LIBRARY / "mechanisms").glob("*.py")
-                if _REGISTERS in file.read_text(encoding="utf-8").splitlines()
-            ]
+            waiting += _registered()
     return modules - {_PUBLIC_NAMES}
 
 
+@cache
+def _registered() -> list[str]:
+    """The modules that register a mechanism."""
+    folder = paths.LIBRARY / "mechanisms"
+    files = [file for file in folder.glob("*.py") if _REGISTERS in file.read_text(encoding="utf-8").splitlines()]
+    return [f"lexveil.mechanisms.{file.stem}" for file in files]
+
+
+@cache
 def source_of(module: str) -> Path:
     """The file of a module of the library."""
     path = paths.LIBRARY.parent.joinpath(*module.split("."))
@@ -93,9 +99,14 @@ def source_of(module: str) -> Path:
 def files_of(task: Path) -> set[Path]:
     """The files of the library that a stage runs: modules, files beside them that they name, cards of models."""
     files = {source_of(module) for module in modules_of(task)}
-    beside = {file.parent / name for file in files for name in _BESIDE.findall(file.read_text(encoding="utf-8"))}
     cards = set(paths.MODELS.glob("*/model.json")) if _READS_BASE in _imports(task) else set()
-    return files | {file for file in beside if file.is_file()} | cards
+    return files.union(*map(_beside, files)) | cards
+
+
+@cache
+def _beside(file: Path) -> frozenset[Path]:
+    beside = (file.parent / name for name in _BESIDE.findall(file.read_text(encoding="utf-8")))
+    return frozenset(file for file in beside if file.is_file())
 
 
 def _hash(files: set[Path]) -> str:
@@ -111,14 +122,21 @@ _content = cache(sha256)
 @cache
 def _imports(file: Path) -> frozenset[str]:
     """The modules of the library that a file imports anywhere, but for type checkers."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    checks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    unread = {node for check in checks for statement in check.body for node in ast.walk(statement)}
     names: list[str] = []
-    for node in set(ast.walk(tree)) - unread:
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    for statement in _statements(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(statement, ast.Import):
+            names += [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            names += [f"{statement.module}.{alias.name}" for alias in statement.names]
     own = [name for name in names if name.partition(".")[0] == "lexveil"]
     return frozenset(name if source_of(name).is_file() else name.rpartition(".")[0] for name in own)
+
+
+def _statements(block: ast.AST) -> Iterator[ast.AST]:
+    """Statements at any depth. Not expressions, which import nothing and are nearly all of a tree."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        if name == "body" and getattr(getattr(block, "test", None), "id", None) == "TYPE_CHECKING":
+            continue
+        for statement in getattr(block, name, ()):
+            yield statement
+            yield from _statements(statement)
