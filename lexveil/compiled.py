@@ -16,6 +16,13 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from lexveil.absent import absent
+
+# Numba looks for SciPy's linear algebra, by which it multiplies matrices: that takes a quarter of a second to import,
+# and no kernel does.
+with absent("scipy.linalg"):
+    import numba.np.arraymath
+
 F = TypeVar("F", bound=Callable[..., Any])
 LIBRARY = Path(__file__).parent
 IMPORTED = re.compile(rb"^ *(?:from|import) lexveil\b\.?([\w.]*)", re.MULTILINE)

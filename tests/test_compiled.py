@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lexveil import compiled
+from lexveil import absent, compiled
 
 HELPER = """
 import numba
@@ -25,7 +25,8 @@ print(caller(10), caller.stats.cache_hits.total())
 
 
 def test_a_change_of_what_is_inlined_from_another_file_is_compiled(tmp_path: Path) -> None:
-    code = {"__init__": "", "compiled": Path(compiled.__file__).read_text(encoding="utf-8"), "caller": CALLER}
+    code = {each.__name__[8:]: Path(each.__file__).read_text(encoding="utf-8") for each in (absent, compiled)}
+    code |= {"__init__": "", "caller": CALLER}
     (tmp_path / "lexveil").mkdir()
 
     def ran(helper: str, constants: str) -> str:

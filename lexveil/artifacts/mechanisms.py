@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.stage import Progress
 from lexveil.text.piece_models import PieceModel
 from lexveil.types import Orders
+
+T = TypeVar("T")
 
 CHOSEN_BY = "mechanisms.tem_context.model"
 
@@ -78,7 +80,7 @@ class Prepared:
     files: dict[str, Path]
     key: str | None = None
     near_folder: Path | None = None
-    _hashes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def lists(self) -> NearTable | None:
@@ -92,8 +94,14 @@ class Prepared:
         return _near_lists(self.near_folder, key_of(self.vocabulary.vectors))
 
     def fresh(self) -> Prepared:
-        """The same for other texts; see ``Mechanism.fresh``."""
+        """The same for other texts, with what is kept of it; see ``Mechanism.fresh``."""
         return replace(self, mechanism=self.mechanism.fresh())
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """What follows from it alone and from no text, made when it is first asked for."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return cast(T, self._kept[name])
 
     def keep_lists(self, epsilon: float, n_tokens: int | None = None, *, waits: bool = False) -> bool:
         """Make the lists of near words that pay in a text of so many tokens, and keep them in the user's cache.
@@ -130,9 +138,7 @@ class Prepared:
 
     def hashes(self) -> dict[str, str]:
         """The sha256 of its files, by name, computed once: they may be replaced while a service has what they held."""
-        if not self._hashes:
-            self._hashes.update({name: sha256(file) for name, file in self.files.items()})
-        return dict(self._hashes)
+        return dict(self.once("hashes", lambda: {name: sha256(file) for name, file in self.files.items()}))
 
     def base_measure(self) -> dict[str, str]:
         """The language model that weighs its words, with the sha256 of the weights, for the ledger; or nothing."""

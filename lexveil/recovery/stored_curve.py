@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from filelock import FileLock
@@ -51,6 +51,11 @@ class _Kept:
     points: dict[int, Expected] = field(default_factory=dict)
     distances: WordDistances | None = None
     starts: dict[str, float] = field(default_factory=dict)  # of searches, by target and band
+
+
+@cache
+def _adapter() -> TypeAdapter[_Kept]:
+    return TypeAdapter(_Kept)
 
 
 class StoredCurve(Curve):
@@ -196,8 +201,8 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str
 def _load(file: Path, key: str, public: str) -> _Kept | None:
     """What a file holds, or what ships; None if there is none, or the file is broken: it is written anew then."""
     with contextlib.suppress(OSError, ValidationError):
-        kept = TypeAdapter(_Kept).validate_json(file.read_bytes())
+        kept = _adapter().validate_json(file.read_bytes())
         if kept.of == key:
             return kept
     shipped = json.loads(SHIPPED.read_bytes())
-    return TypeAdapter(_Kept).validate_python(shipped[public] | {"of": key}) if public in shipped else None
+    return _adapter().validate_python(shipped[public] | {"of": key}) if public in shipped else None

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
-from typing import Any
 
-
-class _Absent(MetaPathFinder):
-    """Finds that there is no pandas."""
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        del path, target
-        if fullname == "pandas":
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+from lexveil.absent import absent
 
 
 def keep_pandas_out(*, of_process: bool = False) -> None:
@@ -28,10 +19,5 @@ def keep_pandas_out(*, of_process: bool = False) -> None:
         return
     import pyarrow as pa
 
-    absent = _Absent()
-    sys.meta_path.insert(0, absent)
-    try:
+    with absent("pandas", for_good=of_process):
         pa.array([None])  # it looks once
-    finally:
-        if not of_process:
-            sys.meta_path.remove(absent)

@@ -17,6 +17,7 @@ def sha256(file: Path) -> str:
         return hashlib.file_digest(source, "sha256").hexdigest()
 
 
+@cache
 def version() -> str:
     """The version of Lexveil."""
     return installed("lexveil")

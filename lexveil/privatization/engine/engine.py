@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -56,11 +55,14 @@ class Engine:
         """The words that go into the mechanism and come out of it."""
         return self.prepared.vocabulary
 
-    @cached_property
+    @property
     def instead(self) -> Ids | None:
         """(W,) the word that is written where each is drawn; None if it is always that word."""
         if not self.settings.screens or self.model.language != "en":
             return None
+        return self.prepared.once("instead", self._instead)
+
+    def _instead(self) -> Ids | None:
         tokens = [self.lexicon.tokens[row] for row in self.vocabulary.rows.tolist()]
         return nearest_of_others(self.vocabulary.vectors, is_screened(tokens, screened_words().words))
 

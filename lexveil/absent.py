@@ -1,0 +1,35 @@
+"""Libraries that another one looks for, would take long to import, and does not need here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+
+class _Absent(MetaPathFinder):
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        del path, target
+        if fullname == self._name:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+@contextmanager
+def absent(name: str, *, for_good: bool = False) -> Iterator[None]:
+    """Let whoever imports a module find that there is none, unless it was imported before.
+
+    Args:
+        for_good: also after the block.
+    """
+    finder = _Absent(name)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        if not for_good:
+            sys.meta_path.remove(finder)
