@@ -4,7 +4,8 @@
 -- params   $release: number; $limit: nano-epsilon of a subject at most
 -- key      subject
 --
--- The columns are those of charges.sql: who does not have enough left pays nothing, and all is withheld.
+-- The columns are those of charges.sql: who does not have enough left pays nothing, and all is withheld. In no order: it
+-- would be sorted a second time.
 with together as (
     select subject, sum(nano) as nano, count(*) as n_rows, min(document) as first_row
     from asked
@@ -28,4 +29,3 @@ select
     case when fits then 0 else n_rows end as n_withheld,
     case when not fits then first_row end as first_withheld
 from beside
-order by subject
