@@ -93,6 +93,8 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
     spent, states = charged()
     assert states == ["committed"] and spent["Ben"] + spent["ann"] == pytest.approx(done.record.spent.mean * 60)
     assert (outside / f"out/_lexveil-{done.record.release.id}.record.json").exists() and len([*outside.iterdir()]) == 1
+    if kill != ("rewrite", 1):  # once is enough for what follows
+        return
     for of_whom in (done.record.release.id, "others"):  # as a driver leaves one that is killed
         (outside / f".lexveil-{of_whom}").mkdir()
     assert private.write_parquet(out, append=True, partition_by=["who"]).frame.count() == 120

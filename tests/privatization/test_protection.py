@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from asking import privatize_file
 
-from lexveil import MECHANISMS, Model, RequestError
+from lexveil import MECHANISMS, Model, RequestError, paths
 from lexveil.accounting.budgets import ORDINARY, Policy
 from lexveil.accounting.statement import statement
 from lexveil.artifacts.measured_levels import measured_levels
@@ -197,3 +197,7 @@ def test_it_is_post_processing_of_the_same_draws(tmp_path: Path) -> None:
     assert (screened == is_screened(tokens, screened_words().words)).all() and not screened[engine.instead].any()
     unscreened = resolve_settings(Request(mechanism="tem", strategy="S1", epsilon=3.0, seed=1, unscreened=True), model)
     assert Engine(unscreened, model).instead is None
+    for changed in (engine.instead, engine.instead[1:], np.arange(len(screened))):
+        for kept in (paths.user_cache() / "screened").glob("*.npy"):
+            np.save(kept, changed)
+        assert Engine(settings, model).instead.tolist() == engine.instead.tolist()

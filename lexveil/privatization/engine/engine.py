@@ -18,7 +18,8 @@ from lexveil.accounting.shares import ShareClasses
 from lexveil.accounting.structure import StructureFigures
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
-from lexveil.artifacts.screened_words import screened_words
+from lexveil.artifacts.neighborhoods import key_of
+from lexveil.artifacts.screened_words import replacements, screened_words
 from lexveil.embeddings.exact_search import ExactSearch
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import Mechanism
@@ -63,8 +64,9 @@ class Engine:
         return self.prepared.once("instead", self._instead)
 
     def _instead(self) -> Ids | None:
-        tokens = [self.lexicon.tokens[row] for row in self.vocabulary.rows.tolist()]
-        return nearest_of_others(self.vocabulary.vectors, is_screened(tokens, screened_words().words))
+        vectors, rows = self.vocabulary.vectors, self.vocabulary.rows.tolist()
+        screened = is_screened([self.lexicon.tokens[row] for row in rows], screened_words().words)
+        return replacements(vectors, screened, self.prepared.key or key_of(vectors), nearest_of_others)
 
     def made_with(self) -> dict[str, str]:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""
