@@ -26,7 +26,7 @@ from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
 from lexveil.artifacts.model import Model
-from lexveil.distributed.release import HIDDEN, release_table
+from lexveil.distributed.release import HIDDEN, explained, release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals, reported
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.bare_tables import bare_column, bare_field
@@ -116,7 +116,9 @@ def privatize(
         request = Request.of(plain_options(options))
         checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))
         columns = (column,) if isinstance(column, str) else tuple(column)
-        if (schema := dataset.schema()) is None:
+        with explained():  # runs the user's own plan
+            schema = dataset.schema()
+        if schema is None:
             raise RequestError("dataset: has no rows and no columns, so there is nothing to release")
         fields = pa.schema(list(zip(schema.names, schema.types, strict=True)))
         rewriter = Rewriter.of(checked, fields, columns, subjects, model_folder)
@@ -164,7 +166,7 @@ class _RayJob:
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
         """What each subject spends, added up by Ray."""
         chosen = self.dataset.select_columns(self.columns)
-        counted = chosen.map_batches(_count, batch_size=None, batch_format="pyarrow", fn_args=(ray.put(rewriter),))
+        counted = chosen.map_batches(_count, batch_size=None, batch_format="pyarrow", fn_args=(_sent(rewriter),))
         n_parts = min(max(2 * int(ray.cluster_resources().get("CPU", 1)), FEWEST_PARTS), MOST_PARTS)
         added = counted.groupby("subject", num_partitions=n_parts).sum([*COUNTED.names[1:]])
         for table in added.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -176,7 +178,7 @@ class _RayJob:
             self.staging.mkdir(parents=True, mode=0o700)
             self.attempts.mkdir()
             self.whole.mkdir()
-        given = (ray.put(rewriter), str(self.attempts))
+        given = (_sent(rewriter), str(self.attempts))
         written = self.dataset.map_batches(_write, batch_size=None, batch_format="pyarrow", fn_args=given)
         totals = RunTotals()
         for result in written.iter_rows():
@@ -200,15 +202,21 @@ class _RayJob:
         shutil.rmtree(self.staging, ignore_errors=True)
 
 
+def _sent(rewriter: Rewriter) -> ray.ObjectRef:
+    """Pickled here: what fails in a worker while Ray itself unpickles, it would try again for ever."""
+    return ray.put(pickle.dumps(rewriter))
+
+
+@reported()
 def _count(table: pa.Table, sent: ray.ObjectRef) -> pa.Table:
-    rewriter: Rewriter = ray.get(sent)
+    rewriter: Rewriter = pickle.loads(ray.get(sent))
     return pa.Table.from_batches(map(rewriter.count, table.combine_chunks().to_batches()), COUNTED)
 
 
 @reported()
 def _write(table: pa.Table, sent: ray.ObjectRef, folder: str) -> dict[str, list[Any]]:
     """Write the rewritten rows of a block into a file of this attempt."""
-    rewriter: Rewriter = ray.get(sent)
+    rewriter: Rewriter = pickle.loads(ray.get(sent))
     totals, result = RunTotals(), dict[str, list[Any]]({name: [] for name in WRITTEN})
     for batch in table.combine_chunks().to_batches():
         rewritten = rewriter.rewrite(batch, totals)

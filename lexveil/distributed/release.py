@@ -103,7 +103,7 @@ def release_table(
     run, nothing = _ClusterRun(checked, rewriter.columns), Outputs(None)
     ledger = ledger_of(checked.engine.model.project, on_exhausted)
     has_subjects = rewriter.subject_column is not None
-    with open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment, _explained():
+    with open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment, explained():
         assert isinstance(payment, LedgerCharge)
         cluster.hide(HIDDEN + payment.release.id, partial(_is_left, payment.release))
         try:
@@ -139,7 +139,7 @@ def _read(batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTot
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Say in one line what an engine raises, whose messages may quote values.
 
     Raises:

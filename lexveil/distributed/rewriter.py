@@ -72,6 +72,8 @@ def reported() -> Iterator[None]:
     """
     try:
         yield
+    except WorkerError:
+        raise
     except LexveilError as error:
         said, code = error.message, error.exit_code
     except Exception as error:

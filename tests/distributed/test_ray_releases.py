@@ -103,12 +103,15 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table: An
         ({"who": None}, "a row has no subject"),
         ({"column": "nowhere"}, "nowhere"),
         ({"model_folder": "/nowhere"}, r"\(/nowhere\) is not the driver's"),
-        ({"raises": True}, r"^the cluster's job failed \(\w+ in .*; the engine's log says why"),
+        ({"driver": "Lexveil 9"}, r"^a worker on .* has Lexveil 0.*, and the driver Lexveil 9"),
+        ({"raises": True}, r"^the cluster's job failed \(\S+ in .*; the engine's log says why"),
     ],
 )
 def test_who_is_refused_spends_nothing_and_rays_logs_hold_no_text(
-    table: Any, outside: Path, how: Any, said: str
+    table: Any, outside: Path, monkeypatch: pytest.MonkeyPatch, how: Any, said: str
 ) -> None:
+    if driver := how.pop("driver", None):
+        monkeypatch.setattr("lexveil.distributed.rewriter.build", lambda: driver)
     with pytest.raises(LexveilError, match=said) as raised:
         table(**how).write_parquet("out")
     assert not [*outside.iterdir()] and charged()[1] == 0
