@@ -104,6 +104,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return made
 
 
+@pytest.mark.nightly
 def test_vectors_of_minilm_are_those_of_the_model(minilm: MiniLm) -> None:
     """The first numbers for the sentences of the model's own example; a model of the same shape would have others."""
     encoded = minilm.encode(["This is an example sentence", "", " \n", "Each sentence is converted"])

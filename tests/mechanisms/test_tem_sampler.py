@@ -33,7 +33,7 @@ def clustered(n: int, p: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("bits", [None, 3], ids=["all bits", "undecided"])
-@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+@pytest.mark.parametrize("epsilon", [0.5, pytest.param(8.0, marks=pytest.mark.nightly)])
 def test_draws_of_many_words_follow_the_closed_form(epsilon: float, bits: int | None) -> None:
     """Whole lists of near words and all others; also where most proposals are left to exact arithmetic."""
     tem = Tem(clustered(900, 40))

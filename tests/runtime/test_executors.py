@@ -99,7 +99,7 @@ def private_documents(out: Path, machine: MachineParams) -> object:
         pytest.param(tokens, 2, 4, marks=pytest.mark.nightly),
         pytest.param(counts, 3, 6, marks=pytest.mark.nightly),
         pytest.param(segments, 1, 6, marks=pytest.mark.nightly),
-        (private_documents, 4, 9),
+        pytest.param(private_documents, 4, 9, marks=pytest.mark.nightly),
     ],
 )
 def test_the_same_bytes_from_everywhere_and_after_a_worker_was_killed(
