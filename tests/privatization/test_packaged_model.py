@@ -66,7 +66,7 @@ def test_a_project_that_has_run_has_its_own(
     monkeypatch.setattr(models, "DEFAULT", "toy")
     done = lexveil.privatize([TEXT], **HOW, model="toy")
     assert done.record.model is not None and done.record.model.name == "toy"
-    assert (built / ".lexveil/ledger").is_dir() and not paths.user_data().exists()
+    assert (built / ".lexveil/ledger").is_dir() and not (paths.user_data() / "ledger").exists()
     (built / "below").mkdir()
     monkeypatch.chdir(built / "below")
     assert Model.load().project.folder == built and Model.load().name == "own"
