@@ -138,7 +138,6 @@ def test_an_unreachable_prefect_server_is_said_before_anything_runs(project: Pro
     assert project.ran() == []
 
 
-@pytest.mark.nightly
 def test_without_any_server_a_run_keeps_its_own_records_in_the_project(built: Project, lexveil: Start) -> None:
     """Where nothing is stale it starts none; nothing is written to the user's home."""
     home, records = built.root / "home", built.root / ".lexveil/prefect"
