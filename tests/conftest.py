@@ -60,7 +60,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadFileScheduling
 
-    served = {file.name for file in (ROOT / "tests/flows").glob("test_*.py") if "prefect_server" in file.read_text()}
+    asking = re.compile("prefect_server: |run: RunFlow")
+    served = {file.name for file in (ROOT / "tests/flows").glob("test_*.py") if asking.search(file.read_text())}
 
     class OneServer(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:

@@ -53,9 +53,10 @@ def _one_key(original: Any, self: Any, *arguments: Any) -> Any:
 
 def _cut(limit: float) -> Plant:
     """Noise no longer than a quantile of its radius."""
-    from scipy.stats import gamma
 
     def cut(original: Any, self: Any, epsilon: Any, rng: Any) -> Any:
+        from scipy.stats import gamma  # not before: processes that import this module need none
+
         noise = original(self, epsilon, rng)
         length = np.linalg.norm(noise, axis=1) * epsilon
         return noise * np.minimum(1.0, gamma.isf(limit, noise.shape[1]) / length)[:, None]
