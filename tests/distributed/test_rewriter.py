@@ -3,7 +3,7 @@
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -91,9 +91,12 @@ def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[Non
     called = getattr(room, step)
 
     def fire() -> None:
-        processes = psutil.Process().children(recursive=True)
-        found = {each: command for each in processes if words in (command := " ".join(each.cmdline()))}
-        found = {each: command for each, command in found.items() if "Agent" not in command}
+        found = dict[psutil.Process, str]()
+        for each in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):  # it has just ended, or nobody has asked yet how it ended
+                command = " ".join(each.cmdline())
+                if words in command and "Agent" not in command:
+                    found[each] = command
         busy = [each for each, command in found.items() if "IDLE" not in command]
         victims.append(random.choice(busy or [*found]))
         victims[-1].kill()
