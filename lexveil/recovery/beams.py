@@ -89,12 +89,11 @@ class BeamAdversary(ContextualAdversary):
         super().__init__(adversary, prior, model, tokens)
         self.neural, self.n_beams, self.share = neural, n_beams, share
         self.pieces = neural.pieces(tokens)
-        self.first_piece = np.array([pieces[0] for pieces in self.pieces])
-        meant = prior > LEAST
-        self.first_pieces = np.unique(self.first_piece[meant])
-        self.of_piece: Floats = (
-            prior / np.maximum(np.bincount(self.first_piece, prior * meant), LEAST)[self.first_piece]
-        )
+        first, meant = np.array([pieces[0] for pieces in self.pieces]), prior > LEAST
+        self.first_pieces = np.unique(first[meant])
+        self.first_piece = np.searchsorted(self.first_pieces, first) % len(self.first_pieces)
+        of_pieces = np.bincount(self.first_piece[meant], prior[meant])
+        self.of_piece: Floats = meant * prior / of_pieces[self.first_piece]
 
     def guess_part(self, tokens: Symbols) -> list[Ids]:
         """See ``ContextualAdversary``."""
@@ -139,12 +138,11 @@ class BeamAdversary(ContextualAdversary):
         """The logarithm of Pr[w | beam] of k words after b beams of n texts, (n, b, k).
 
         Args:
-            next_pieces: (n, b, pieces) their probabilities.
+            next_pieces: (n, b, first pieces) which it is of the first pieces of words.
             symbols: (n, b) the last word of each beam, as a symbol.
             words: (n, k).
         """
-        of_first = np.take_along_axis(next_pieces, self.first_piece[words][:, None], axis=2)
-        own = of_first * self.of_piece[words][:, None] / next_pieces[:, :, self.first_pieces].sum(axis=2, keepdims=True)
+        own = np.take_along_axis(next_pieces, self.first_piece[words][:, None], axis=2) * self.of_piece[words][:, None]
         by_ngrams = self._after(symbols[:, :, None], words[:, None])
         with np.errstate(divide="ignore"):
             mixed: Floats = np.log(self.share * own + (1 - self.share) * by_ngrams)
@@ -188,7 +186,7 @@ class _Reading:
         symbols = np.where(before == OF_BEAM, self.last[ready], before)
         with np.errstate(divide="ignore"):
             likelihood, follows = (np.log(of[words])[:, None] for of in (chains.likelihood, chains.follows))
-        own = adversary.scores(self.states.next_pieces(ready), symbols, ids)
+        own = adversary.scores(self.states.next_pieces(ready, adversary.first_pieces), symbols, ids)
         joint = (self.weights[ready][:, :, None] + own + likelihood).reshape(n, -1)
         ahead = joint + np.broadcast_to(follows, own.shape).reshape(n, -1)
         ahead -= ahead.max(axis=1, keepdims=True)

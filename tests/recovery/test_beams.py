@@ -42,8 +42,9 @@ class Toy:
     def fork(self, text: int, parents: Ids) -> None:
         self.last[text] = self.last[text, parents]
 
-    def next_pieces(self, texts: Ids) -> Floats:
-        return AFTER[self.last[texts]]
+    def next_pieces(self, texts: Ids, among: Ids) -> Floats:
+        p = AFTER[self.last[texts]][..., among]
+        return p / p.sum(axis=-1, keepdims=True)
 
 
 def channel() -> TableAdversary:
