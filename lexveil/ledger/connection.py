@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 Parameters = Mapping[str, Any] | Sequence[Any]
 
@@ -21,10 +21,12 @@ class Connection(Protocol):
 
     Attributes:
         mac: the keyed hash of a subject and its balance.
+        in_order: ends a query that fills a temporary table whose key is `subject`, so that rows lie in its order.
         in_transaction: between ``begin`` and ``commit``.
     """
 
     mac: Callable[[object, object], bytes | None]
+    in_order: ClassVar[str]
 
     @property
     def in_transaction(self) -> bool: ...  # noqa: D102

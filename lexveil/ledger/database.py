@@ -64,6 +64,7 @@ class SqliteConnection(sqlite3.Connection):
     """SQLite by the standard library."""
 
     mac: Callable[[object, object], bytes | None]
+    in_order: ClassVar = ""  # the key does it; rows would be sorted twice
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:  # noqa: D102
         return self.execute(sql, parameters)

@@ -147,9 +147,9 @@ def charge(con: Connection, release: int, n_documents: int, most: int | None, ca
     con.analyze("asked")
     con.scratch("charges", CHARGES)
     terms = {"release": release, "limit": MOST if cap is None else cap, **({} if most is None else {"most": most})}
-    query = "ledger/charges_in_bulk" if most is None else "ledger/charges"
+    query = text("ledger/charges") if most is not None else text("ledger/charges_in_bulk") + con.in_order
     try:
-        con.execute(f"insert into charges {text(query)}", terms)
+        con.execute(f"insert into charges {query}", terms)
     except sqlite3.OperationalError as error:
         if "integer overflow" not in str(error):
             raise

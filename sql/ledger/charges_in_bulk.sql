@@ -4,8 +4,8 @@
 -- params   $release: number; $limit: nano-epsilon of a subject at most
 -- key      subject
 --
--- The columns are those of charges.sql: who does not have enough left pays nothing, and all is withheld. In no order: it
--- would be sorted a second time.
+-- The columns are those of charges.sql: who does not have enough left pays nothing, and all is withheld. In no order:
+-- SQLite would sort a second time; PostgreSQL is given one.
 with together as (
     select subject, sum(nano) as nano, count(*) as n_rows, min(document) as first_row
     from asked
