@@ -14,9 +14,9 @@ from lexveil.accounting.budgets import ORDINARY, Policy
 from lexveil.accounting.statement import statement
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.packaged_model import PackagedModel
-from lexveil.artifacts.screened_words import screened_words
+from lexveil.artifacts.screened_words import is_screened, nearest_of_others, screened_words
 from lexveil.ledger.caps import TIMES
-from lexveil.privatization.engine.engine import Engine, is_screened, nearest_of_others
+from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import Components
 from lexveil.privatization.settings import BY_WORD, resolve_settings
 from lexveil.protection import DEFAULT, LEVELS, level_of

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from lexveil.accounting import measurements
 from lexveil.accounting.budgets import DEFAULT_FOUND, DocumentBudget
 from lexveil.accounting.expected_recovery import Meaning
@@ -19,8 +17,7 @@ from lexveil.accounting.structure import StructureFigures
 from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.neighborhoods import key_of
-from lexveil.artifacts.screened_words import replacements, screened_words
-from lexveil.embeddings.exact_search import ExactSearch
+from lexveil.artifacts.screened_words import is_screened, replacements, screened_words
 from lexveil.errors import LexveilError
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.engine.batch import token_log_schema
@@ -28,7 +25,7 @@ from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.worker import BatchWorker, Components, allocate
 from lexveil.privatization.settings import Settings, tell_progress
 from lexveil.recovery.stored_curve import StoredCurve
-from lexveil.types import Flags, Floats, Ids, Vectors
+from lexveil.types import Floats, Ids
 
 
 class Engine:
@@ -66,7 +63,7 @@ class Engine:
     def _instead(self) -> Ids | None:
         vectors, rows = self.vocabulary.vectors, self.vocabulary.rows.tolist()
         screened = is_screened([self.lexicon.tokens[row] for row in rows], screened_words().words)
-        return replacements(vectors, screened, self.prepared.key or key_of(vectors), nearest_of_others)
+        return replacements(vectors, screened, self.prepared.key or key_of(vectors))
 
     def made_with(self) -> dict[str, str]:
         """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""
@@ -118,30 +115,6 @@ class Engine:
         components = Components(self.lexicon, self.vocabulary, self.prepared.mechanism, self.instead)
         log = tuple(token_log_schema(len(columns), self.settings).names)
         return BatchWorker(self.settings, components, tuple(columns), column_keys, self.shares, log)
-
-
-def is_screened(tokens: Sequence[str], words: frozenset[str]) -> Flags:
-    """Whether each of n tokens is a word of the list, or a collocation with one; (n,)."""
-    return np.fromiter((not words.isdisjoint(token.split("_")) for token in tokens), np.bool_, len(tokens))
-
-
-def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
-    """(W,) each word; in place of a screened one the nearest that is not; None if there is nothing to replace, or by.
-
-    It follows from the drawn word alone, never from a source, so it is post-processing of the mechanism's output, and
-    every bound stays as it is (docs/proofs/composition.md).
-
-    Args:
-        vectors: (W, p).
-        screened: (W,).
-    """
-    others = np.flatnonzero(~screened)
-    if len(others) in (0, len(screened)):
-        return None
-    instead = np.arange(len(screened))
-    search = ExactSearch(vectors[others], screens=False)  # words of 8 bits would take longer to make than they save
-    instead[screened] = others[search.nearest(vectors[screened].astype(np.float64))]
-    return instead
 
 
 def measurement_of(
