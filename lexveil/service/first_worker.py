@@ -1,6 +1,6 @@
-"""How the first workers of a service begin: forked, in place of started anew.
+"""How the first processes of a service begin: forked of one that imports what they need while the parent begins.
 
-In a module of its own: the forked process imports it before it has the environment by which others are imported.
+In a module of its own: a forked process imports it before it has the environment by which others are imported.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from uvicorn._subprocess import subprocess_started
 from uvicorn.supervisors.multiprocess import Process
 
 
-class FirstWorker(Process):
-    """A worker that is forked from a process which imported what it needs while the parent began.
+def forked(function: Callable[..., None], *arguments: Any) -> Any:
+    """A process for a function, not yet started, with this one's environment."""
+    given = (dict(os.environ), function, arguments)
+    return multiprocessing.get_context("forkserver").Process(target=_begin, args=given)
 
-    Those that take its place start anew: what is installed may have changed.
-    """
+
+class FirstWorker(Process):
+    """A worker that is forked; those that take its place start anew: what is installed may have changed."""
 
     def __init__(self, config: Config, sockets: list[Socket]) -> None:
         super().__init__(config, sockets)
-        given = (dict(os.environ), config, self.target, sockets)
-        self.process: Any = multiprocessing.get_context("forkserver").Process(target=_begin, args=given)
+        self.process: Any = forked(subprocess_started, config, self.target, sockets, None)
 
 
-def _begin(environment: dict[str, str], config: Config, target: Callable[..., None], sockets: list[Socket]) -> None:
+def _begin(environment: dict[str, str], function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     os.environ.clear()  # that of the process it was forked from
     os.environ.update(environment)
-    subprocess_started(config, target, sockets, None)
+    function(*arguments)

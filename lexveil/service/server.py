@@ -26,7 +26,7 @@ from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
 from lexveil.runtime.process_start import ONE_THREAD
 from lexveil.service.app import create_app
-from lexveil.service.first_worker import FirstWorker
+from lexveil.service.first_worker import FirstWorker, forked
 from lexveil.service.gate import METRICS_FOLDER
 from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import VARIABLE, Terms
@@ -76,11 +76,12 @@ def serve(terms: Terms) -> int:
             lifespan="off",
         )
         socket = bound(config, f"--host {terms.host} --port {terms.port}")
+        parent = Supervisor(config, [socket])
         # What epsilons mean is worked out beside the service: an answer has no time for it.
-        computing = multiprocessing.get_context("spawn").Process(target=compute_meanings, args=(terms,), daemon=True)
+        computing = forked(compute_meanings, terms)
+        computing.daemon = True
         if terms.is_complete:
             computing.start()
-        parent = Supervisor(config, [socket])
         try:
             parent.run()
         finally:
