@@ -28,8 +28,8 @@ sys.meta_path.insert(0, Absent())
 PRIVATIZE = """
 import lexveil
 done = lexveil.privatize(
-    ["The fire burned for days, and the smoke hung over the city."], mechanism="tem", strategy="S3", epsilon=10.0,
-    model="toy",
+    ["The fire burned for days, and the smoke hung over the city."], mechanism="tem_context", strategy="S3",
+    epsilon=10.0, model="toy",
 )
 assert len(done.values) == 1 and done.values[0]
 """

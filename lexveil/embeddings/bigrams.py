@@ -27,10 +27,13 @@ class Bigrams(NamedTuple):
     @classmethod
     def of(cls, first: Ids, second: Ids, counts: Ids, n: int) -> Self:
         """Pairs in any order, (E,) each, of n tokens; the counts of equal pairs are added up."""
-        from scipy.sparse import coo_array
-
-        added = coo_array((counts, (first, second)), shape=(n, n)).tocsr()
-        return cls(added.indptr.astype(np.int64), added.indices.astype(np.int32), added.data)
+        pairs = first.astype(np.int64) * n + second
+        if not (pairs[1:] > pairs[:-1]).all():
+            order = _order(pairs)
+            pairs, counts = pairs[order], counts[order]
+            begins = np.flatnonzero(np.diff(pairs, prepend=-1))
+            pairs, counts = pairs[begins], np.add.reduceat(counts, begins)
+        return cls(np.searchsorted(pairs, np.arange(n + 1) * n), (pairs % n).astype(np.int32), counts)
 
     @property
     def first(self) -> Ids:
@@ -75,13 +78,14 @@ class Bigrams(NamedTuple):
             counts: (V,) of each.
         """
         row_of = {token: row for row, token in enumerate(tokens) if "_" not in token}
-        n, parts = len(tokens), [[row_of.get(word, -1) for word in token.split("_")] for token in tokens]
-        begins = np.array([words[0] for words in parts], dtype=np.int64)
-        ends = np.array([words[-1] for words in parts], dtype=np.int64)
+        n, joined = len(tokens), np.flatnonzero(["_" in token for token in tokens])
+        parts = [[row_of.get(word, -1) for word in tokens[row].split("_")] for row in joined.tolist()]
+        begins, ends = np.arange(n), np.arange(n)
+        begins[joined], ends[joined] = [words[0] for words in parts], [words[-1] for words in parts]
         inside = np.array(
             [
                 (before, after, count)
-                for words, count in zip(parts, counts.tolist(), strict=True)
+                for words, count in zip(parts, counts[joined].tolist(), strict=True)
                 for before, after in pairwise(words)
             ],
             dtype=np.int64,
@@ -100,3 +104,11 @@ class Bigrams(NamedTuple):
             for both in zip((self.first, self.ids, self.counts), (others.first, others.ids, others.counts), strict=True)
         )
         return self.of(first, second, counts, len(self.starts) - 1)
+
+
+def _order(numbers: Ids) -> Ids:
+    """The order of numbers from 0 on, (E,): sorted with their places in them, a tenth of what sorting places takes."""
+    bits = len(numbers).bit_length()
+    if int(numbers.max()).bit_length() + bits > 63:
+        return np.argsort(numbers, kind="stable")
+    return np.sort(numbers << bits | np.arange(len(numbers))) & ((1 << bits) - 1)

@@ -13,7 +13,7 @@ from lexveil.artifacts.packaged_model import PackagedModel, add_bigrams
 from lexveil.collocations.adjacent_tokens import count_bigrams
 from lexveil.config import MachineParams
 from lexveil.data.model_verification import UnsoundModel, verify_folder
-from lexveil.embeddings.bigrams import Bigrams
+from lexveil.embeddings.bigrams import Bigrams, _order
 
 TOKENS = ["new", "york", "new_york", "is", "big_apple_pie", "big", "apple", "pie", "."]
 
@@ -51,6 +51,13 @@ def test_the_query_counts_pairs_inside_sentences(tmp_path: Path) -> None:
     assert sorted(few.values()) == sorted(expected.values())[-5:]
     write_bigrams(found, tmp_path)
     assert pairs(read_bigrams(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("most", [30, 2**62])
+def test_numbers_are_ordered(most: int) -> None:
+    """Also those that leave no room for their places."""
+    numbers = np.random.default_rng(1).integers(most, size=1000)
+    assert (numbers[_order(numbers)] == np.sort(numbers)).all() and len({*_order(numbers).tolist()}) == 1000
 
 
 def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path: Path) -> None:
