@@ -108,6 +108,7 @@ def bound(config: Config, asked: str) -> Socket:
 def compute_meanings(terms: Terms) -> None:
     """Work out what epsilons mean, once for a machine, from the largest of a token down: short texts come first."""
     hide_messages()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which kills this process
     os.nice(IDLE)
     try:
         model = WarmModel.find(terms.model)
