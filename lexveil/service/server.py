@@ -76,12 +76,12 @@ def serve(terms: Terms) -> int:
             lifespan="off",
         )
         socket = bound(config, f"--host {terms.host} --port {terms.port}")
-        parent = Supervisor(config, [socket])
         # What epsilons mean is worked out beside the service: an answer has no time for it.
         computing = forked(compute_meanings, terms)
         computing.daemon = True
         if terms.is_complete:
             computing.start()
+        parent = Supervisor(config, [socket])
         try:
             parent.run()
         finally:

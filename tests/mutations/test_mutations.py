@@ -15,7 +15,8 @@ from tests.mutations.planting import Fault, wrap
 
 pytestmark = pytest.mark.slow
 
-IN_RELEASES = {*"context reuse entropy budgets shares charges statement".split(), "in clear"}  # kinds that show there
+# Kinds that show there.
+IN_RELEASES = ("context", "reuse", "entropy", "budgets", "shares", "in clear", "charges", "statement")
 # What the audit is asked for, once for each way of asking: without a fault it must find nothing.
 WAYS = {json.dumps({**fault.audit, "samples": 0}, sort_keys=True): fault.audit for fault in FAULTS if fault.audit}
 # By day one way for each mechanism: for TEM that with shares, since the metric's test below audits it as it is.
