@@ -40,19 +40,23 @@ def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
     return n_paying, total, digest.hexdigest()
 
 
-def seal(con: Connection) -> tuple[int, str]:
-    """Check the balances of temp.charges by their keyed hashes, and put those with what is paid into temp.sealed.
+def seal(con: Connection, spent: str = "balance", release: int | None = None) -> tuple[int, str]:
+    """Check the balances of temp.charges, put those with what is paid into temp.sealed, and what is paid into spends.
 
     The keyed hash is made here, not by the database: its key stays on this machine.
+
+    Args:
+        spent: SQL of what a subject has spent by its charges, which its balance must be.
+        release: number of the release that is paid for; None puts nothing into spends.
 
     Returns:
         How many balances somebody edited; the chain's digest of what subjects pay, or are given back.
     """
     digest, wrong = hashlib.sha256(), 0
 
-    def sealed(subject: bytes, balance: int, mac: bytes | None, paid: int) -> bytes | None:
+    def sealed(subject: bytes, balance: int, mac: bytes | None, paid: int, spent: int) -> bytes | None:
         nonlocal wrong
-        if (balance != 0 or paid < 0) if mac is None else mac != con.mac(subject, balance):
+        if balance != spent or ((balance != 0 or paid < 0) if mac is None else mac != con.mac(subject, balance)):
             wrong += 1
         elif paid:
             digest.update(subject + abs(paid).to_bytes(8, "big"))
@@ -60,7 +64,7 @@ def seal(con: Connection) -> tuple[int, str]:
         return None
 
     con.scratch("sealed", "subject blob, nano bigint, mac blob, is_new boolean")
-    con.seal(sealed)
+    con.seal(sealed, spent, release)
     con.analyze("sealed")
     return wrong, digest.hexdigest()
 
@@ -130,7 +134,8 @@ def rebuild(con: Connection) -> int:
         con.scratch("charges", CHARGES)
         con.execute("delete from balances")
         con.execute(
-            "insert into charges (subject, balance, paid) select subject, 0, sum(nano) from spends group by subject"
+            "insert into charges (subject, balance, paid) select subject, 0, sum(nano) from spends group by subject "
+            "order by subject"
         )
         seal(con)
         write_sealed(con)

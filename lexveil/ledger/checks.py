@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -221,12 +223,13 @@ def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Itera
     for (number,) in con.execute("select release from spends where release >= ? group by release", (scope.first,)):
         if number not in numbers:
             yield Fault(f"spends of release number {number}", "there is no such release")
+    query = f"select release, subject, nano from spends where release in ({TOUCHED}) order by release, subject"
+    paying = groupby(con.stream(query, scope.touched), itemgetter(0))
+    digests = {number: spend_digest((subject, nano) for _, subject, nano in rows) for number, rows in paying}
     for number, name in numbers.items():
         release = known.get(name, _Release())
         reserved = {} if release.state in (None, "open", "aborted") else release.reserved
-        found = spend_digest(
-            con.stream("select subject, nano from spends where release = ? order by subject", (number,))
-        )
+        found = digests.get(number, (0, 0, NOBODY_PAYS))
         expected = reserved.get("spends", 0), reserved.get("total", 0), reserved.get("spends_sha256", NOBODY_PAYS)
         if found != expected:
             n_paying, total, _ = found

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 Parameters = Mapping[str, Any] | Sequence[Any]
+# What a new keyed hash is, of subject, balance, its keyed hash, what is paid, and what was spent.
+Mac = Callable[[Any, Any, Any, Any, Any], bytes | None]
 
 
 class ResultRows(Protocol):
@@ -45,11 +47,13 @@ class Connection(Protocol):
         """Put many rows into a temporary table: parts of them, each the values of every column."""
         ...
 
-    def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:
-        """Put what balances become from temp.charges into temp.sealed.
+    def seal(self, mac: Mac, spent: str, release: int | None) -> None:
+        """Put what balances become from temp.charges into temp.sealed; new ones may go to their table at once.
 
         Args:
-            mac: what a new keyed hash is, of subject, balance, its keyed hash, and what is paid; in order of subjects.
+            mac: called in the order of subjects.
+            spent: SQL of what was spent, a whole number.
+            release: number of the release that what is paid goes to; None for none.
         """
         ...
 

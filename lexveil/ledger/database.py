@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from lexveil import paths
 from lexveil.errors import RequestError
 from lexveil.ledger import chain
-from lexveil.ledger.connection import Connection, Parameters
+from lexveil.ledger.connection import Connection, Mac, Parameters
 from lexveil.ledger.locks import sync
 
 if TYPE_CHECKING:
@@ -79,10 +79,12 @@ class SqliteConnection(sqlite3.Connection):
         for part in parts:
             self.executemany(f"insert into temp.{table} ({columns}) values ({marks})", zip(*part, strict=True))
 
-    def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:  # noqa: D102
-        self.create_function("sealed_mac", 4, mac)  # takes half as long as rows that come here and go back
-        made = "subject, balance + paid, sealed_mac(subject, balance, mac, paid), mac is null"
+    def seal(self, mac: Mac, spent: str, release: int | None) -> None:  # noqa: D102
+        self.create_function("sealed_mac", 5, mac)  # takes half as long as rows that come here and go back
+        made = f"subject, balance + paid, sealed_mac(subject, balance, mac, paid, ({spent})), mac is null"
         self.execute(f"insert into temp.sealed select {made} from temp.charges order by subject")
+        if release is not None:
+            self.execute("insert into spends select ?, subject, paid from temp.charges where paid > 0", (release,))
 
     def analyze(self, table: str) -> None:  # noqa: D102
         pass  # plans that are good for any table of this kind

@@ -9,16 +9,19 @@ put right there, where its files are.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from operator import lt
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lexveil.databases.address import Address, read_address
 from lexveil.databases.postgresql import GONE, connection_of
 from lexveil.errors import RequestError
-from lexveil.ledger.connection import Parameters
+from lexveil.ledger.connection import Mac, Parameters
 from lexveil.ledger.database import APPLICATION, SCHEMA, TRY, Database, Store, begin_chain, text
 from lexveil.ledger.spool import Spool
 
@@ -28,12 +31,15 @@ SESSION = (
     "set synchronous_commit to on",  # what is committed outlives a power cut
     "set work_mem to '128MB'",
     "set jit to off",
+    "set enable_hashagg to off",  # of about as many subjects as rows; a sort is quicker, and in less memory
     f"set lock_timeout to '{TRY:g}s'",
 )
 KINDS = {
-    "release": pa.int64(), "document": pa.int64(), "nano": pa.int64(), "subject": pa.binary(), "mac": pa.binary(),
+    "release": pa.int32(), "document": pa.int64(), "nano": pa.int64(), "subject": pa.binary(), "mac": pa.binary(),
     "key": pa.string(), "is_new": pa.bool_(),
 }  # fmt: skip
+SMALL = {"adbc.postgresql.batch_size_hint_bytes": "500000"}  # one is worked on here while the server reads another
+SEALED = pa.schema([(name, KINDS[name]) for name in ("subject", "nano", "mac", "is_new")])
 REASONS = {
     "55P03": "another process holds it; try again later",
     "57": "the server shut down or cancelled it; nothing was changed. Try again",
@@ -80,13 +86,18 @@ class ServerConnection:
         return rows
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:  # noqa: D102
-        spool = self._spooled(sql, parameters)
+        spool = self._read(sql, parameters)
         return (row for batch in spool for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
-    def _spooled(self, sql: str, parameters: Parameters = ()) -> Spool:
+    def _read(self, sql: str, parameters: Parameters = ()) -> Spool:
         """A large result, read at once: the connection is free for others then."""
+        query, values = _numbered(sql, parameters)
+        if all(isinstance(value, int) for value in values or ()):  # with parameters the driver holds all rows at once
+            numbers = list(map("({})".format, values or ()))
+            query, values = re.sub(r"\$(\d+)", lambda found: numbers[int(found[1]) - 1], query), None
         with self._connection.cursor() as cursor:
-            cursor.execute(*_numbered(sql, parameters))
+            cursor.adbc_statement.set_options(**SMALL)
+            cursor.execute(query, values)
             reader = cursor.fetch_record_batch()
             return Spool(reader.schema, reader)
 
@@ -94,7 +105,7 @@ class ServerConnection:
         self.execute(f"drop table if exists pg_temp.{table}")
         self.execute(f"create temp table {table} ({columns})")
 
-    def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:  # noqa: D102
+    def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]], temporary: bool = True) -> None:  # noqa: D102
         schema = pa.schema([(name, KINDS[name]) for name in columns.split(", ")])
         raised: list[Exception] = []
 
@@ -109,16 +120,38 @@ class ServerConnection:
         try:
             with self._connection.cursor() as cursor:
                 reader = pa.RecordBatchReader.from_batches(schema, batches())
-                cursor.adbc_ingest(table, reader, mode="append", temporary=True)
+                cursor.adbc_ingest(table, reader, mode="append", temporary=temporary)
         except Exception:
             if raised:
                 raise raised[0] from None
             raise
 
-    def seal(self, mac: Callable[[Any, Any, Any, Any], bytes | None]) -> None:  # noqa: D102
-        charges = self._spooled("select *, balance + paid, mac is null from charges order by subject")
-        parts = ([column.to_pylist() for column in batch.columns] for batch in charges)
-        self.fill("sealed", "subject, nano, mac, is_new", ((p[0], p[-2], list(map(mac, *p[:4])), p[-1]) for p in parts))
+    def seal(self, mac: Mac, spent: str, release: int | None) -> None:  # noqa: D102
+        made = f"select subject, balance, mac, paid, cast(({spent}) as bigint), mac is null from charges"
+        charges, sealed, last = self._read(made), Spool(SEALED), b""
+
+        def paying() -> Iterator[tuple[Any, ...]]:
+            nonlocal last
+            for batch in filter(len, charges):
+                columns = [column.to_pylist() for column in batch.columns[:5]]
+                # A temporary table is scanned as it was written; to sort it again takes long.
+                assert all(map(lt, [last, *columns[0]], columns[0])), "charges are not in the order of subjects"
+                last = columns[0][-1]
+                subjects, balance, _, paid, _, is_new = batch.columns
+                macs = pa.array(list(map(mac, *columns)), pa.binary())
+                sealed.add(pa.record_batch([subjects, pc.add(balance, paid), macs, is_new], schema=SEALED))
+                pays = batch.filter(pc.greater(paid, 0))
+                yield pa.repeat(release or 0, len(pays)), pays["subject"], pays["paid"]
+
+        # The server writes charges while we make keyed hashes of balances, and then new balances.
+        if release is None:
+            deque(paying(), 0)
+        else:
+            self.fill("spends", "release, subject, nano", paying(), temporary=False)
+        new, old = pc.field("is_new") & pc.field("mac").is_valid(), ~pc.field("is_new")
+        for table, which, names in (("balances", new, SEALED.names[:3]), ("sealed", old, SEALED.names)):
+            parts = (batch.filter(which).select(names).columns for batch in sealed)
+            self.fill(table, ", ".join(names), parts, temporary=table == "sealed")
 
     def analyze(self, table: str) -> None:  # noqa: D102
         self.execute(f"analyze {table}")
@@ -215,5 +248,8 @@ class ServerStore(Store):
             con.execute(f"comment on schema {PLACE} is '{SCHEMA}'")
             con.execute("create domain blob as bytea")
             con.execute(f"do $make$ begin {text('ledger/schema').replace(' without rowid', '')} end $make$")
+            con.execute("alter table spends drop constraint spends_pkey")  # rows of a release lie together
+            con.execute("create index spends_of_release on spends using brin (release) with (autosummarize = on)")
+            con.execute("alter table balances set (fillfactor = 50)")  # room for other amounts where they are
             begin_chain(con, meta)
             con.execute("commit")

@@ -155,15 +155,13 @@ def charge(con: Connection, release: int, n_documents: int, most: int | None, ca
             raise
         raise _too_much() from None
     con.analyze("charges")
-    (wrong,) = con.execute(text("ledger/edited")).fetchone()
-    n_edited, digest = seal(con)
-    if wrong or n_edited:
-        raise edited(max(wrong, n_edited))
+    n_edited, digest = seal(con, text("ledger/spent"), release)
+    if n_edited:
+        raise edited(n_edited)
     row = con.execute(text("ledger/reserved")).fetchone()
     n_withheld, n_subjects, n_exhausted, n_charged, n_new, epsilons, nano, largest = row
     if cap is None and n_withheld:
         raise _too_much()
-    con.execute("insert into spends select ?, subject, paid from charges where paid > 0", (release,))
     write_sealed(con)
     con.execute(text("ledger/names"), {"release": release})
     marks = np.zeros(n_documents, dtype=bool)

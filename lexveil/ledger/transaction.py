@@ -100,7 +100,7 @@ class Transaction:
                 hashes = self._hasher.all(subjects, first)
                 n_documents += n
                 keys = subjects if self._plain else [None] * n
-                yield Asked([self._number] * n, range(first, first + n), hashes, nano, keys)
+                yield Asked([self._number] * n, list(range(first, first + n)), hashes, nano, keys)
 
         try:
             with self._database.errors():

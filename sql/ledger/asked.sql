@@ -2,4 +2,4 @@
 --
 -- writes   asked (release, document, subject, nano, key): number of the release, number of the document from 0,
 --          hash of its subject, nano-epsilon; key is null in a ledger of hashed keys
-create temp table if not exists asked (release bigint, document bigint, subject blob, nano bigint, key text)
+create temp table if not exists asked (release integer, document bigint, subject blob, nano bigint, key text)
