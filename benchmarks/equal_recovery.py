@@ -34,7 +34,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from benchmarks.problems import PROBLEMS, Problem, Sizes
-from benchmarks.protection import RANGES, Measuring, learnt, nats_a_word
+from benchmarks.protection import RANGES, Measuring, learnt, nats_a_word, with_context
 from lexveil.artifacts.model import Model
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.runtime.tables import write_json
@@ -44,6 +44,7 @@ TRIES = 12  # of a level, to find its ε
 RANGE = (0.5, 128.0)  # of ε, but for the 1-Diffractors
 LEVELS, CLEAN_LEVEL = (0.05, 0.1, 0.2, 0.5), 1.0
 SHOWN, KEPT = 0.2, 10  # level of the texts to read, and how many there are
+KAPPA = 0.5  # where only common words come out
 PROCESSES = 2
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Row = dict[str, Any]
@@ -55,24 +56,38 @@ class Rewriting(NamedTuple):
     mechanism: str
     strategy: str = "S1"
     purpose: str = ""
+    weight: int = 1
+    common_words: int = 0
 
-    @property
-    def model(self) -> str:
-        """With the purpose."""
-        return f"en+{self.purpose}=1" if self.purpose else "en"
+    def model(self) -> Model:
+        """With the purpose, and with only so many common words."""
+        model = Model.load(name=f"en+{self.purpose}={self.weight}" if self.purpose else "en")
+        return with_context(model, common_words=self.common_words, kappa=KAPPA) if self.common_words else model
 
     def __str__(self) -> str:
-        kept = f", {self.purpose} kept" if self.purpose else ""
-        return f"`{self.mechanism}`" + (f" {self.strategy}" if self.strategy != "S1" else "") + kept
+        kept = f", {self.purpose} kept" + (f" with weight {self.weight}" if self.weight > 1 else "")
+        name = f"`{self.mechanism}`" + (f" {self.strategy}" if self.strategy != "S1" else "")
+        few = f", {self.common_words} words" if self.common_words else ""
+        return name + few + (kept if self.purpose else "")
 
 
 CLEAN = Rewriting("clean", "")
 TEM, TEM_CONTEXT = (Rewriting(name) for name in ("tem", "tem_context"))
 KEPT_TEM, KEPT_CONTEXT = (each._replace(purpose="sentiment") for each in (TEM, TEM_CONTEXT))
+COMMON = TEM_CONTEXT._replace(common_words=500)
+KEPT_COMMON = COMMON._replace(purpose="sentiment", weight=8)
 NOISY = ("madlib", "mahalanobis", "vickrey")
-FEW = (TEM, KEPT_TEM, TEM_CONTEXT, KEPT_CONTEXT, *(each._replace(purpose="emergency") for each in (TEM, TEM_CONTEXT)))
+FEW = (
+    TEM,
+    KEPT_TEM,
+    TEM_CONTEXT,
+    KEPT_CONTEXT,
+    COMMON,
+    KEPT_COMMON,
+    *(each._replace(purpose="emergency") for each in (TEM, TEM_CONTEXT)),
+)
 ROWS = (
-    *FEW[:4],
+    *FEW[:6],
     *(each._replace(strategy="S3") for each in (TEM, TEM_CONTEXT)),
     *(Rewriting(name, "S1", purpose) for name in NOISY for purpose in ("", "sentiment")),
     Rewriting("diffractor_geometric"),
@@ -84,8 +99,10 @@ AGAINST = {  # what is compared, and what it would replace
     "sentiment kept, `madlib`": (Rewriting("madlib", purpose="sentiment"), Rewriting("madlib")),
     "`tem_context` for `tem`": (TEM_CONTEXT, TEM),
     "`tem_context`, sentiment kept, for `tem`": (KEPT_CONTEXT, TEM),
-    "emergency kept, `tem`": (FEW[4], TEM),
-    "emergency kept, `tem_context`": (FEW[5], TEM_CONTEXT),
+    "500 words for `tem`": (COMMON, TEM),
+    "500 words, sentiment kept with weight 8, for `tem`": (KEPT_COMMON, TEM),
+    "emergency kept, `tem`": (FEW[6], TEM),
+    "emergency kept, `tem_context`": (FEW[7], TEM_CONTEXT),
 }
 
 
@@ -145,8 +162,7 @@ class Bench:
     def measuring(self, rewriting: Rewriting) -> Measuring:
         """Work on one mechanism at a time."""
         bounds = RANGES.get(rewriting.mechanism, RANGE)
-        model = Model.load(name=rewriting.model)
-        return Measuring(model, rewriting.mechanism, rewriting.strategy, self.language_model, None, bounds)
+        return Measuring(rewriting.model(), rewriting.mechanism, rewriting.strategy, self.language_model, None, bounds)
 
     def rows(self, name: str, rewriting: Rewriting, levels: Sequence[float]) -> Iterator[Row]:
         """One row for each level; one in all for the clean texts."""

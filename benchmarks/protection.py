@@ -276,10 +276,10 @@ def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
     return chosen
 
 
-def with_base(model: Model, base: str) -> Model:
-    """The model with another base measure of tem_context."""
+def with_context(model: Model, **changed: object) -> Model:
+    """The model with other parameters of tem_context."""
     params = model.params
-    context = params.mechanisms.tem_context.model_copy(update={"model": base})
+    context = params.mechanisms.tem_context.model_copy(update=changed)
     mechanisms = params.mechanisms.model_copy(update={"tem_context": context})
     return replace(model, project=replace(model.project, params=params.model_copy(update={"mechanisms": mechanisms})))
 
@@ -322,7 +322,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.json and (options.epsilon or options.base != "bigrams"):
         parser.error("--json is for the levels of the default base measure")
     *learn, held_out = sorted(options.corpus.glob("*.json.gz"))
-    model, language_model = with_base(Model.load(name=options.model), options.base), learnt(learn, options.learn)
+    model, language_model = (
+        with_context(Model.load(name=options.model), model=options.base),
+        learnt(learn, options.learn),
+    )
     assert model.packaged is not None and model.sha256 is not None
     shipped = measured_levels(model.sha256)
     neural = READER_MODELS[options.reader].make() if options.reader in READER_MODELS else None

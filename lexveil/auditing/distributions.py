@@ -160,8 +160,8 @@ class Claim:
         if self.in_context and self.own.get("model", "bigrams") != "bigrams":
             return self._by_model(public, before)
         if not self.in_context or public.bigrams is None:
-            return self._halved(public.n_words)
-        single, after = self._whole_numbers(public.counts, public.n_words, public.bigrams)
+            return self._halved(public)
+        single, after = self._whole_numbers(public, public.bigrams)
         row = slice(*public.bigrams.starts[before : before + 2].tolist()) if before >= 0 else slice(0)
         weight = single.copy()
         weight[public.bigrams.ids[row]] += after[row]
@@ -171,7 +171,7 @@ class Claim:
         """What a language model says of a word's first piece after a token alone, times its share, to the power κ."""
         kept, kappa, words = self.space._kept, self.own.get("kappa", 1.0), public.causal
         assert words is not None
-        if (key := f"after {before}, κ = {kappa!r}, penalty {self.own.get('length_penalty', 3)}") not in kept:
+        if (key := f"after {before}, {self._measure}") not in kept:
             if "model" not in kept:
                 made = words.make()
                 kept["model"] = made, made.pieces([token.split("_") for token in words.tokens])
@@ -182,22 +182,32 @@ class Claim:
             first = np.array([pieces[row][0] for row in words.rows.tolist()])
             share = (public.counts + 1) / np.bincount(first, public.counts + 1)[first]
             says = np.asarray(states.next_pieces(np.zeros(1, dtype=np.int64))[0, 0], dtype=np.float64)
-            weight = self._halved(public.n_words) * (says[first] * share) ** kappa
+            weight = self._halved(public) * (says[first] * share) ** kappa
             kept[key] = np.maximum(1, np.rint(weight * ((2.0**31 - 2 * len(weight)) / (weight.sum() * (1 + 1e-9)))))
         return np.asarray(kept[key])
 
-    def _halved(self, n_words: Ids) -> Floats:
-        return np.asarray(0.5 ** (self.own.get("length_penalty", 3) * (n_words - 1)))
+    @property
+    def _measure(self) -> str:
+        """What the base measure depends on beside the words."""
+        return ", ".join(f"{name} {self.own.get(name)}" for name in ("kappa", "length_penalty", "common_words"))
 
-    def _whole_numbers(self, counts: Ids, n_words: Ids, bigrams: Bigrams) -> tuple[Floats, Floats]:
+    def _halved(self, public: PublicCounts) -> Floats:
+        """The length penalty, and what words have that are not common enough."""
+        halved = 0.5 ** (self.own.get("length_penalty", 3) * (public.n_words - 1))
+        if (common := self.own.get("common_words")) is not None:
+            rank = np.lexsort((np.arange(len(halved)), -public.counts)).argsort()
+            halved = np.where(rank < common, halved, halved / 2**20)
+        return np.asarray(halved)
+
+    def _whole_numbers(self, public: PublicCounts, bigrams: Bigrams) -> tuple[Floats, Floats]:
         """Of tem_context: the weight of each word, (W,), and what it has beside that after a token, (E,).
 
         Witten and Bell's interpolation to the power κ, each token's in units of the share that it leaves to the
         frequency of words; rounded, so that no sum exceeds 2^31.
         """
-        kappa = self.own.get("kappa", 1.0)
-        if (key := f"κ = {kappa!r}, penalty {self.own.get('length_penalty', 3)}") not in self.space._kept:
-            halved, share, seen = self._halved(n_words), (counts + 1) / (counts + 1).sum(), np.diff(bigrams.starts)
+        kappa, counts = self.own.get("kappa", 1.0), public.counts
+        if (key := self._measure) not in self.space._kept:
+            halved, share, seen = self._halved(public), (counts + 1) / (counts + 1).sum(), np.diff(bigrams.starts)
             single, among = halved * share**kappa, share[bigrams.ids]
             after = halved[bigrams.ids] * ((among + bigrams.counts / np.repeat(seen, seen)) ** kappa - among**kappa)
             sums = np.bincount(np.repeat(np.arange(len(seen)), seen), after)

@@ -14,7 +14,7 @@ from lexveil.mechanisms.base import check_epsilon, register
 from lexveil.mechanisms.base_measure import MOST_KAPPA, BaseMeasure, base_measure
 from lexveil.mechanisms.causal_measure import CausalMeasure, CausalWords, Course
 from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, SKIPPED
-from lexveil.mechanisms.tem import FIRST_NONCE, Tem, TemParameters
+from lexveil.mechanisms.tem import FIRST_NONCE, MOST_HALVINGS, Tem, TemParameters
 from lexveil.parameters import Section
 from lexveil.types import Flags, Floats, Ids, Vectors, Words
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BIGRAMS = "bigrams"
 NONE = np.zeros(1, dtype=np.int64)
+RARER = 20  # halvings of the weight of words that are not among ``common_words``
 FOLLOWING = "public counts of what follows the word written just before"
 
 
@@ -32,6 +33,12 @@ class TemContextParameters(TemParameters):
 
     kappa: float = Field(
         1.0, ge=0, le=MOST_KAPPA, description="exponent of the public model of words; 0: words weigh as in tem"
+    )
+    common_words: int | None = Field(
+        None,
+        ge=2,
+        description="only so many of the most frequent words of the public counts come out, but for one in a million; "
+        "null: all",
     )
     model: Literal["bigrams", "smollm2"] = Field(
         "bigrams",
@@ -101,6 +108,9 @@ class TemContext(Tem):
         none = np.empty(0, dtype=np.int64)
         self.kappa, self.bigrams = checked.kappa, bigrams or Bigrams.of(none, none, none, self.size)
         self.bits = ENVELOPE_BITS + FINE_BITS
+        if checked.common_words is not None:
+            rarer = np.argsort(-counts, kind="stable")[checked.common_words :]
+            self.halvings[rarer] = np.minimum(self.halvings[rarer] + RARER, MOST_HALVINGS)
         self.mass: BaseMeasure | CausalMeasure
         if checked.model == BIGRAMS:
             self.mass = base_measure(counts, self.bigrams, self.kappa, self.halvings)

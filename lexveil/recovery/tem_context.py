@@ -102,7 +102,7 @@ class TemContextAdversary(TemAdversary):
         assert isinstance(mass, BaseMeasure)
         row = slice(mass.starts[context], mass.starts[context + 1])
         ids, after = mass.ids[row].astype(np.int64), mass.after[row].astype(np.float32)
-        if len(ids) <= FOLLOWING:
+        if len(ids) <= FOLLOWING or not after.any():
             return ids, after
         shares = mass.after[row] / mass.after[row].sum()
         drawn = np.random.default_rng((SEED, context)).choice(len(ids), FOLLOWING, p=shares)
