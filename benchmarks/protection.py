@@ -276,12 +276,12 @@ def drawn(texts: Sequence[str], n_words: int, longest: int) -> list[str]:
     return chosen
 
 
-def with_context(model: Model, **changed: object) -> Model:
-    """The model with other parameters of tem_context."""
-    params = model.params
+def with_context(base: Model, **changed: object) -> Model:
+    """A model with other parameters of tem_context."""
+    params = base.params
     context = params.mechanisms.tem_context.model_copy(update=changed)
     mechanisms = params.mechanisms.model_copy(update={"tem_context": context})
-    return replace(model, project=replace(model.project, params=params.model_copy(update={"mechanisms": mechanisms})))
+    return replace(base, project=replace(base.project, params=params.model_copy(update={"mechanisms": mechanisms})))
 
 
 def write_figures() -> None:

@@ -10,7 +10,7 @@ from lexveil.auditing.kernels import Built, DrawnKind, draw_mixed, fit, noise_fi
 from lexveil.auditing.toys import toy
 from lexveil.mechanisms.registry import MECHANISMS, ON_LISTS, ClosedForm
 
-NAMES = sorted(MECHANISMS)
+CASES = [*((name, {}) for name in sorted(MECHANISMS)), ("tem_context", {"common_words": 4})]
 ERROR = 1e-6
 
 
@@ -41,25 +41,25 @@ def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> 
     assert own == pytest.approx(made.kernel.distance(first, second), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if hasattr(MECHANISMS[name], "log_pmf")])
-def test_closed_forms_agree_with_those_of_the_mechanisms(name: str) -> None:
-    made, one = built(name, "plane")
+@pytest.mark.parametrize(("name", "own"), [case for case in CASES if hasattr(MECHANISMS[case[0]], "log_pmf")])
+def test_closed_forms_agree_with_those_of_the_mechanisms(name: str, own: dict[str, int]) -> None:
+    made, one = built(name, "plane", **own)
     assert isinstance(made.kernel, ClosedForm)
     in_context = made.claim.in_context
     for epsilon in (0.1, 1.0, 5.0):
         for before in range(-1, one.space.size if in_context else 0):
             after = (before,) if in_context else ()
             table = np.exp(made.kernel.log_pmf(one.words, np.full(len(one.words), epsilon), *after))
-            own = np.array([made.claim.pmf(word, epsilon, before) for word in one.words.tolist()])
-            assert own == pytest.approx(table, rel=1e-9, abs=1e-300)
+            claimed = np.array([made.claim.pmf(word, epsilon, before) for word in one.words.tolist()])
+            assert claimed == pytest.approx(table, rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize("shape", ["line", "plane", "cloud"])
-@pytest.mark.parametrize("name", NAMES)
-def test_draws_follow_what_is_claimed(name: str, shape: str) -> None:
+@pytest.mark.parametrize(("name", "own"), CASES)
+def test_draws_follow_what_is_claimed(name: str, own: dict[str, int], shape: str) -> None:
     if name == "truncated_gumbel" and shape == "cloud":
         pytest.skip("its calibration exists for no such spread of distances")
-    made, one = built(name, shape)
+    made, one = built(name, shape, **own)
     rng = np.random.default_rng(5)
     seen = drawn(made, one, (1.0,), 1_000)
     result = fit(seen, made.claim, 1.0, ERROR, rng, with_power=False)
