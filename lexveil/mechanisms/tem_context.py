@@ -37,8 +37,8 @@ class TemContextParameters(TemParameters):
     common_words: int | None = Field(
         None,
         ge=2,
-        description="only so many of the most frequent words of the public counts come out, but for one in a million; "
-        "null: all",
+        description="how many of the most frequent words, by public counts, come out; others weigh a millionth "
+        "(2^-20), so that hardly one does; null: all weigh by their counts",
     )
     model: Literal["bigrams", "smollm2"] = Field(
         "bigrams",
@@ -77,6 +77,7 @@ class TemContext(Tem):
 
     Attributes:
         kappa: κ.
+        halvings: (V,) uint8, of the length penalty and of what is not among ``common_words``.
         bigrams: the counts that m is made of, if no language model says it.
         mass: m.
     """
