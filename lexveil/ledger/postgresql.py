@@ -21,6 +21,8 @@ import pyarrow.compute as pc
 from lexveil.databases.address import Address, read_address
 from lexveil.databases.postgresql import GONE, connection_of
 from lexveil.errors import RequestError
+from lexveil.ledger.amounts import MOST
+from lexveil.ledger.balances import edited
 from lexveil.ledger.connection import Mac, Parameters
 from lexveil.ledger.database import APPLICATION, SCHEMA, TRY, Database, Store, begin_chain, text
 from lexveil.ledger.spool import Spool
@@ -99,7 +101,19 @@ class ServerConnection:
             cursor.adbc_statement.set_options(**SMALL)
             cursor.execute(query, values)
             reader = cursor.fetch_record_batch()
-            return Spool(reader.schema, reader)
+            return Spool(reader.schema, self._arriving(reader))
+
+    def _arriving(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        from adbc_driver_manager import AdbcStatusCode
+
+        while True:
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+            except (OSError, pa.ArrowException) as error:  # what the server says meanwhile, past the driver's errors
+                raise self._connection.OperationalError(str(error), status_code=AdbcStatusCode.IO) from None
+            yield batch
 
     def scratch(self, table: str, columns: str) -> None:  # noqa: D102
         self.execute(f"drop table if exists pg_temp.{table}")
@@ -127,15 +141,17 @@ class ServerConnection:
             raise
 
     def seal(self, mac: Mac, spent: str, release: int | None) -> None:  # noqa: D102
-        made = f"select subject, balance, mac, paid, cast(({spent}) as bigint), mac is null from charges"
+        made = f"select subject, balance, mac, paid, cast(least(({spent}), {MOST}) as bigint), mac is null from charges"
         charges, sealed, last = self._read(made), Spool(SEALED), b""
 
         def paying() -> Iterator[tuple[Any, ...]]:
             nonlocal last
             for batch in filter(len, charges):
                 columns = [column.to_pylist() for column in batch.columns[:5]]
-                # A temporary table is scanned as it was written; to sort it again takes long.
-                assert all(map(lt, [last, *columns[0]], columns[0])), "charges are not in the order of subjects"
+                # A temporary table is scanned as it was written, and to sort it again takes long: only rows of other
+                # sizes than ours would lie elsewhere, or a subject that was charged twice.
+                if not all(map(lt, [last, *columns[0]], columns[0])):
+                    raise edited(1)
                 last = columns[0][-1]
                 subjects, balance, _, paid, _, is_new = batch.columns
                 macs = pa.array(list(map(mac, *columns)), pa.binary())

@@ -155,6 +155,8 @@ def charge(con: Connection, release: int, n_documents: int, most: int | None, ca
             raise
         raise _too_much() from None
     con.analyze("charges")
+    if con.execute("select 1 from spends where release = ? limit 1", (release,)).fetchone():
+        raise edited(1)
     n_edited, digest = seal(con, text("ledger/spent"), release)
     if n_edited:
         raise edited(n_edited)

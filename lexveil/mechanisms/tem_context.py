@@ -38,7 +38,7 @@ class TemContextParameters(TemParameters):
         None,
         ge=2,
         description="how many of the most frequent words, by public counts, come out; others weigh a millionth "
-        "(2^-20), so that hardly one does; null: all weigh by their counts",
+        "(2^-20) and hardly do at the ε of a level; null: all weigh by their counts",
     )
     model: Literal["bigrams", "smollm2"] = Field(
         "bigrams",

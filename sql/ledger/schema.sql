@@ -1,6 +1,7 @@
 -- The tables of the budget ledger, in a new database. Amounts are whole nano-epsilon.
 --
--- PostgreSQL has blob as a domain over bytea, and nothing in place of `without rowid`.
+-- PostgreSQL has blob as a domain over bytea, nothing in place of `without rowid`, and for `spends` an index of ranges
+-- of releases in place of the key.
 --
 -- entries   the chain; everything else but subjects' hashes and amounts can be made again from it
 -- releases  budget, cap and reserved_seq are null until something is reserved; cap is null if there was none

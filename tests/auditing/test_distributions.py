@@ -45,10 +45,9 @@ def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> 
 def test_closed_forms_agree_with_those_of_the_mechanisms(name: str, own: dict[str, int]) -> None:
     made, one = built(name, "plane", **own)
     assert isinstance(made.kernel, ClosedForm)
-    in_context = made.claim.in_context
     for epsilon in (0.1, 1.0, 5.0):
-        for before in range(-1, one.space.size if in_context else 0):
-            after = (before,) if in_context else ()
+        for before in range(-1, one.space.size if made.claim.in_context else 0):
+            after = (before,) if made.claim.in_context else ()
             table = np.exp(made.kernel.log_pmf(one.words, np.full(len(one.words), epsilon), *after))
             claimed = np.array([made.claim.pmf(word, epsilon, before) for word in one.words.tolist()])
             assert claimed == pytest.approx(table, rel=1e-9, abs=1e-300)

@@ -145,6 +145,7 @@ def test_an_anchor_that_cannot_be_written_stops_what_comes_next(used: Path, tmp_
         ["update balances set nano = nano - 1", "update spends set nano = nano - 1 where release = 1"],
         ["delete from spends"],
         ["delete from balances", "delete from spends"],
+        ["update spends set release = 3 where release = 1"],
     ],
 )
 def test_an_edited_balance_is_refused_when_it_is_spent_from(used: Path, anchor: Path, statements: list[str]) -> None:
