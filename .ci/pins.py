@@ -1,8 +1,10 @@
 """Pin every package, transitive ones too, to one exact version in pyproject.toml.
 
     python .ci/pins.py --write    resolve anew with the newest versions that fit, and write the pins
-    python .ci/pins.py --check    resolve anew within the pins; fail unless every package is pinned and every pin used
-    python .ci/pins.py --explain  name the pins that an error of uv, on standard input, says are no longer served
+    python .ci/pins.py --check    resolve anew within the pins; fail unless every package is pinned
+                                  and every pin used
+    python .ci/pins.py --explain  name the pins that an error of uv, on standard input, says are no
+    longer served
 
 uv.lock itself is not committed: it carries download addresses.
 """
@@ -22,7 +24,9 @@ START, END = "constraint-dependencies = [\n", "]\n"
 
 
 def resolve(pyproject: str) -> dict[str, str]:
-    """Resolve a pyproject.toml from nothing; version by package, the lowest where platforms differ."""
+    """Resolve a pyproject.toml from nothing; version by package, the lowest where platforms
+    differ.
+    """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pyproject.toml").write_text(pyproject, encoding="utf-8")
         Path(folder, "README.md").touch()
@@ -40,20 +44,30 @@ def resolve(pyproject: str) -> dict[str, str]:
 
 def pins_of(pyproject: str) -> dict[str, str]:
     """The pinned version of each package in the text of a pyproject.toml."""
-    return dict(pin.split("==") for pin in tomllib.loads(pyproject)["tool"]["uv"]["constraint-dependencies"])
+    return dict(
+        pin.split("==") for pin in tomllib.loads(pyproject)["tool"]["uv"]["constraint-dependencies"]
+    )
 
 
 def explained(error: str, pins: dict[str, str]) -> list[str]:
-    """One line for each pin that an error of uv says is not served, and what to do; none if it says so of no pin."""
+    """One line for each pin that an error of uv says is not served, and what to do; none if it says
+    so of no pin.
+    """
     error = " ".join(error.split())  # uv breaks lines anywhere
     lost = [
         f"{name} {version} is pinned in pyproject.toml, but the package registry does not serve it"
         for name, version in pins.items()
-        if re.search(rf"no version of {re.escape(name)}(\[[\w,-]*\])?=={re.escape(version)}(?![\w.])", error)
+        if re.search(
+            rf"no version of {re.escape(name)}(\[[\w,-]*\])?=={re.escape(version)}(?![\w.])", error
+        )
         or re.search(rf"(?<![\w.-]){re.escape(name)} was not found in the package registry", error)
     ]
     return (
-        [*lost, "run `python .ci/pins.py --write`, then the tests: it pins the newest versions that fit"]
+        [
+            *lost,
+            "run `python .ci/pins.py --write`, then the tests: it pins the newest versions "
+            "that fit",
+        ]
         if lost
         else []
     )
@@ -78,7 +92,9 @@ def with_pins(text: str, versions: dict[str, str]) -> str:
 
 def main() -> int:
     """Write or check the pins."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true")
     action.add_argument("--check", action="store_true")

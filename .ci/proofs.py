@@ -1,11 +1,14 @@
 """Hold the proofs in docs/proofs to the code that they are about.
 
-    python .ci/proofs.py --check            exit 1 and name the pages whose code has changed since they were reviewed
-    python .ci/proofs.py --reviewed PAGE    write the code's hashes of now into a page that was read against it
+    python .ci/proofs.py --check            exit 1 and name the pages whose code has changed
+                                            since they were reviewed
+    python .ci/proofs.py --reviewed PAGE    write the code's hashes of now into a page that
+                                            was read against it
 
 A page begins with the code it covers: files, or classes and functions of them (``file.py::Name``,
-``file.py::Class.name``), each with a hash of its syntax tree, so that comments, docstrings and layout do not count.
-Every mechanism has a page of its name, and every module of the mechanisms is covered by some page.
+``file.py::Class.name``), each with a hash of its syntax tree, so that comments, docstrings and
+layout do not count. Every mechanism has a page of its name, and every module of the mechanisms is
+covered by some page.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ NO_PROOF = {"__init__.py", "deniability.py"}  # statistics of mechanisms, which 
 
 
 def tree_hash(source: str, name: str = "") -> str:
-    """The sha256 of some code without comments and docstrings; ``name``: of one class, function or method of it.
+    """The sha256 of some code without comments and docstrings; ``name``: of one class, function or
+    method of it.
 
     Raises:
         KeyError: if there is nothing of the name.
@@ -40,18 +44,26 @@ def tree_hash(source: str, name: str = "") -> str:
 
 
 def _plain(node: Any) -> Any:
-    """A syntax tree as tuples, the same in every version of Python: what is empty is left out, and so is prose."""
+    """A syntax tree as tuples, the same in every version of Python: what is empty is left out, and
+    so is prose.
+    """
     if isinstance(node, list):
         return [_plain(item) for item in node if not _is_prose(item)]
     if not isinstance(node, ast.AST):
         return node
     fields = [(name, getattr(node, name, None)) for name in node._fields]
-    return type(node).__name__, [(name, _plain(value)) for name, value in fields if value not in (None, [])]
+    return type(node).__name__, [
+        (name, _plain(value)) for name, value in fields if value not in (None, [])
+    ]
 
 
 def _is_prose(node: Any) -> bool:
     """Whether a statement is a string alone."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def code_hashes(root: Path, names: list[str]) -> dict[str, str]:
@@ -88,7 +100,8 @@ def problems(root: Path) -> list[str]:
                 found.append(f"{name}: there is no {entry}")
             elif now[entry] != written:
                 found.append(
-                    f"{name}: {entry} has changed since the page was reviewed ({front['reviewed']}); read the page "
+                    f"{name}: {entry} has changed since the page was reviewed "
+                    f"({front['reviewed']}); read the page "
                     f"against it, then run python .ci/proofs.py --reviewed {name}"
                 )
     for module in sorted((root / MECHANISMS).rglob("*.py")):
@@ -97,7 +110,8 @@ def problems(root: Path) -> list[str]:
             page = folder / f"{module.stem.replace('_', '-')}.md"
             if not page.is_file() or file not in front_matter(page)["code"]:
                 found.append(
-                    f"{page.relative_to(root).as_posix()}: mechanism {module.stem} has no proof that covers {file}"
+                    f"{page.relative_to(root).as_posix()}: mechanism {module.stem} has no "
+                    f"proof that covers {file}"
                 )
         if module.name not in NO_PROOF and file not in covered:
             found.append(f"{file}: no page of docs/proofs covers it")
@@ -116,14 +130,22 @@ def review(root: Path, page: Path) -> None:
     if missing or not hashes:
         raise SystemExit(f"{page}: there is no {', '.join(missing) or 'code that it is about'}")
     today = datetime.datetime.now(datetime.UTC).date()
-    lines = [f"reviewed: {today}", "code:", *(f"  {entry}: {value}" for entry, value in hashes.items())]
-    text = FRONT.sub("---\n" + "\n".join(lines) + "\n---\n", page.read_text(encoding="utf-8"), count=1)
+    lines = [
+        f"reviewed: {today}",
+        "code:",
+        *(f"  {entry}: {value}" for entry, value in hashes.items()),
+    ]
+    text = FRONT.sub(
+        "---\n" + "\n".join(lines) + "\n---\n", page.read_text(encoding="utf-8"), count=1
+    )
     page.write_text(text, encoding="utf-8")
 
 
 def main() -> int:
     """Check, or note a review."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--check", action="store_true")
     action.add_argument("--reviewed", type=Path, nargs="+", metavar="PAGE")

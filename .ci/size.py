@@ -1,47 +1,33 @@
-"""How large the project is and where it is dense: printed before each commit, compared over time.
+"""Form of the code, measured on its syntax tree: printed before a commit, compared over time.
 
-A code line holds code: blank lines, comments and docstrings do not count. Nothing here fails; people read it.
+Packing and wrapping lines do not change a syntax tree, so its nodes say how much there is to read.
+Nothing here fails; people read it.
 """
 
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
-from collections import Counter
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ("lexveil", "tasks", "flows")
-LONG_FUNCTION, MANY_PARAMETERS, WIDE_LINE = 60, 7, 120
-TARGETS = {"lexveil tasks flows": 36_000, "tests": 20_000, "benchmarks": 3_500}
+PARTS = {"lexveil tasks flows": LIBRARY, "tests": ("tests",), "benchmarks": ("benchmarks",)}
+LONG_FUNCTION = 60
+MANY_PARAMETERS = 7
+WIDE_LINE = 100
 FILES = {"dvc.yaml": (480, "lines"), "dvc.lock": (130_000, "bytes")}
-# Whatever follows the layout of tokens and holds no code of its own.
-LAYOUT = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENCODING,
-    tokenize.ENDMARKER,
-}
+# Docstrings that begin so do not name their subject.
+HEADLESS = re.compile(r"(What|Whom?|Whose|Of|As|The same|See that|Let|Its|None yet|All of)\b")
 
 
-def code_lines(source: str, tree: ast.Module) -> int:
-    """Lines that hold code."""
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in LAYOUT:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
-            node, clean=False
-        ):
-            text = node.body[0]
-            lines.difference_update(range(text.lineno, (text.end_lineno or text.lineno) + 1))
-    return len(lines)
+def modules(*tops: str) -> Iterator[tuple[str, str, ast.Module]]:
+    """Name, source and syntax tree of every module below some folders."""
+    for top in tops:
+        for path in sorted((ROOT / top).rglob("*.py")):
+            source = path.read_text(encoding="utf-8")
+            yield str(path.relative_to(ROOT)), source, ast.parse(source)
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -51,75 +37,111 @@ def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
             yield node
 
 
-def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Of its signature, without self and cls."""
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    """Every docstring."""
+    for node in ast.walk(tree):
+        documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        if isinstance(node, documented) and (text := ast.get_docstring(node)):
+            yield text
+
+
+def n_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Number of parameters of a signature, without self and cls."""
     spec = function.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
     return len(every) - (every[:1] != [] and every[0].arg in ("self", "cls"))
 
 
 def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether it is a kernel."""
+    """Whether a function is a kernel."""
     decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
-    return any(decorator.startswith(("kernel(", "uncounted", "numba.njit")) for decorator in decorators)
+    return any(name.startswith(("kernel(", "uncounted", "numba.njit")) for name in decorators)
 
 
-def room(path: Path) -> str:
-    """The part of the project that a file counts to: lexveil/text, tasks, tests."""
-    first, *rest = path.relative_to(ROOT).parts
-    return f"{first}/{rest[0]}" if first == "lexveil" and len(rest) > 1 else first
+def packs_assignments(node: ast.AST) -> bool:
+    """Whether a statement is `a, b = x, y`."""
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple)
+        and isinstance(node.value, ast.Tuple)
+    )
+
+
+def form(tops: tuple[str, ...]) -> dict[str, str]:
+    """Measures of the form of the code below some folders, by what they count."""
+    nodes = 0
+    statements = 0
+    assignments = 0
+    packed = 0
+    wide = 0
+    skipped = 0
+    documented = 0
+    headless = 0
+    for _, source, tree in modules(*tops):
+        every = list(ast.walk(tree))
+        nodes += len(every)
+        statements += sum(isinstance(node, ast.stmt) for node in every)
+        assignments += sum(isinstance(node, ast.Assign) for node in every)
+        packed += sum(packs_assignments(node) for node in every)
+        wide += sum(len(line) > WIDE_LINE for line in source.splitlines())
+        skipped += source.count("# fmt: " + "skip")
+        texts = list(docstrings(tree))
+        documented += len(texts)
+        headless += sum(bool(HEADLESS.match(text)) for text in texts)
+    return {
+        "nodes of the syntax tree": f"{nodes:,}",
+        "statements": f"{statements:,}",
+        "nodes a statement": f"{nodes / statements:.1f}",
+        "`a, b = x, y` of 1,000 assignments": f"{1000 * packed / assignments:.0f}",
+        f"lines over {WIDE_LINE} columns": f"{wide:,}",
+        "fmt: " + "skip": str(skipped),
+        "docstrings that do not name their subject": f"{headless / documented:.0%}",
+    }
 
 
 def main() -> None:
     """Print the tables."""
-    size: Counter[str] = Counter()
-    files: Counter[str] = Counter()
     classes: dict[str, list[str]] = {}
-    untyped, long, wide_signature = 0, [], []
-    for top in (*LIBRARY, "tests", "benchmarks", "examples"):
-        for path in sorted((ROOT / top).rglob("*.py")):
-            source = path.read_text(encoding="utf-8")
-            tree = ast.parse(source)
-            size[room(path)] += code_lines(source, tree)
-            files[room(path)] += 1
-            if top not in LIBRARY:
+    untyped = 0
+    long = []
+    wide_signature = []
+    for name, source, tree in modules(*LIBRARY):
+        untyped += source.count("dict[str, Any]")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                classes.setdefault(node.name, []).append(name)
+        for function in functions(tree):
+            if "/kernels/" in name or is_compiled(function):
                 continue
-            name = str(path.relative_to(ROOT))
-            untyped += source.count("dict[str, Any]")
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ClassDef):
-                    classes.setdefault(node.name, []).append(name)
-            for function in functions(tree):
-                if "/kernels/" in name or is_compiled(function):
-                    continue
-                length = (function.end_lineno or function.lineno) - function.lineno + 1
-                if length > LONG_FUNCTION:
-                    long.append(f"{name}:{function.lineno} {function.name} ({length})")
-                if parameters(function) > MANY_PARAMETERS:
-                    wide_signature.append(f"{name}:{function.lineno} {function.name} ({parameters(function)})")
-    for name, lines in size.most_common():
-        print(f"{lines:7,} {files[name]:4} files  {name}")
-    total = {
-        "lexveil tasks flows": sum(size[name] for name in size if name.split("/")[0] in LIBRARY),
-        "tests": size["tests"],
-        "benchmarks": size["benchmarks"],
-    }
-    twice = {name: where for name, where in classes.items() if len(where) > 1}
-    docs = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
-    wide = sum(len(line) > WIDE_LINE for path in docs for line in path.read_text(encoding="utf-8").splitlines())
+            place = f"{name}:{function.lineno} {function.name}"
+            length = (function.end_lineno or function.lineno) - function.lineno + 1
+            if length > LONG_FUNCTION:
+                long.append(f"{place} ({length})")
+            if n_parameters(function) > MANY_PARAMETERS:
+                wide_signature.append(f"{place} ({n_parameters(function)})")
+    twice = {name: places for name, places in classes.items() if len(places) > 1}
     for heading, items in (
         (f"functions over {LONG_FUNCTION} lines, kernels apart", long),
         (f"signatures over {MANY_PARAMETERS} parameters, kernels apart", wide_signature),
-        ("classes defined twice", [f"{name}: {', '.join(where)}" for name, where in sorted(twice.items())]),
+        (
+            "classes defined twice",
+            [f"{name}: {', '.join(places)}" for name, places in sorted(twice.items())],
+        ),
     ):
         print(f"\n{heading}: {len(items)}", *items, sep="\n  ")
-    print(f"\ndict[str, Any]: {untyped}\nlines over {WIDE_LINE} characters in docs: {wide}")
+    docs = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    lines = [line for path in docs for line in path.read_text(encoding="utf-8").splitlines()]
+    wide = sum(len(line) > WIDE_LINE for line in lines)
+    print(f"\ndict[str, Any]: {untyped}\nlines over {WIDE_LINE} columns in docs: {wide}")
     for name, (limit, unit) in FILES.items():
         content = (ROOT / name).read_bytes()
         amount = len(content.splitlines()) if unit == "lines" else len(content)
         print(f"{name}: {amount:,} {unit} (at most {limit:,})")
-    for name, lines in total.items():
-        print(f"{name}: {lines:,} code lines (at most {TARGETS[name]:,})")
+    measured = {part: form(tops) for part, tops in PARTS.items()}
+    width = max(len(what) for what in measured["tests"])
+    print(f"\n{'':{width}}", *(f"{part:>20}" for part in PARTS))
+    for what in measured["tests"]:
+        print(f"{what:{width}}", *(f"{measured[part][what]:>20}" for part in PARTS))
 
 
 if __name__ == "__main__":

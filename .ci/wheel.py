@@ -1,4 +1,6 @@
-"""Puts into the wheel what `lexveil init` makes a project of; an editable install has it in the repository."""
+"""Puts into the wheel what `lexveil init` makes a project of; an editable install has it in the
+repository.
+"""
 
 from typing import Any
 
@@ -11,4 +13,6 @@ class ProjectFiles(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Choose them before the build."""
         if version == "standard":
-            build_data["force_include"] |= {name: f"lexveil/_project/{name}" for name in self.config["project"]}
+            build_data["force_include"] |= {
+                name: f"lexveil/_project/{name}" for name in self.config["project"]
+            }

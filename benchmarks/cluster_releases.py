@@ -1,12 +1,14 @@
 """One release of the same Parquet files by processes of this machine, by Spark and by Ray, in turn.
 
-    uv run python -m benchmarks.cluster_releases --corpus FOLDER [--megabytes 60 240] [--mechanism tem]
+    uv run python -m benchmarks.cluster_releases --corpus FOLDER [--megabytes 60 240] [--mechanism
+    tem]
 
-Texts of the corpus are repeated until there are so many megabytes; a subject has five rows. Every run is a process of
-its own with its engine: *processes* is `lexveil privatize`, which also writes a token log; Spark has executors of one
-core, Ray nodes of one core. CPU seconds are those of all processes of the release, from an engine that has started to
-the table that is published; *start* is what came before. Memory is the largest of each process, shared pages in parts.
-A small release comes first, which compiles kernels and keeps what an epsilon means.
+Texts of the corpus are repeated until there are so many megabytes; a subject has five rows. Every
+run is a process of its own with its engine: *processes* is `lexveil privatize`, which also writes a
+token log; Spark has executors of one core, Ray nodes of one core. CPU seconds are those of all
+processes of the release, from an engine that has started to the table that is published; *start* is
+what came before. Memory is the largest of each process, shared pages in parts. A small release
+comes first, which compiles kernels and keeps what an epsilon means.
 """
 
 from __future__ import annotations
@@ -37,17 +39,36 @@ from benchmarks.table import markdown
 
 FILE, GROUP = 8e6, 2_000  # characters of a Parquet file; rows of a group
 ROWS_OF_A_SUBJECT = 5
-HOW: dict[str, Any] = {"mechanism": "diffractor_geometric", "strategy": "S1", "document_budget": 60.0, "model": "en"}
+HOW: dict[str, Any] = {
+    "mechanism": "diffractor_geometric",
+    "strategy": "S1",
+    "document_budget": 60.0,
+    "model": "en",
+}
 COLUMNS = {
-    "megabytes": "MB", "rows": "rows", "subjects": "subjects", "engine": "engine", "workers": "workers", "cpu": "CPU s",
-    "ratio": "ratio", "per_cpu": "MB/CPU s", "wall": "wall s", "load": "load", "driver": "driver CPU s",
-    "start": "start CPU s", "worker_mb": "worker MB", "driver_mb": "driver MB", "java_mb": "JVMs MB",
-}  # fmt: skip
+    "megabytes": "MB",
+    "rows": "rows",
+    "subjects": "subjects",
+    "engine": "engine",
+    "workers": "workers",
+    "cpu": "CPU s",
+    "ratio": "ratio",
+    "per_cpu": "MB/CPU s",
+    "wall": "wall s",
+    "load": "load",
+    "driver": "driver CPU s",
+    "start": "start CPU s",
+    "worker_mb": "worker MB",
+    "driver_mb": "driver MB",
+    "java_mb": "JVMs MB",
+}
 Release = Callable[[Path, Path], int]  # of a folder into another one: rows that were published
 
 
 def write_tables(folder: Path, corpus: Path, megabytes: float) -> tuple[int, int]:
-    """Files of rows with texts, subjects and numbers; gives how many rows and subjects there are."""
+    """Files of rows with texts, subjects and numbers; gives how many rows and subjects there
+    are.
+    """
     folder.mkdir()
     texts = list(corpus_texts(corpus))
     size, n = sum(map(len, texts)), len(texts)
@@ -66,7 +87,9 @@ def write_tables(folder: Path, corpus: Path, megabytes: float) -> tuple[int, int
             "who": [f"user-{row * 7919 % n_subjects:09d}" for row in rows],
             "body": [texts[row % n] for row in rows],
         }
-        pq.write_table(pa.table(columns), folder / f"part-{number:05d}.parquet", row_group_size=GROUP)
+        pq.write_table(
+            pa.table(columns), folder / f"part-{number:05d}.parquet", row_group_size=GROUP
+        )
         start = stop
     raise AssertionError
 
@@ -75,15 +98,29 @@ def write_tables(folder: Path, corpus: Path, megabytes: float) -> tuple[int, int
 def processes(workers: int) -> Iterator[Release]:
     """`lexveil privatize`."""
     adopt_orphans()
-    options = [part for key, value in HOW.items() for part in (f"--{key.replace('_', '-')}", str(value))]
+    options = [
+        part for key, value in HOW.items() for part in (f"--{key.replace('_', '-')}", str(value))
+    ]
     columns = ["--text-column", "body", "--subject-column", "who", "--workers", str(workers)]
 
     def release(source: Path, out: Path) -> int:
         script = "import sys; from lexveil.cli.main import main; sys.exit(main())"
-        command = [sys.executable, "-c", script, "privatize", str(source), "-o", str(out), *columns, *options]
+        command = [
+            sys.executable,
+            "-c",
+            script,
+            "privatize",
+            str(source),
+            "-o",
+            str(out),
+            *columns,
+            *options,
+        ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
         wait_for_orphans()
-        return sum(pq.ParquetFile(file).metadata.num_rows for file in out.glob("part-?????.parquet"))
+        return sum(
+            pq.ParquetFile(file).metadata.num_rows for file in out.glob("part-?????.parquet")
+        )
 
     yield release
 
@@ -95,11 +132,17 @@ def spark(workers: int) -> Iterator[Release]:
 
     import lexveil.spark
 
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_SCALA_VERSION": "2.13"}
+    os.environ |= {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SCALA_VERSION": "2.13",
+    }
     os.environ |= {"SPARK_HOME": str(Path(pyspark.__file__).parent)}
     settings = {"driver.host": "127.0.0.1", "executor.memory": "512m", "ui.enabled": "false"}
     builder = pyspark.sql.SparkSession.builder.master(f"local-cluster[{workers},1,512]")
-    session = builder.config(map={f"spark.{key}": value for key, value in settings.items()}).getOrCreate()
+    session = builder.config(
+        map={f"spark.{key}": value for key, value in settings.items()}
+    ).getOrCreate()
     session.range(workers * 8).mapInArrow(lambda batches: batches, "id bigint").count()
 
     def release(source: Path, out: Path) -> int:
@@ -127,7 +170,9 @@ def ray(workers: int) -> Iterator[Release]:
             data.DataContext.get_current().enable_progress_bars = False
 
             def release(source: Path, out: Path) -> int:
-                private = lexveil.ray.privatize(data.read_parquet(str(source)), column="body", subjects="who", **HOW)
+                private = lexveil.ray.privatize(
+                    data.read_parquet(str(source)), column="body", subjects="who", **HOW
+                )
                 return private.write_parquet(out).record.counts.n_rows
 
             yield release
@@ -140,17 +185,25 @@ ENGINES = {"processes": processes, "spark": spark, "ray": ray}
 
 
 def role(process: psutil.Process) -> str | None:
-    """What a process does for a release: ``worker_mb``, ``driver_mb`` or ``java_mb``; None is anything else."""
+    """What a process does for a release: ``worker_mb``, ``driver_mb`` or ``java_mb``; None is
+    anything else.
+    """
     command = " ".join(process.cmdline())
     if process.pid == os.getpid():
         return "driver_mb"
     if "java" in process.name():
         return "java_mb"
-    return "worker_mb" if any(word in command for word in ("ray::", "pyspark.daemon", "privatize")) else None
+    return (
+        "worker_mb"
+        if any(word in command for word in ("ray::", "pyspark.daemon", "privatize"))
+        else None
+    )
 
 
 def watch(largest: dict[str, dict[int, float]], stop: threading.Event) -> None:
-    """Look at the memory of all processes until told to stop; that takes CPU seconds of its own, which are kept."""
+    """Look at the memory of all processes until told to stop; that takes CPU seconds of its own,
+    which are kept.
+    """
     while not stop.wait(1.0):
         largest["watch"] = {0: time.thread_time()}
         for process in everything():
@@ -173,14 +226,25 @@ def measure(engine: str, workers: int, source: Path, out: Path) -> dict[str, Any
         began = time.perf_counter()
         cpu, driver = without_watch(cpu_seconds()), without_watch(time.process_time())
         n_rows = release(source, out)
-        row: dict[str, Any] = {"published": n_rows, "wall": time.perf_counter() - began, "start": cpu}
-        row |= {"cpu": without_watch(cpu_seconds()) - cpu, "driver": without_watch(time.process_time()) - driver}
+        row: dict[str, Any] = {
+            "published": n_rows,
+            "wall": time.perf_counter() - began,
+            "start": cpu,
+        }
+        row |= {
+            "cpu": without_watch(cpu_seconds()) - cpu,
+            "driver": without_watch(time.process_time()) - driver,
+        }
         row["load"] = os.getloadavg()[0]
         stop.set()
     if engine == "processes":
         del row["start"], row["driver"]
         largest.pop("driver_mb", None)
-    row |= {name: max(of_role.values()) for name, of_role in largest.items() if name not in ("java_mb", "watch")}
+    row |= {
+        name: max(of_role.values())
+        for name, of_role in largest.items()
+        if name not in ("java_mb", "watch")
+    }
     if "java_mb" in largest:
         row["java_mb"] = sum(largest["java_mb"].values())
     return row
@@ -194,36 +258,61 @@ def run(engine: str, workers: int, source: Path, folder: Path) -> dict[str, Any]
     (home / "ledger-anchor.json").unlink(missing_ok=True)
     for path in folder.glob("out*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    given = ["--one", engine, "--workers", str(workers), "--source", str(source), "--out", str(folder / "out")]
+    given = [
+        "--one",
+        engine,
+        "--workers",
+        str(workers),
+        "--source",
+        str(source),
+        "--out",
+        str(folder / "out"),
+    ]
     given += ["--mechanism", HOW["mechanism"], "--document-budget", str(HOW["document_budget"])]
     environment = os.environ | {"LEXVEIL_HOME": str(home), "PYTHONPATH": str(ROOT)}
     log = folder / f"{engine}.log"
     with log.open("wb") as errors:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.cluster_releases", *given],
-            check=False, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=errors,
-        )  # fmt: skip
+            check=False,
+            env=environment,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
     if done.returncode:
-        raise SystemExit(f"benchmarks.cluster_releases: {engine}: {log.read_text(errors='replace')[-3000:]}")
+        raise SystemExit(
+            f"benchmarks.cluster_releases: {engine}: {log.read_text(errors='replace')[-3000:]}"
+        )
     measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return measured
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--corpus", type=Path, help="a folder of *.json.gz")
-    parser.add_argument("--megabytes", type=float, nargs="+", default=[60.0, 240.0], help="default: 60 and 240")
+    parser.add_argument(
+        "--megabytes", type=float, nargs="+", default=[60.0, 240.0], help="default: 60 and 240"
+    )
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], metavar="N")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=[*ENGINES])
     parser.add_argument("--mechanism", default=HOW["mechanism"], help="default: %(default)s")
-    parser.add_argument("--document-budget", type=float, default=HOW["document_budget"], help="default: %(default)s")
+    parser.add_argument(
+        "--document-budget", type=float, default=HOW["document_budget"], help="default: %(default)s"
+    )
     for hidden in ("--one", "--source", "--out"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     options = parser.parse_args()
     HOW.update(mechanism=options.mechanism, document_budget=options.document_budget)
     if options.one:
-        print(json.dumps(measure(options.one, options.workers[0], Path(options.source), Path(options.out))))
+        print(
+            json.dumps(
+                measure(options.one, options.workers[0], Path(options.source), Path(options.out))
+            )
+        )
         return 0
     rows = []
     with tempfile.TemporaryDirectory() as made:
@@ -235,7 +324,12 @@ def main() -> int:
             n_rows, n_subjects = write_tables(folder / "source", options.corpus, megabytes)
             base = dict[int, float]()
             for workers, engine in product(options.workers, options.engines):
-                row = {"megabytes": megabytes, "rows": n_rows, "subjects": n_subjects, "engine": engine}
+                row = {
+                    "megabytes": megabytes,
+                    "rows": n_rows,
+                    "subjects": n_subjects,
+                    "engine": engine,
+                }
                 row |= {"workers": workers, **run(engine, workers, folder / "source", folder)}
                 assert row["published"] == n_rows
                 base.setdefault(workers, row["cpu"])

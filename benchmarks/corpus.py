@@ -1,4 +1,6 @@
-"""Texts of a corpus folder. Imports nothing of weight: some benchmarks measure the memory of the process that reads."""
+"""Texts of a corpus folder. Imports nothing of weight: some benchmarks measure the memory of the
+process that reads.
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,18 @@
-"""JSON lines to JSON lines by `lexveil privatize`, as users run it: release mode, ledger, record, token log.
+"""JSON lines to JSON lines by `lexveil privatize`, as users run it: release mode, ledger, record,
+token log.
 
-    uv run python -m benchmarks.end_to_end [--corpus FOLDER] [--mechanisms tem madlib] [--against CHECKOUT] [--profile]
+    uv run python -m benchmarks.end_to_end [--corpus FOLDER] [--mechanisms tem madlib] [--against
+    CHECKOUT] [--profile]
 
-A packaged model of V words is made in a data folder of its own: the most frequent words of the text, vectors in
-clusters (benchmarks/material.py). Every run is a process of its own with its workers; its processor time is that of all
-of them, imports and start included. What a model needs once (lists of near words, what its epsilons mean) is made in
-the first run on the text, which has a row of its own; the other row has the medians of the runs after it.
+A packaged model of V words is made in a data folder of its own: the most frequent words of the
+text, vectors in clusters (benchmarks/material.py). Every run is a process of its own with its
+workers; its processor time is that of all of them, imports and start included. What a model needs
+once (lists of near words, what its epsilons mean) is made in the first run on the text, which has a
+row of its own; the other row has the medians of the runs after it.
 
---against names another checkout of Lexveil with its environment: its runs alternate with ours, and an experiment with a
-known seed must give the same bytes in both. --profile says where the time of one process goes, by the function of ours
-that is at work.
+--against names another checkout of Lexveil with its environment: its runs alternate with ours, and
+an experiment with a known seed must give the same bytes in both. --profile says where the time of
+one process goes, by the function of ours that is at work.
 """
 
 from __future__ import annotations
@@ -49,11 +52,14 @@ from lexveil.text.encode import Lexicon, encode
 
 ROOT = Path(__file__).resolve().parents[1]
 DIMENSIONS = 300
-MEGABYTES = {"tem": 40.0, "diffractor_geometric": 80.0, "diffractor_tem": 80.0}  # of text; else SLOW
+# of text; else SLOW
+MEGABYTES = {"tem": 40.0, "diffractor_geometric": 80.0, "diffractor_tem": 80.0}
 SLOW = 1.0
 AVERAGE_WORDS = 200.0  # of a document, by which ε becomes a budget
-MORE_WORDS = 1.2  # times as many invented words as the model has: the others are not in its vocabulary
-POLL, SMALL_PROCESS = 0.05, 20 * 2**20  # seconds between looks at memory; bytes of what only watches others
+# times as many invented words as the model has: the others are not in its vocabulary
+MORE_WORDS = 1.2
+# seconds between looks at memory; bytes of what only watches others
+POLL, SMALL_PROCESS = 0.05, 20 * 2**20
 SUBREAPER = 36  # of Linux's prctl
 SAMPLE = 0.002  # seconds of processor time between two looks at what is at work
 COLUMNS = {
@@ -81,7 +87,9 @@ class Checkout:
 
 
 def made_texts(n_words: int, seed: int = 5) -> Iterator[str]:
-    """Texts of more than ``n_words`` invented words, as frequent as 1/rank, with a full stop after every twelve."""
+    """Texts of more than ``n_words`` invented words, as frequent as 1/rank, with a full stop after
+    every twelve.
+    """
     n_words = int(n_words * MORE_WORDS)
     letters = np.random.default_rng(seed).integers(97, 123, size=(n_words, 7), dtype=np.uint8)
     words = [row.tobytes().decode() for row in letters]
@@ -101,15 +109,31 @@ def write_model(folder: Path, texts: Sequence[str], n_words: int) -> None:
         found.update(encode(texts[start : start + 2000], Lexicon.build("word", [], None)).words)
     kept = [(word, count) for word, count in found.most_common() if word.isalpha()][:n_words]
     if len(kept) < n_words:
-        raise SystemExit(f"benchmarks.end_to_end: the text has {len(kept):,} words only; give a larger --corpus")
+        raise SystemExit(
+            f"benchmarks.end_to_end: the text has {len(kept):,} words only; give a larger --corpus"
+        )
     vectors = made_vectors(n_words, DIMENSIONS)
-    card = {"name": folder.name, "version": "1.0", "language": "en", "license": "CC0-1.0", "built": "2026-01-01"}
+    card = {
+        "name": folder.name,
+        "version": "1.0",
+        "language": "en",
+        "license": "CC0-1.0",
+        "built": "2026-01-01",
+    }
     lists: dict[str, Any] = {"sources": [], "cleaning": [], "known_faults": []}
     tables: dict[str, Any] = {"dropped": {}, "parameters": {}, "made_with": {}, "quality": {}}
-    orders = np.stack([np.random.default_rng(seed).permutation(n_words) for seed in (1, 2)]).astype(np.int32)
+    orders = np.stack([np.random.default_rng(seed).permutation(n_words) for seed in (1, 2)]).astype(
+        np.int32
+    )
     write_packaged(
         folder,
-        {**card, **lists, **tables, "description": "of a benchmark", "average_words": AVERAGE_WORDS},
+        {
+            **card,
+            **lists,
+            **tables,
+            "description": "of a benchmark",
+            "average_words": AVERAGE_WORDS,
+        },
         ModelContent(
             WordSpace([word for word, _ in kept], vectors, np.array([count for _, count in kept])),
             np.zeros(n_words),
@@ -132,7 +156,9 @@ def write_texts(file: Path, texts: Sequence[str], megabytes: float) -> None:
             size += len(text.encode())
 
 
-def arguments_of(source: Path, out: Path, mechanism: str, epsilon: float, workers: int, *more: str) -> list[str]:
+def arguments_of(
+    source: Path, out: Path, mechanism: str, epsilon: float, workers: int, *more: str
+) -> list[str]:
     """The arguments of `lexveil`; stop words are perturbed, so that nearly all tokens are."""
     fixed = ["--strategy", "S1", "--stopwords", "perturb", "--model", "benchmark"]
     given = ["--mechanism", mechanism, "--epsilon", str(epsilon), "--workers", str(workers)]
@@ -140,18 +166,32 @@ def arguments_of(source: Path, out: Path, mechanism: str, epsilon: float, worker
 
 
 def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any]:
-    """One run in a process of its own; its seconds and what each of its processes has in memory at most."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LEXVEIL")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or every process would compile all that it imports
-    environment |= {"LEXVEIL_HOME": str(folder / "home"), "PYTHONPATH": str(code.folder), "PWD": str(folder)}
-    script = f"import os, sys; os.chdir({str(folder)!r}); from lexveil.cli.main import main; sys.exit(main())"
+    """One run in a process of its own; its seconds and what each of its processes has in memory at
+    most.
+    """
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("LEXVEIL")
+    }
+    # or every process would compile all that it imports
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment |= {
+        "LEXVEIL_HOME": str(folder / "home"),
+        "PYTHONPATH": str(code.folder),
+        "PWD": str(folder),
+    }
+    script = (
+        f"import os, sys; os.chdir({str(folder)!r}); from lexveil.cli.main import main; "
+        "sys.exit(main())"
+    )
     before, begin = os.times(), time.perf_counter()
     log = folder / "log"
     process = os.posix_spawn(
         code.python,
         [code.python, "-c", script, *arguments],
         environment,
-        file_actions=[(os.POSIX_SPAWN_OPEN, one, str(log), os.O_WRONLY | os.O_CREAT, 0o600) for one in (1, 2)],
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, one, str(log), os.O_WRONLY | os.O_CREAT, 0o600) for one in (1, 2)
+        ],
     )
     resident, status = dict[int, int](), None
     while status is None:
@@ -162,19 +202,28 @@ def run(code: Checkout, folder: Path, arguments: Sequence[str]) -> dict[str, Any
         done, ended = os.waitpid(process, os.WNOHANG)
         status = ended if done else None
     if status:
-        raise SystemExit(f"benchmarks.end_to_end: {' '.join(arguments)}: {log.read_text(encoding='utf-8')[-2000:]}")
+        raise SystemExit(
+            f"benchmarks.end_to_end: {' '.join(arguments)}: "
+            f"{log.read_text(encoding='utf-8')[-2000:]}"
+        )
     wall = time.perf_counter() - begin
     wait_for_orphans()
     after = os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    cpu = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     largest = ", ".join(
-        f"{size / 2**20:.0f}" for size in sorted(resident.values(), reverse=True) if size > SMALL_PROCESS
+        f"{size / 2**20:.0f}"
+        for size in sorted(resident.values(), reverse=True)
+        if size > SMALL_PROCESS
     )
     return {"wall_s": wall, "cpu_s": cpu, "load": os.getloadavg()[0], "resident_mb": largest}
 
 
 def adopt_orphans() -> None:
-    """Let a run's processes become ours where their parent ends before them, so that their time is counted."""
+    """Let a run's processes become ours where their parent ends before them, so that their time is
+    counted.
+    """
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
@@ -217,20 +266,33 @@ def measure(
             result = run(code, folder, arguments)
             if number:
                 found[code.name].append(result)
-    counts = json.loads(out.with_name("out.jsonl.operator.json").read_text(encoding="utf-8"))["counts"]
-    assert pq.ParquetFile(out.with_name("out.jsonl.tokens.parquet")).metadata.num_rows == counts["n_tokens_in"]
+    counts = json.loads(out.with_name("out.jsonl.operator.json").read_text(encoding="utf-8"))[
+        "counts"
+    ]
+    assert (
+        pq.ParquetFile(out.with_name("out.jsonl.tokens.parquet")).metadata.num_rows
+        == counts["n_tokens_in"]
+    )
     for code in codes:
         first, *others = found[code.name]
-        later = others[-1] | {key: statistics.median(one[key] for one in others) for key in ("wall_s", "cpu_s", "load")}
+        later = others[-1] | {
+            key: statistics.median(one[key] for one in others)
+            for key in ("wall_s", "cpu_s", "load")
+        }
         for name, result in (("first", first), ("lists made", later)):
             row: dict[str, Any] = {"mechanism": mechanism, "code": code.name, "run": name}
             row |= {"tokens": counts["n_tokens_in"], "perturbed": counts["n_perturbed"], **result}
-            row |= {"per_cpu_s": row["tokens"] / row["cpu_s"], "per_s": row["tokens"] / row["wall_s"]}
+            row |= {
+                "per_cpu_s": row["tokens"] / row["cpu_s"],
+                "per_s": row["tokens"] / row["wall_s"],
+            }
             rows.append(row)
     return rows
 
 
-def check_same(codes: Sequence[Checkout], folder: Path, mechanism: str, options: argparse.Namespace) -> None:
+def check_same(
+    codes: Sequence[Checkout], folder: Path, mechanism: str, options: argparse.Namespace
+) -> None:
     """See that an experiment gives the same texts, token log and counts from all checkouts."""
     hashes = set()
     for code in codes:
@@ -238,10 +300,16 @@ def check_same(codes: Sequence[Checkout], folder: Path, mechanism: str, options:
             file.unlink()
         out = folder / "seeded.jsonl"
         source = folder / "small.jsonl"
-        run(code, folder, arguments_of(source, out, mechanism, options.epsilon, options.workers, "--seed", "7"))
+        run(
+            code,
+            folder,
+            arguments_of(source, out, mechanism, options.epsilon, options.workers, "--seed", "7"),
+        )
         tokens = pq.read_table(f"{out}.tokens.parquet").to_pylist()
         counts = json.loads(Path(f"{out}.operator.json").read_text(encoding="utf-8"))["counts"]
-        hashes.add(hashlib.sha256(out.read_bytes() + json.dumps([tokens, counts]).encode()).hexdigest())
+        hashes.add(
+            hashlib.sha256(out.read_bytes() + json.dumps([tokens, counts]).encode()).hexdigest()
+        )
     if len(hashes) != 1:
         raise SystemExit(f"benchmarks.end_to_end: {mechanism}: another checkout gives other bytes")
     print(f"{mechanism}: the same bytes from {len(codes)} checkouts", flush=True)
@@ -250,7 +318,8 @@ def check_same(codes: Sequence[Checkout], folder: Path, mechanism: str, options:
 def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
     """Print where the processor time of a run in this process goes.
 
-    Python looks up from compiled code only when that returns, so a look counts for all the time since the one before.
+    Python looks up from compiled code only when that returns, so a look counts for all the time
+    since the one before.
     """
     from lexveil.cli.main import main as lexveil
 
@@ -276,7 +345,9 @@ def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
     os.chdir(folder)
     sys.argv = [
         "lexveil",
-        *arguments_of(folder / f"{mechanism}.jsonl", folder / "out.jsonl", mechanism, options.epsilon, 1),
+        *arguments_of(
+            folder / f"{mechanism}.jsonl", folder / "out.jsonl", mechanism, options.epsilon, 1
+        ),
     ]
     signal.signal(signal.SIGPROF, look)
     signal.setitimer(signal.ITIMER_PROF, SAMPLE, SAMPLE)
@@ -293,16 +364,24 @@ def profile(folder: Path, mechanism: str, options: argparse.Namespace) -> None:
         modules[module] += count
     print(f"{mechanism}: {total / 1e9:.1f} CPU-s of one process")
     for module, count in modules.most_common(18):
-        inside = [f"{name} {n / total:.1%}" for (one, name), n in seen.most_common() if one == module][:4]
+        inside = [
+            f"{name} {n / total:.1%}" for (one, name), n in seen.most_common() if one == module
+        ][:4]
         print(f"  {count / total:6.1%}  {module}: {', '.join(inside)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     adopt_orphans()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, help="folder of shards in C4's form; else texts of invented words")
-    parser.add_argument("--mechanisms", nargs="+", default=["diffractor_geometric", "tem", "madlib"], metavar="NAME")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--corpus", type=Path, help="folder of shards in C4's form; else texts of invented words"
+    )
+    parser.add_argument(
+        "--mechanisms", nargs="+", default=["diffractor_geometric", "tem", "madlib"], metavar="NAME"
+    )
     parser.add_argument("--words", type=int, default=50_000, help="of the vocabulary")
     parser.add_argument("--epsilon", type=float, default=10.0)
     parser.add_argument("--megabytes", type=float, help="of text; else what suits the mechanism")

@@ -1,19 +1,22 @@
-r"""What mechanisms and purposes keep where the strongest reader that can be run names equally many words.
+r"""What mechanisms and purposes keep where the strongest reader that can be run names equally many
+words.
 
     uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json
-    uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json --texts 10
+    uv run python -m benchmarks.equal_recovery --data FOLDER --corpus FOLDER --json rows.json
+    --texts 10
 
-Of each data set texts are drawn, and every mechanism rewrites them at the epsilon, the same for every token, at which
-the stronger of two readers, by the word and by context, names the wanted share of the perturbed content words of the
-held-out texts. A linear classifier learns from rewritten texts to predict a class of the rewritten held-out ones: what
-is utility where the texts are for that, another task, or an attack where it is who wrote them. The n-gram model by
-which the contextual reader reads, and which says how well texts read, learns from the corpus (JSON lines, compressed)
-without the sources of the model's own counts.
+Of each data set texts are drawn, and every mechanism rewrites them at the epsilon, the same for
+every token, at which the stronger of two readers, by the word and by context, names the wanted
+share of the perturbed content words of the held-out texts. A linear classifier learns from
+rewritten texts to predict a class of the rewritten held-out ones: what is utility where the texts
+are for that, another task, or an attack where it is who wrote them. The n-gram model by which the
+contextual reader reads, and which says how well texts read, learns from the corpus (JSON lines,
+compressed) without the sources of the model's own counts.
 
-Two processes share the work, and what the file of rows has is not measured again. It holds rewritten texts, of which
-`--texts` shows some: keep it where the data is. The folder has sst2.parquet, imdb.parquet, trustpilot.parquet,
-movie_authors.parquet and tweets.parquet, but for those that `--only` leaves out. Noise is seeded: this protects
-nothing. Markdown.
+Two processes share the work, and what the file of rows has is not measured again. It holds
+rewritten texts, of which `--texts` shows some: keep it where the data is. The folder has
+sst2.parquet, imdb.parquet, trustpilot.parquet, movie_authors.parquet and tweets.parquet, but for
+those that `--only` leaves out. Noise is seeded: this protects nothing. Markdown.
 """
 
 from __future__ import annotations
@@ -62,7 +65,11 @@ class Rewriting(NamedTuple):
     def model(self) -> Model:
         """With the purpose, and with only so many common words."""
         model = Model.load(name=f"en+{self.purpose}={self.weight}" if self.purpose else "en")
-        return with_context(model, common_words=self.common_words, kappa=KAPPA) if self.common_words else model
+        return (
+            with_context(model, common_words=self.common_words, kappa=KAPPA)
+            if self.common_words
+            else model
+        )
 
     def __str__(self) -> str:
         kept = f", {self.purpose} kept" + (f" with weight {self.weight}" if self.weight > 1 else "")
@@ -112,11 +119,16 @@ def rows_of(problem: Problem) -> tuple[Rewriting, ...]:
 
 
 def found_epsilons(
-    recovered: Callable[[float], float], tried: Sequence[float], bounds: tuple[float, float], levels: Sequence[float]
+    recovered: Callable[[float], float],
+    tried: Sequence[float],
+    bounds: tuple[float, float],
+    levels: Sequence[float],
 ) -> Iterator[tuple[float, float | None]]:
-    """Each level and the ε within bounds at which about so much is recovered; None if there is none.
+    """Each level and the ε within bounds at which about so much is recovered; None if there is
+    none.
 
-    Between the nearest on either side the logarithm of the odds is taken to be linear in ln ε. Some ε are tried first.
+    Between the nearest on either side the logarithm of the odds is taken to be linear in ln ε. Some
+    ε are tried first.
     """
     seen = {math.log(epsilon): recovered(epsilon) for epsilon in tried}
     for level in levels:
@@ -124,8 +136,13 @@ def found_epsilons(
         for _ in range(TRIES):
             if min((abs(share - level) for share in seen.values()), default=1) <= near:
                 break
-            below = max((x for x, share in seen.items() if share < level), default=math.log(bounds[0]))
-            above = min((x for x, share in seen.items() if share >= level and x > below), default=math.log(bounds[1]))
+            below = max(
+                (x for x, share in seen.items() if share < level), default=math.log(bounds[0])
+            )
+            above = min(
+                (x for x, share in seen.items() if share >= level and x > below),
+                default=math.log(bounds[1]),
+            )
             if unseen := [x for x in (below, above) if x not in seen]:
                 seen[unseen[0]] = recovered(math.exp(unseen[0]))
             elif seen[below] < level <= seen[above]:
@@ -158,11 +175,18 @@ class Bench:
         """Measure with this in this process."""
         Bench.here = self
 
-    @lru_cache(maxsize=1)  # noqa: B019 - one of a process
+    @lru_cache(maxsize=1)  # noqa: B019
     def measuring(self, rewriting: Rewriting) -> Measuring:
         """Work on one mechanism at a time."""
         bounds = RANGES.get(rewriting.mechanism, RANGE)
-        return Measuring(rewriting.model(), rewriting.mechanism, rewriting.strategy, self.language_model, None, bounds)
+        return Measuring(
+            rewriting.model(),
+            rewriting.mechanism,
+            rewriting.strategy,
+            self.language_model,
+            None,
+            bounds,
+        )
 
     def rows(self, name: str, rewriting: Rewriting, levels: Sequence[float]) -> Iterator[Row]:
         """One row for each level; one in all for the clean texts."""
@@ -172,17 +196,28 @@ class Bench:
             return
         measuring, bounds = self.measuring(rewriting), RANGES.get(rewriting.mechanism, RANGE)
         names = [str(number) for number in range(len(problem.texts))]
-        named = cache(lambda epsilon: measuring.named(problem.texts[problem.read], epsilon, names[problem.read]))
+        named = cache(
+            lambda epsilon: measuring.named(
+                problem.texts[problem.read], epsilon, names[problem.read]
+            )
+        )
         # Another data set and another purpose need about the same.
         tried, self.tried[rewriting.mechanism] = self.tried.get(rewriting.mechanism, []), []
-        for level, epsilon in found_epsilons(lambda epsilon: named(epsilon).strongest.content, tried, bounds, levels):
+        for level, epsilon in found_epsilons(
+            lambda epsilon: named(epsilon).strongest.content, tried, bounds, levels
+        ):
             row = about | {"level": level, "epsilon": epsilon}
             if epsilon is not None:
                 self.tried[rewriting.mechanism].append(epsilon)
                 found = named(epsilon)
                 row |= {"recovered": found.strongest.content, "rare": found.strongest.rare}
-                row |= {"by_word": found.content["by_word"].share, "unchanged": found.unchanged.share}
-                row |= self.figures(problem, [*measuring.rewritten(problem.texts, epsilon, names).texts])
+                row |= {
+                    "by_word": found.content["by_word"].share,
+                    "unchanged": found.unchanged.share,
+                }
+                row |= self.figures(
+                    problem, [*measuring.rewritten(problem.texts, epsilon, names).texts]
+                )
             yield row
 
     def figures(self, problem: Problem, texts: Sequence[str]) -> Row:
@@ -212,14 +247,18 @@ def measure(problems: Sequence[Problem], kept: dict[str, Any], options: argparse
         return
     packaged, files = Model.load(name="en").packaged, sorted(options.corpus.glob("*.json.gz"))
     assert packaged is not None
-    bench = Bench(problems, learnt(files, options.learn, {source.name for source in packaged.card.sources}))
+    bench = Bench(
+        problems, learnt(files, options.learn, {source.name for source in packaged.card.sources})
+    )
     os.environ |= dict.fromkeys(THREADS, "1")
     with ProcessPoolExecutor(PROCESSES, get_context("spawn"), bench.begin) as pool:
         for done in as_completed([pool.submit(measured, *work) for work in works]):
             kept["rows"] += done.result()
             write_json(kept, options.json)
             for row in done.result():
-                shown = {name: value for name, value in row.items() if name not in ("predicted", "texts")}
+                shown = {
+                    name: value for name, value in row.items() if name not in ("predicted", "texts")
+                }
                 print(f"  {shown}", file=sys.stderr, flush=True)
 
 
@@ -228,9 +267,17 @@ class Found:
 
     def __init__(self, problem: Problem, rows: Sequence[Row]) -> None:
         self.problem = problem
-        self.by = {(Rewriting(*row["rewriting"]), row["level"]): row for row in rows if row["problem"] == problem.name}
+        self.by = {
+            (Rewriting(*row["rewriting"]), row["level"]): row
+            for row in rows
+            if row["problem"] == problem.name
+        }
         self.clean = self.by[CLEAN, CLEAN_LEVEL]
-        self.f1 = cache(lambda rewriting, level, what: problem.f1(self.by[rewriting, level]["predicted"][what], what))
+        self.f1 = cache(
+            lambda rewriting, level, what: problem.f1(
+                self.by[rewriting, level]["predicted"][what], what
+            )
+        )
 
     def has(self, *rewritings: Rewriting, level: float) -> bool:
         """Whether a level was reached."""
@@ -249,23 +296,41 @@ class Found:
             lambda row: f"{row['epsilon']:.3g}",
         ]
         for show in shown:
-            levels = [self.by[rewriting, level] if self.has(rewriting, level=level) else None for level in LEVELS]
+            levels = [
+                self.by[rewriting, level] if self.has(rewriting, level=level) else None
+                for level in LEVELS
+            ]
             yield " / ".join("–" if row is None else show(row) for row in levels)
 
     def table(self) -> str:
         """Every row at every level."""
         problem = self.problem
         n_test = len(problem.texts) - problem.n_train
-        of_clean = ", ".join(f"{what} {interval(self.f1(CLEAN, CLEAN_LEVEL, what))}" for what in problem.columns)
+        of_clean = ", ".join(
+            f"{what} {interval(self.f1(CLEAN, CLEAN_LEVEL, what))}" for what in problem.columns
+        )
         reached = [key for key, row in self.by.items() if row.get("epsilon")]
-        spread = max(float(np.ptp(ends(self.f1(*key, what)))) for key in reached for what in problem.columns) / 2
+        spread = (
+            max(
+                float(np.ptp(ends(self.f1(*key, what))))
+                for key in reached
+                for what in problem.columns
+            )
+            / 2
+        )
         off = [100 * (self.by[key]["recovered"] - self.by[key]["level"]) for key in reached]
         columns = [*problem.columns, "nats per word", "rare words named, %", "unigram, %", "ε"]
-        rows = [rewriting for rewriting in rows_of(problem) if all((rewriting, level) in self.by for level in LEVELS)]
+        rows = [
+            rewriting
+            for rewriting in rows_of(problem)
+            if all((rewriting, level) in self.by for level in LEVELS)
+        ]
         lines = [
             f"\n### {problem.name}\n",
-            f"{problem.n_train:,} training and {n_test:,} test texts, {problem.n_read:,} of them for recovery. Clean "
-            f"texts: {of_clean}, {self.clean['nats']:.2f} nats. Intervals at most ± {points(spread)}; recovery is "
+            f"{problem.n_train:,} training and {n_test:,} test texts, {problem.n_read:,} of "
+            "them for recovery. Clean "
+            f"texts: {of_clean}, {self.clean['nats']:.2f} nats. Intervals at most ± "
+            f"{points(spread)}; recovery is "
             f"{min(off):+.1f} to {max(off):+.1f} points from its level.\n",
             f"| | {' | '.join(columns)} |",
             "| --- " * (len(columns) + 1) + "|",
@@ -274,7 +339,9 @@ class Found:
         return "\n".join(lines)
 
     def gains(self) -> Iterator[str]:
-        """How much better a class is predicted than with what would be replaced, by the same documents."""
+        """How much better a class is predicted than with what would be replaced, by the same
+        documents.
+        """
         for what, (name, (new, old)) in product(self.problem.columns, AGAINST.items()):
             both = [self.has(new, old, level=level) for level in LEVELS]
             cells = [
@@ -312,31 +379,54 @@ def interval(f1: Floats, sign: str = "") -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare, and print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.equal_recovery", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.equal_recovery", description=__doc__
+    )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER", help="public texts")
-    parser.add_argument("--json", type=Path, required=True, help="keep the rows here, and go on with what is there")
-    parser.add_argument("--only", nargs="+", default=[problem.file for problem in PROBLEMS], metavar="FILE")
+    parser.add_argument(
+        "--json", type=Path, required=True, help="keep the rows here, and go on with what is there"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[problem.file for problem in PROBLEMS], metavar="FILE"
+    )
     parser.add_argument("--train", type=int, default=1200, help="texts to learn from")
     parser.add_argument("--test", type=int, default=2000, help="texts to predict")
     parser.add_argument("--words", type=int, default=40, help="of each text, its first ones")
-    parser.add_argument("--read", type=int, default=8_000, help="words of held-out texts that are read")
+    parser.add_argument(
+        "--read", type=int, default=8_000, help="words of held-out texts that are read"
+    )
     parser.add_argument("--learn", type=int, default=5_000_000, help="words of the n-gram model")
-    parser.add_argument("--texts", type=int, default=0, metavar="N", help=f"show so many of each data set, at {SHOWN}")
+    parser.add_argument(
+        "--texts",
+        type=int,
+        default=0,
+        metavar="N",
+        help=f"show so many of each data set, at {SHOWN}",
+    )
     options = parser.parse_args(arguments)
     sizes = Sizes(options.train, options.test, options.words, options.read)
-    problems = [known.drawn(options.data, sizes) for known in PROBLEMS if known.file in options.only]
+    problems = [
+        known.drawn(options.data, sizes) for known in PROBLEMS if known.file in options.only
+    ]
     kept: dict[str, Any] = {"sizes": [*sizes], "rows": []}
     if options.json.exists():
         kept = json.loads(options.json.read_text(encoding="utf-8"))
     if kept["sizes"] != [*sizes]:
-        parser.error(f"{options.json} has rows of other sizes, --train, --test, --words, --read {kept['sizes']}")
+        parser.error(
+            f"{options.json} has rows of other sizes, --train, --test, --words, --read "
+            f"{kept['sizes']}"
+        )
     measure(problems, kept, options)
     found = [Found(problem, kept["rows"]) for problem in problems]
     print(*(one.table() for one in found), sep="\n")
     print("\n### Differences\n\n| |", " | ".join(f"at {level:.0%}" for level in LEVELS), "|")
-    print("| --- " * (len(LEVELS) + 1) + "|", *(line for one in found for line in one.gains()), sep="\n")
+    print(
+        "| --- " * (len(LEVELS) + 1) + "|",
+        *(line for one in found for line in one.gains()),
+        sep="\n",
+    )
     if options.texts:
         print(*(line for one in found for line in one.readings(options.texts)), sep="\n")
 

@@ -1,8 +1,10 @@
-"""What the flow costs beside plain `dvc repro`: a graph of many small stages, run anew and with nothing changed.
+"""What the flow costs beside plain `dvc repro`: a graph of many small stages, run anew and with
+nothing changed.
 
-Wall time and processor seconds of whole commands, one after another; Prefect's server for the run is included. With
---epsilons the graph is the grid of dvc.yaml: `privatize` and `evaluate` for 8 mechanisms, 4 strategies and so many ε,
-with the files of code and the parameters that those stages depend on here, and commands that cost nothing.
+Wall time and processor seconds of whole commands, one after another; Prefect's server for the run
+is included. With --epsilons the graph is the grid of dvc.yaml: `privatize` and `evaluate` for 8
+mechanisms, 4 strategies and so many ε, with the files of code and the parameters that those stages
+depend on here, and commands that cost nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ open(f"artifacts/{sys.argv[1]}.txt", "w").write(sys.argv[1])
 
 
 def make_project(root: Path, entries: int, seconds: float, workers: int) -> None:
-    """Write a project whose graph is one stage in a matrix of ``entries``, each ``seconds`` of one processor's work."""
+    """Write a project whose graph is one stage in a matrix of ``entries``, each ``seconds`` of one
+    processor's work.
+    """
     (root / "artifacts").mkdir(parents=True)
     (root / "data").mkdir()
     (root / "data/any.txt").touch()
@@ -46,14 +50,17 @@ def make_project(root: Path, entries: int, seconds: float, workers: int) -> None
     numbers = ", ".join(map(str, range(entries)))
     (root / "dvc.yaml").write_text(
         f"stages:\n  work:\n    matrix:\n      number: [{numbers}]\n"
-        f"    cmd: python stage.py ${{item.number}} {seconds}\n    deps: [stage.py]\n    params: [seed]\n"
+        f"    cmd: python stage.py ${{item.number}} {seconds}\n    deps: [stage.py]\n    "
+        "params: [seed]\n"
         "    outs: ['artifacts/${item.number}.txt']\n"
     )
     finish(root, workers)
 
 
 def make_grid(root: Path, epsilons: int, workers: int) -> None:
-    """Write a project whose graph is the grid of dvc.yaml with empty commands: 64 stages an ε, and `code`."""
+    """Write a project whose graph is the grid of dvc.yaml with empty commands: 64 stages an ε, and
+    `code`.
+    """
     from dvc.utils.serialize import dumps_yaml, loads_yaml
 
     here = loads_yaml((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
@@ -65,7 +72,9 @@ def make_grid(root: Path, epsilons: int, workers: int) -> None:
     for name, place in places.items():
         deps = [dep for dep in here[name]["deps"] if not dep.startswith(("artifacts/", "data/"))]
         given = [
-            f"data/{Path(dep).name}" for dep in here[name]["deps"] if dep.startswith("artifacts/") and "$" not in dep
+            f"data/{Path(dep).name}"
+            for dep in here[name]["deps"]
+            if dep.startswith("artifacts/") and "$" not in dep
         ]
         for file in given:
             (root / file).parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +85,11 @@ def make_grid(root: Path, epsilons: int, workers: int) -> None:
         stages[name] = {
             "matrix": matrix,
             "cmd": f"mkdir -p {place} && printf {cell} > {place}/documents.txt",
-            "deps": [*given, *([f"{places['privatize']}/documents.txt"] if name == "evaluate" else []), *deps],
+            "deps": [
+                *given,
+                *([f"{places['privatize']}/documents.txt"] if name == "evaluate" else []),
+                *deps,
+            ],
             "params": here[name]["params"],
             "outs": [place],
         }
@@ -88,14 +101,20 @@ def finish(root: Path, workers: int) -> None:
     """Write what a project has beside its graph."""
     (root / ".gitignore").write_text("/artifacts/\n/data/\n/.lexveil/\n", encoding="utf-8")
     params = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    (root / "params.yaml").write_text(params.replace("  workers: 2 ", f"  workers: {workers} ", 1), encoding="utf-8")
+    (root / "params.yaml").write_text(
+        params.replace("  workers: 2 ", f"  workers: {workers} ", 1), encoding="utf-8"
+    )
     shutil.copytree(ROOT / ".dvc", root / ".dvc", ignore=shutil.ignore_patterns("cache", "tmp"))
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
 
 
 def measure(argv: list[str], root: Path) -> tuple[float, float]:
-    """Run one command; return its wall time and the processor seconds of it and all that it started."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    """Run one command; return its wall time and the processor seconds of it and all that it
+    started.
+    """
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")
+    }
     path = os.pathsep.join((str(Path(sys.executable).parent), environment.get("PATH", "")))
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(
@@ -115,7 +134,8 @@ def require_equal(roots: Sequence[Path]) -> None:
         {
             str(file.relative_to(root)): file.read_bytes()
             for file in (root / "dvc.lock", *(root / "artifacts").rglob("*"))
-            if file.is_file() and file.name != ".gitignore"  # has outputs in the order in which they were made
+            # has outputs in the order in which they were made
+            if file.is_file() and file.name != ".gitignore"
         }
         for root in roots
     ]
@@ -123,8 +143,12 @@ def require_equal(roots: Sequence[Path]) -> None:
         raise SystemExit("the commands left different locks or outputs")
 
 
-def compare(make: Callable[[Path], None], commands: Mapping[str, list[str]]) -> list[dict[str, Any]]:
-    """Measure commands on copies of one project: all stages, then none. Their locks and outputs must be the same."""
+def compare(
+    make: Callable[[Path], None], commands: Mapping[str, list[str]]
+) -> list[dict[str, Any]]:
+    """Measure commands on copies of one project: all stages, then none. Their locks and outputs
+    must be the same.
+    """
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         roots = {name: Path(folder, name.replace(" ", "-")) for name in commands}
@@ -142,20 +166,38 @@ def compare(make: Callable[[Path], None], commands: Mapping[str, list[str]]) -> 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--entries", type=int, default=100, help="stages of the matrix (default: 100)")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of one processor, each stage (default: 2)")
-    parser.add_argument("--workers", type=int, default=1, help="stages side by side; `dvc repro` has one (default: 1)")
-    parser.add_argument("--epsilons", type=int, help="the grid of dvc.yaml with so many ε: 64 stages each")
+    parser.add_argument(
+        "--entries", type=int, default=100, help="stages of the matrix (default: 100)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=2.0, help="of one processor, each stage (default: 2)"
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        help="stages side by side; `dvc repro` has one (default: 1)",
+    )
+    parser.add_argument(
+        "--epsilons", type=int, help="the grid of dvc.yaml with so many ε: 64 stages each"
+    )
     parser.add_argument("--ours", action="store_true", help="without `dvc repro` beside")
     parser.add_argument("--json", type=Path, help="write the rows here too")
     arguments = parser.parse_args()
     if arguments.epsilons:
         make = partial(make_grid, epsilons=arguments.epsilons, workers=arguments.workers)
     else:
-        make = partial(make_project, entries=arguments.entries, seconds=arguments.seconds, workers=arguments.workers)
+        make = partial(
+            make_project,
+            entries=arguments.entries,
+            seconds=arguments.seconds,
+            workers=arguments.workers,
+        )
     commands = {"lexveil run": FLOW} if arguments.ours else {"dvc repro": DVC, "lexveil run": FLOW}
     rows = compare(make, commands)
-    print_table({"what": "what", "command": "command", "wall": "wall s", "cpu": "processor s"}, rows)
+    print_table(
+        {"what": "what", "command": "command", "wall": "wall s", "cpu": "processor s"}, rows
+    )
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 

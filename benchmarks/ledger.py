@@ -1,4 +1,6 @@
-"""The ledger of epsilon: documents reserved per second, and memory; of as many subjects, and of a tenth as many."""
+"""The ledger of epsilon: documents reserved per second, and memory; of as many subjects, and of a
+tenth as many.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,12 @@ BATCH = 2_000  # documents of one request
 BULK = 50_000  # subjects of a batch of a bulk reservation
 
 
-def reserve(n_documents: int, n_subjects: int, cap: float | None, folder: Path) -> list[dict[str, Any]]:
-    """Two releases of the same documents, one after another: the second finds the balances of the first."""
+def reserve(
+    n_documents: int, n_subjects: int, cap: float | None, folder: Path
+) -> list[dict[str, Any]]:
+    """Two releases of the same documents, one after another: the second finds the balances of the
+    first.
+    """
     rows = []
     with Ledger.open(folder) as ledger:
         for order in ("first", "second"):
@@ -55,7 +61,10 @@ def reserve(n_documents: int, n_subjects: int, cap: float | None, folder: Path) 
                     **{f"{name}_seconds": value for name, value in seconds.items()},
                     "cpu_seconds": cpu,
                     "documents_per_second": n_documents / sum(seconds.values()),
-                    "memory_mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / 1e6,
+                    "memory_mb": (
+                        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+                    )
+                    / 1e6,
                     "ledger_mb": (folder / "ledger.sqlite").stat().st_size / 1e6,
                 }
             )
@@ -63,27 +72,37 @@ def reserve(n_documents: int, n_subjects: int, cap: float | None, folder: Path) 
 
 
 def reserve_in_bulk(n: int, times: int, folder: Path, address: str | None) -> list[dict[str, Any]]:
-    """Releases of n subjects each, as a cluster's driver reserves them: the last one finds those of the first there.
+    """Releases of n subjects each, as a cluster's driver reserves them: the last one finds those of
+    the first there.
 
     CPU seconds and memory are also those of the server's process, if it is on this machine.
     """
     rows = list[dict[str, Any]]()
     with Ledger.open(folder, address=address) as ledger:
         processes = [psutil.Process()]
-        if address is not None and psutil.pid_exists(pid := ledger.database.rows("select pg_backend_pid()")[0][0]):
+        if address is not None and psutil.pid_exists(
+            pid := ledger.database.rows("select pg_backend_pid()")[0][0]
+        ):
             processes.append(psutil.Process(pid))
         for order in (*range(times), 0):
-            keys = (np.arange(start, min(start + BULK, n)) * 7919 % n for start in range(0, n, BULK))
+            keys = (
+                np.arange(start, min(start + BULK, n)) * 7919 % n for start in range(0, n, BULK)
+            )
             batches = (
                 pa.record_batch(
                     {
-                        "subject": pc.binary_join_element_wise(f"user-{order}", pa.array(part).cast(pa.string()), "-"),
+                        "subject": pc.binary_join_element_wise(
+                            f"user-{order}", pa.array(part).cast(pa.string()), "-"
+                        ),
                         "nano": pa.array(np.full(len(part), 10**9)),
                     }
                 )
                 for part in keys
             )
-            before, began = sum(sum(process.cpu_times()[:2]) for process in processes), time.perf_counter()
+            before, began = (
+                sum(sum(process.cpu_times()[:2]) for process in processes),
+                time.perf_counter(),
+            )
             with ledger.begin({"benchmark": True}) as release:
                 reserved = release.reserve_in_bulk(batches, 1.0, 1.5)
                 seconds = time.perf_counter() - began
@@ -124,14 +143,25 @@ def _alone(work: Any) -> Any:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--documents", type=int, default=1_000_000, metavar="N", help="default: 1,000,000")
-    parser.add_argument("--folder", type=Path, help="where to work (default: the system's temporary folder)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--documents", type=int, default=1_000_000, metavar="N", help="default: 1,000,000"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where to work (default: the system's temporary folder)"
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.add_argument(
-        "--bulk", type=int, metavar="TIMES", help="so many bulk reservations of others, one of the first"
+        "--bulk",
+        type=int,
+        metavar="TIMES",
+        help="so many bulk reservations of others, one of the first",
     )
-    parser.add_argument("--ledger", metavar="ADDRESS", help="of --bulk: postgresql://… (default: SQLite)")
+    parser.add_argument(
+        "--ledger", metavar="ADDRESS", help="of --bulk: postgresql://… (default: SQLite)"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as made:
         folder = Path(made)
@@ -139,18 +169,26 @@ def main() -> int:
         n = arguments.documents
         if arguments.bulk:
             rows = reserve_in_bulk(n, arguments.bulk, folder / "bulk", arguments.ledger)
-        for n_subjects, cap in () if arguments.bulk else ((n, None), (max(1, n // 10), 15.0), (1, n / 2)):
+        for n_subjects, cap in (
+            () if arguments.bulk else ((n, None), (max(1, n // 10), 15.0), (1, n / 2))
+        ):
             work = folder / str(n_subjects)
             rows += _alone(lambda s=n_subjects, c=cap, w=work: reserve(n, s, c, w))
         if arguments.json:
             print(json.dumps(rows, indent=2))
         else:
             names = {
-                "documents": "documents", "subjects": "subjects", "release": "release", "withheld": "withheld",
-                "request_seconds": "request s", "reserve_seconds": "reserve s",
-                "cpu_seconds": "CPU s", "documents_per_second": "documents/s", "memory_mb": "memory MB",
+                "documents": "documents",
+                "subjects": "subjects",
+                "release": "release",
+                "withheld": "withheld",
+                "request_seconds": "request s",
+                "reserve_seconds": "reserve s",
+                "cpu_seconds": "CPU s",
+                "documents_per_second": "documents/s",
+                "memory_mb": "memory MB",
                 "ledger_mb": "ledger MB",
-            }  # fmt: skip
+            }
             print_table(names, rows)
     return 0
 

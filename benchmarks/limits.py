@@ -1,4 +1,6 @@
-"""What the machine can do at most, measured beside what is judged by it. One thread, CPU seconds."""
+"""What the machine can do at most, measured beside what is judged by it. One thread, CPU
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,14 @@ import numpy.typing as npt
 
 from lexveil.mechanisms.noise.streams import release_generator
 
-QUERIES, WORDS = 1024, 2048  # a product of this shape stays in the cache, so it is the fastest one there is
+# a product of this shape stays in the cache, so it is the fastest one there is
+QUERIES, WORDS = 1024, 2048
 
 
 def best_rate(work: Callable[[], float], seconds: float = 0.4) -> float:
-    """The largest amount of work per CPU second: ``work`` does some and says how much. The first call warms up."""
+    """The largest amount of work per CPU second: ``work`` does some and says how much. The first
+    call warms up.
+    """
     work()
     best, end = 0.0, time.process_time() + seconds
     while time.process_time() < end:

@@ -1,4 +1,6 @@
-"""Words to work on: vectors like those of word2vec, and text like that of people, or the user's own."""
+"""Words to work on: vectors like those of word2vec, and text like that of people, or the user's
+own.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from lexveil.types import Floats, Ids, Vectors
 
 
 def made_vectors(n_words: int, dimensions: int = 300, seed: int = 1) -> Vectors:
-    """Vectors in clusters, with norms that spread over a factor of five and grow with frequency, as word2vec's do.
+    """Vectors in clusters, with norms that spread over a factor of five and grow with frequency, as
+    word2vec's do.
 
     Shape (V, p) float32, most frequent word first.
     """
@@ -35,12 +38,16 @@ def draw_tokens(n_tokens: int, weights: Floats, seed: int = 2) -> Ids:
     """Independent tokens with probabilities in proportion to ``weights`` (V,), shape (n,)."""
     steps = np.cumsum(weights / weights.sum())
     uniform = np.random.default_rng(seed).random(n_tokens)
-    ids: Ids = np.minimum(np.searchsorted(steps, uniform, side="right"), len(weights) - 1).astype(np.int64)
+    ids: Ids = np.minimum(np.searchsorted(steps, uniform, side="right"), len(weights) - 1).astype(
+        np.int64
+    )
     return ids
 
 
 def space_vectors(folder: Path, n_words: int) -> Vectors | None:
-    """The most frequent words' vectors of a trained space, most frequent first; None if it has fewer words."""
+    """The most frequent words' vectors of a trained space, most frequent first; None if it has
+    fewer words.
+    """
     space = read_space(folder)
     if len(space.tokens) < n_words:
         return None
@@ -48,7 +55,9 @@ def space_vectors(folder: Path, n_words: int) -> Vectors | None:
 
 
 def text_tokens(file: Path, folder: Path, n_tokens: int, n_words: int) -> Ids:
-    """The first tokens of a segmented text that are among a space's ``n_words`` most frequent, in text order."""
+    """The first tokens of a segmented text that are among a space's ``n_words`` most frequent, in
+    text order.
+    """
     number = {token: row for row, token in enumerate(read_space(folder).tokens[:n_words])}
     ids: list[int] = []
     with file.open(encoding="utf-8", newline="\n") as lines:
@@ -60,7 +69,9 @@ def text_tokens(file: Path, folder: Path, n_tokens: int, n_words: int) -> Ids:
 
 
 def document_epsilons(n_tokens: int, epsilon: float, seed: int = 3) -> Floats:
-    """A different epsilon for every document, as a document budget shared by texts of uneven length gives: (n,)."""
+    """A different epsilon for every document, as a document budget shared by texts of uneven length
+    gives: (n,).
+    """
     rng = np.random.default_rng(seed)
     sizes = np.clip(np.exp(rng.normal(4.0, 0.8, n_tokens // 20 + 1)), 5, 2000).astype(np.int64)
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), n_tokens)) + 1]

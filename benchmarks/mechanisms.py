@@ -1,11 +1,14 @@
-"""Tokens per CPU second and peak memory of every mechanism, beside the per-word way and the machine's own limit.
+"""Tokens per CPU second and peak memory of every mechanism, beside the per-word way and the
+machine's own limit.
 
     uv run python -m benchmarks.mechanisms
-    uv run python -m benchmarks.mechanisms --space artifacts/embeddings/word --text artifacts/segmented/word.txt
+    uv run python -m benchmarks.mechanisms --space artifacts/embeddings/word --text
+    artifacts/segmented/word.txt
 
-Each mechanism runs in a process of its own, with one thread, in batches as a run makes them: noise and everything else
-it needs are in its time. Lists of near words are made once for each V, as `build_neighborhoods` makes them, and mapped
-by those that use them; how long that took is printed. Limits are measured in the same process, just before and after.
+Each mechanism runs in a process of its own, with one thread, in batches as a run makes them: noise
+and everything else it needs are in its time. Lists of near words are made once for each V, as
+`build_neighborhoods` makes them, and mapped by those that use them; how long that took is printed.
+Limits are measured in the same process, just before and after.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ EPSILONS = (1.0, 10.0, 50.0)
 DIMENSIONS = 300
 TOKENS = 1_000_000
 SECONDS = 4.0  # of noisy searches per mechanism and epsilon; the faster mechanisms take all tokens
-NOISY = ("madlib", "mahalanobis", "vickrey", "rank_remap")  # one search per token: their speed needs no million tokens
+# one search per token: their speed needs no million tokens
+NOISY = ("madlib", "mahalanobis", "vickrey", "rank_remap")
 SETTINGS: dict[str, dict[str, Any]] = {
     "truncated_gumbel": {"calibration": "paper"},  # the theorem covers none of these epsilons
     "rank_remap": {"enabled": True, "c": 0.5, "ranks": 32},
@@ -100,7 +104,9 @@ def run(
     return done, spent, drawing / spent
 
 
-def run_per_word(replace: per_word.PerWord, ids: npt.NDArray[np.int64], epsilon: float, seconds: float) -> float:
+def run_per_word(
+    replace: per_word.PerWord, ids: npt.NDArray[np.int64], epsilon: float, seconds: float
+) -> float:
     """Tokens per CPU second of the per-word form."""
     rng = np.random.default_rng(0)
     replace(int(ids[0]), epsilon, rng)
@@ -114,14 +120,21 @@ def run_per_word(replace: per_word.PerWord, ids: npt.NDArray[np.int64], epsilon:
 
 
 def make(
-    name: str, vectors: npt.NDArray[np.float32], orders: npt.NDArray[np.int32], near: NearTable | None = None
+    name: str,
+    vectors: npt.NDArray[np.float32],
+    orders: npt.NDArray[np.int32],
+    near: NearTable | None = None,
 ) -> Any:
     """A fresh mechanism: nothing that an earlier epsilon left helps the next."""
     inner = "madlib" if name == "rank_remap" else name
-    return build_mechanism(inner, vectors, {k: v for k, v in SETTINGS.items() if k == name}, orders, near)
+    return build_mechanism(
+        inner, vectors, {k: v for k, v in SETTINGS.items() if k == name}, orders, near
+    )
 
 
-def limit_of(name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np.random.Generator) -> tuple[float, str]:
+def limit_of(
+    name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np.random.Generator
+) -> tuple[float, str]:
     """Tokens per second that the machine allows at most, and what sets that limit."""
     n_words, dimensions = vectors.shape
     product = 2.0 * n_words * dimensions
@@ -129,7 +142,9 @@ def limit_of(name: str, made: Any, vectors: Any, ids: Any, epsilon: Any, rng: np
         return limits.words_of(rng) / 2, "generator"
     if isinstance(made, Tem):
         # Each proposal reads a sketch from a random place; a list counts as one.
-        return len(ids) * limits.random_rows(made.sketch.rows) / proposals_of(made, ids, epsilon), "random rows"
+        return len(ids) * limits.random_rows(made.sketch.rows) / proposals_of(
+            made, ids, epsilon
+        ), "random rows"
     if name == "truncated_gumbel":  # a uniform number for each of its neighbours
         return limits.words_of(rng) / (1 + made.k_most), "generator"
     return limits.sgemm(dimensions) / product, "sgemm"
@@ -148,7 +163,9 @@ def proposals_of(made: Tem, ids: npt.NDArray[np.int64], epsilon: npt.NDArray[np.
     plain = made.plain(ids[some], epsilon[some])
     # The word itself has weight 1, so its probability is one over the weight of all words.
     distances = made.near.lists(ids[some]).distances[:, np.minimum(made.shells, made.near.size - 1)]
-    weights = np.exp(-epsilon[some, None] / 2 * np.minimum(distances, made.gamma(epsilon[some])[:, None]))
+    weights = np.exp(
+        -epsilon[some, None] / 2 * np.minimum(distances, made.gamma(epsilon[some])[:, None])
+    )
     listed = weights @ np.append(np.diff(made.shells), made.size)
     return float((np.where(plain, made.size, listed) * law + ~plain).mean() * count)
 
@@ -176,13 +193,19 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
         for mode in spec["modes"]:
             per_document = mode == "per document"
             budgets = (
-                material.document_epsilons(len(ids), epsilon) if per_document else np.full(len(ids), float(epsilon))
+                material.document_epsilons(len(ids), epsilon)
+                if per_document
+                else np.full(len(ids), float(epsilon))
             )
             rng = limits.generators()["experiment" if per_document else mode]()
             # Δmin and Δmax are of the vocabulary alone, and take longer than what is measured.
             if made is None or name != "truncated_gumbel":
                 made = make(name, vectors, orders, near)
-            before, _ = limit_of(name, made, vectors, ids[:1000], budgets, rng) if name in NOISY else (0.0, "")
+            before, _ = (
+                limit_of(name, made, vectors, ids[:1000], budgets, rng)
+                if name in NOISY
+                else (0.0, "")
+            )
             done, spent, drawing = run(made, ids, budgets, rng, seconds)
             limit, by = limit_of(name, made, vectors, ids[:done], budgets, rng)
             limit = max(limit, before)
@@ -224,31 +247,58 @@ def measure(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def in_child(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """``measure`` in a process of its own, with one thread."""
-    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    threads = dict.fromkeys(
+        ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+    )
     command = [sys.executable, "-m", "benchmarks.mechanisms", "--child", json.dumps(spec)]
-    done = subprocess.run(command, env=os.environ | threads, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command, env=os.environ | threads, stdout=subprocess.PIPE, text=True, check=True
+    )
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
 
 
 def idle_memory() -> float:
     """Megabytes of a process that has imported what these need, and done nothing."""
-    code = "import resource, benchmarks.mechanisms; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
-    return float(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    code = (
+        "import resource, benchmarks.mechanisms; "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    return float(
+        subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print the table, write the JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mechanisms", description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="V", help="vocabulary sizes")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=list(SIZES), metavar="V", help="vocabulary sizes"
+    )
     parser.add_argument("--epsilons", type=float, nargs="+", default=list(EPSILONS), metavar="E")
-    parser.add_argument("--mechanisms", nargs="+", default=[*MECHANISMS, "rank_remap"], metavar="NAME")
-    parser.add_argument("--tokens", type=int, default=TOKENS, help=f"length of the text (default {TOKENS:,})")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU seconds for each noisy search")
-    parser.add_argument("--space", type=Path, help="folder of a trained space to use instead of made vectors")
-    parser.add_argument("--text", type=Path, help="segmented text of that space to use instead of Zipfian tokens")
-    parser.add_argument("--lists", type=Path, help="folder where lists of near words are kept for the next time")
-    parser.add_argument("--no-compare", action="store_true", help="leave the per-word implementations out")
+    parser.add_argument(
+        "--mechanisms", nargs="+", default=[*MECHANISMS, "rank_remap"], metavar="NAME"
+    )
+    parser.add_argument(
+        "--tokens", type=int, default=TOKENS, help=f"length of the text (default {TOKENS:,})"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="CPU seconds for each noisy search"
+    )
+    parser.add_argument(
+        "--space", type=Path, help="folder of a trained space to use instead of made vectors"
+    )
+    parser.add_argument(
+        "--text", type=Path, help="segmented text of that space to use instead of Zipfian tokens"
+    )
+    parser.add_argument(
+        "--lists", type=Path, help="folder where lists of near words are kept for the next time"
+    )
+    parser.add_argument(
+        "--no-compare", action="store_true", help="leave the per-word implementations out"
+    )
     parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -275,16 +325,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
             np.save(files["vectors"], vectors)
             np.save(files["ids"], ids)
             print(
-                f"V = {n_words:,} x {vectors.shape[1]}: {len(ids):,} tokens, {len(np.unique(ids)):,} distinct",
+                f"V = {n_words:,} x {vectors.shape[1]}: {len(ids):,} tokens, "
+                f"{len(np.unique(ids)):,} distinct",
                 flush=True,
             )
             lists = {}
-            if any(name == "rank_remap" or MECHANISMS[name].on_neighbors for name in options.mechanisms):
+            if any(
+                name == "rank_remap" or MECHANISMS[name].on_neighbors for name in options.mechanisms
+            ):
                 folder, key = options.lists or Path(scratch), key_of(vectors)
                 lists = {"lists": str(folder / str(n_words)), "key": key}
                 begun = time.process_time()
                 add_lists(folder / str(n_words), vectors, key, n_words, largest_distance(vectors))
-                print(f"  lists of near words: {time.process_time() - begun:,.1f} CPU-s", flush=True)
+                print(
+                    f"  lists of near words: {time.process_time() - begun:,.1f} CPU-s", flush=True
+                )
             del vectors
             for name in options.mechanisms:
                 modes = ["experiment"]
@@ -308,7 +363,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(
                     f"  {name}: "
                     + ", ".join(
-                        f"{row['rate']:,.0f}" for row in rows if row["mechanism"] == name and row["n_words"] == n_words
+                        f"{row['rate']:,.0f}"
+                        for row in rows
+                        if row["mechanism"] == name and row["n_words"] == n_words
                     ),
                     flush=True,
                 )
@@ -323,7 +380,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     print_table(COLUMNS, rows)
     print(
-        ", ".join(f"{name} {value if isinstance(value, str) else f'{value:,.1f}'}" for name, value in machine.items())
+        ", ".join(
+            f"{name} {value if isinstance(value, str) else f'{value:,.1f}'}"
+            for name, value in machine.items()
+        )
     )
     if options.json:
         write_json({"machine": machine, "rows": rows}, options.json)

@@ -1,7 +1,8 @@
-"""The mechanisms word by word in plain NumPy, as the papers' code does it: the way we compare our speed with.
+"""The mechanisms word by word in plain NumPy, as the papers' code does it: the way we compare our
+speed with.
 
-Written from the papers. They are no part of the product: they are slow, and where the published code is known to break
-its own guarantee these do not repeat the slip.
+Written from the papers. They are no part of the product: they are slow, and where the published
+code is known to break its own guarantee these do not repeat the slip.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ PerWord = Callable[[int, float, np.random.Generator], int]
 
 
 def published_noise(dimensions: int, epsilon: float, rng: np.random.Generator) -> Floats:
-    """A direction from ``multivariate_normal``, which decomposes the identity anew for every word, times a gamma."""
+    """A direction from ``multivariate_normal``, which decomposes the identity anew for every word,
+    times a gamma.
+    """
     direction = rng.multivariate_normal(np.zeros(dimensions), np.eye(dimensions))
     direction /= np.linalg.norm(direction)
     return direction * rng.gamma(dimensions, 1 / epsilon)
@@ -91,7 +94,9 @@ def tem(vectors: Vectors, beta: float = 0.001) -> PerWord:
 
 
 def truncated_gumbel(vectors: Vectors, scale: float) -> PerWord:
-    """The k nearest words by a full sort, truncated Gumbel noise on their distances by rejection."""
+    """The k nearest words by a full sort, truncated Gumbel noise on their distances by
+    rejection.
+    """
     n_words = len(vectors)
     largest = float(2 * np.linalg.norm(vectors, axis=1).max())
 
@@ -101,7 +106,7 @@ def truncated_gumbel(vectors: Vectors, scale: float) -> PerWord:
             if abs(value) <= largest:
                 return float(value)
 
-    def replace(word: int, epsilon: float, rng: np.random.Generator) -> int:  # noqa: ARG001 - scale has it
+    def replace(word: int, epsilon: float, rng: np.random.Generator) -> int:  # noqa: ARG001
         k = int(np.clip(poisson.rvs(np.log(n_words), random_state=rng), 1, n_words))
         distance = np.linalg.norm(vectors - vectors[word], axis=1)
         nearest = np.argsort(distance)[:k]

@@ -42,7 +42,8 @@ class Problem:
     """A data set.
 
     Attributes:
-        columns: what is predicted, "utility", "another task" or "attack", and the column that has it.
+        columns: what is predicted, "utility", "another task" or "attack", and the column that has
+            it.
         few: only the mechanisms that are recommended rewrite it.
         texts: those to learn from first.
         classes: of each text, by what is predicted.
@@ -92,15 +93,21 @@ class Problem:
         return sorted({row[[*self.columns].index(what)] for row in self.classes})
 
     def predicted(self, texts: Sequence[str]) -> dict[str, str]:
-        """A digit for the class of each held-out text, learnt from the others, by what is predicted."""
+        """A digit for the class of each held-out text, learnt from the others, by what is
+        predicted.
+        """
         n, found = self.n_train, {}
         for place, what in enumerate(self.columns):
             model = Linear(SEED).fit(texts[:n], [row[place] for row in self.classes[:n]])
-            found[what] = "".join(str(self.names(what).index(name)) for name in model.predict(texts[n:]))
+            found[what] = "".join(
+                str(self.names(what).index(name)) for name in model.predict(texts[n:])
+            )
         return found
 
     def f1(self, predicted: str, what: str) -> Floats:
-        """(1 + RESAMPLED,) macro F1 over all documents that were predicted, and over each draw of them."""
+        """(1 + RESAMPLED,) macro F1 over all documents that were predicted, and over each draw of
+        them.
+        """
         place, names = [*self.columns].index(what), self.names(what)
         truth = np.array([names.index(known[place]) for known in self.classes[self.n_train :]])
         guesses, n = np.array([*map(int, predicted)]), len(truth)
@@ -128,8 +135,12 @@ PROBLEMS = (
 
 
 def genres(films: Sequence[str], texts: Sequence[str]) -> list[str | None]:
-    """The genre that more than twice as many other reviews of the same film name as the other genre."""
-    named = [[genre in set(re.findall("[a-z]+", text.lower())) for genre in GENRES] for text in texts]
+    """The genre that more than twice as many other reviews of the same film name as the other
+    genre.
+    """
+    named = [
+        [genre in set(re.findall("[a-z]+", text.lower())) for genre in GENRES] for text in texts
+    ]
     of_film = defaultdict[str, np.ndarray](lambda: np.zeros(len(GENRES), dtype=np.int64))
     for film, one in zip(films, named, strict=True):
         of_film[film] += one

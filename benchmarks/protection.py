@@ -1,16 +1,19 @@
-"""The epsilon of a token at each level of protection: what `--protection` takes for a model that ships.
+"""The epsilon of a token at each level of protection: what `--protection` takes for a model that
+ships.
 
     uv run python -m benchmarks.protection --corpus FOLDER --json lexveil/models/protection/en.json
     uv run python -m benchmarks.protection --corpus FOLDER --check FILE.parquet FILE.parquet
     uv run python -m benchmarks.protection --figures    # lexveil/models/expected.json
 
-A level is a share of the content words and one of the rare words that a reader may name, both to hold. The reader
-knows the mechanism, the words and epsilon; the largest counts of what the readers name that are run: by the word, by
-context, whose n-gram model learns from all files of the corpus (JSON lines, compressed) but the last, and with
-`--reader smollm2` by a neural model. Documents of the last are rewritten, and epsilon, the same for every token, is
-found by bisection. `--check` measures at the levels of the file that ships on other texts, or with `--epsilon` at other
-ones; `--base smollm2` lets a language model weigh the words of `tem_context`. Noise is seeded: this protects nothing.
-Beside the measured shares stand those that calibration expects, which reads no text.
+A level is a share of the content words and one of the rare words that a reader may name, both to
+hold. The reader knows the mechanism, the words and epsilon; the largest counts of what the readers
+name that are run: by the word, by context, whose n-gram model learns from all files of the corpus
+(JSON lines, compressed) but the last, and with `--reader smollm2` by a neural model. Documents of
+the last are rewritten, and epsilon, the same for every token, is found by bisection. `--check`
+measures at the levels of the file that ships on other texts, or with `--epsilon` at other ones;
+`--base smollm2` lets a language model weigh the words of `tem_context`. Noise is seeded: this
+protects nothing. Beside the measured shares stand those that calibration expects, which reads no
+text.
 """
 
 from __future__ import annotations
@@ -64,14 +67,30 @@ RANGES = {"diffractor_geometric": (0.002, 20.0), "diffractor_tem": (0.004, 40.0)
 RANGE = (0.3, 50.0)  # of the others, in 1 / units of the embedding
 SIDE_BY_SIDE = 64  # texts that a neural model reads
 RARE = BANDS.index("rare")
-COLUMNS = {"texts": "texts", "mechanism": "mechanism", "strategy": "strategy", "level": "level", "epsilon": "ε",
-           "content_expected": "content, expected by word / by context", "rare_expected": "rare, expected",
-           "content_by_word": "content, by word", "content_by_context": "by n-grams",
-           "content_by_neural": "by SmolLM2", "content_knowing_rest": "knowing the rest",
-           "rare_by_word": "rare, by word", "rare_by_context": "by n-grams", "rare_by_neural": "by SmolLM2",
-           "rare_knowing_rest": "knowing the rest", "unchanged": "unchanged", "words": "words per word",
-           "nats": "nats a word (clean)", "neural_nats": "by SmolLM2", "rate": "tokens a CPU second",
-           "verbatim": "verbatim texts of 1,000", "note": ""}  # fmt: skip
+COLUMNS = {
+    "texts": "texts",
+    "mechanism": "mechanism",
+    "strategy": "strategy",
+    "level": "level",
+    "epsilon": "ε",
+    "content_expected": "content, expected by word / by context",
+    "rare_expected": "rare, expected",
+    "content_by_word": "content, by word",
+    "content_by_context": "by n-grams",
+    "content_by_neural": "by SmolLM2",
+    "content_knowing_rest": "knowing the rest",
+    "rare_by_word": "rare, by word",
+    "rare_by_context": "by n-grams",
+    "rare_by_neural": "by SmolLM2",
+    "rare_knowing_rest": "knowing the rest",
+    "unchanged": "unchanged",
+    "words": "words per word",
+    "nats": "nats a word (clean)",
+    "neural_nats": "by SmolLM2",
+    "rate": "tokens a CPU second",
+    "verbatim": "verbatim texts of 1,000",
+    "note": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +109,28 @@ class Named:
     def row(self) -> dict[str, object]:
         """As a row of the table."""
         of = {"content": self.content, "rare": self.rare}
-        shares = {f"{band}_{name}": share for band, readers in of.items() for name, share in readers.items()}
-        shown = {name: f"{share.share:.3f} ({share.low:.3f}–{share.high:.3f})"
-                 for name, share in (shares | {"unchanged": self.unchanged}).items()}  # fmt: skip
-        return shown | {name: getattr(self, name) for name in ("words", "verbatim", "neural_nats", "rate")}
+        shares = {
+            f"{band}_{name}": share
+            for band, readers in of.items()
+            for name, share in readers.items()
+        }
+        shown = {
+            name: f"{share.share:.3f} ({share.low:.3f}–{share.high:.3f})"
+            for name, share in (shares | {"unchanged": self.unchanged}).items()
+        }
+        return shown | {
+            name: getattr(self, name) for name in ("words", "verbatim", "neural_nats", "rate")
+        }
 
     @property
     def strongest(self) -> Shares:
         """What the strongest reader named of content words, and of rare ones."""
-        return Shares(*(max(of[name].share for name in READERS if name in of) for of in (self.content, self.rare)))
+        return Shares(
+            *(
+                max(of[name].share for name in READERS if name in of)
+                for of in (self.content, self.rare)
+            )
+        )
 
 
 class Measuring:
@@ -113,32 +145,42 @@ class Measuring:
         neural: PieceModel | None = None,
         epsilons: tuple[float, float] | None = None,
     ) -> None:
-        """Load the mechanism; one reader serves all ``epsilons``, else each epsilon has one of its own."""
+        """Load the mechanism; one reader serves all ``epsilons``, else each epsilon has one of its
+        own.
+        """
         chosen = model.params.policy
         policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
         settings = Settings(mechanism, strategy, 1.0, None, SEED, policy, False)
         self.engine = Engine(settings, model)
         self.public = PublicWords.of(model, mechanism, strategy, policy)
         self.range = RANGES.get(mechanism, RANGE)
-        tokens = [self.engine.lexicon.tokens[row] for row in self.public.prepared.vocabulary.rows.tolist()]
+        tokens = [
+            self.engine.lexicon.tokens[row] for row in self.public.prepared.vocabulary.rows.tolist()
+        ]
         self.pieces, self.language_model = [token.split("_") for token in tokens], language_model
         self.neural = neural
         self.reader = self._reader_of(epsilons) if epsilons else None
 
     def _reader_of(self, epsilons: tuple[float, float]) -> ContextualAdversary:
         adversary, prior = self.public.adversary(epsilons), np.maximum(self.public.prior, NEVER)
-        reader = contextual_adversary(adversary, prior, self.language_model, self.pieces, self.neural)
+        reader = contextual_adversary(
+            adversary, prior, self.language_model, self.pieces, self.neural
+        )
         reader.with_output_only = True
         return reader
 
-    def rewritten(self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None) -> Rewritten:
+    def rewritten(
+        self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None
+    ) -> Rewritten:
         """Rewrite texts at one epsilon of every token; the name of a text decides its noise."""
         worker = replace(self.engine.worker(), column_keys=(("text",),), budget_name="1")
         names = names or [str(number) for number in range(len(texts))]
         batch = Batch([[text] for text in texts], [(name,) for name in names])
         return worker.draw(batch, DocumentBudget(math.inf, epsilon))
 
-    def named(self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None) -> Named:
+    def named(
+        self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None
+    ) -> Named:
         """Rewrite texts, and read them."""
         started = time.process_time()
         done = self.rewritten(texts, epsilon, names)
@@ -150,7 +192,10 @@ class Measuring:
         n = len(is_drawn)
         words, first_word = done.encoded.words, done.encoded.first_word.tolist()
         is_kept = done.action == Action.KEPT.value
-        certain = [words[word] if kept else None for word, kept in zip(first_word, is_kept.tolist(), strict=True)]
+        certain = [
+            words[word] if kept else None
+            for word, kept in zip(first_word, is_kept.tolist(), strict=True)
+        ]
         outputs, true = (np.full(n, -1, dtype=np.int64) for _ in range(2))
         outputs[is_drawn], true[is_drawn] = output, source
         text_of = done.encoded.text_of.astype(np.int64)
@@ -166,27 +211,47 @@ class Measuring:
             return Share.of(int((right & of).sum()), int(of.sum()))
 
         drawn_in = done.encoded.text_of[is_drawn]
-        changed, perturbed = (np.bincount(drawn_in, some, len(texts)) for some in (output != source, None))
-        verbatim = round(1000 * float(((changed == 0) & (perturbed > 0)).sum() / max((perturbed > 0).sum(), 1)), 1)
-        n_words = sum(len(text.split()) for text in texts), sum(len(text.split()) for text in done.texts)
-        of_content, of_rare = ({name: share(guesses[name] == source, of) for name in shown} for of in (content, rare))
+        changed, perturbed = (
+            np.bincount(drawn_in, some, len(texts)) for some in (output != source, None)
+        )
+        verbatim = round(
+            1000 * float(((changed == 0) & (perturbed > 0)).sum() / max((perturbed > 0).sum(), 1)),
+            1,
+        )
+        n_words = (
+            sum(len(text.split()) for text in texts),
+            sum(len(text.split()) for text in done.texts),
+        )
+        of_content, of_rare = (
+            {name: share(guesses[name] == source, of) for name in shown} for of in (content, rare)
+        )
         words_per_word = round(n_words[1] / n_words[0], 3)
         unchanged, rewritten = share(output == source, content), [*done.texts]
-        by_neural = [nats_by(self.neural, some) for some in (rewritten, texts)] if self.neural else []
+        by_neural = (
+            [nats_by(self.neural, some) for some in (rewritten, texts)] if self.neural else []
+        )
         neural_nats = "{:.2f} ({:.2f})".format(*by_neural) if by_neural else ""
-        return Named(of_content, of_rare, unchanged, words_per_word, verbatim, rewritten, neural_nats, rate)
+        return Named(
+            of_content, of_rare, unchanged, words_per_word, verbatim, rewritten, neural_nats, rate
+        )
 
     def expected(self, epsilon: float) -> dict[str, str]:
-        """What calibration expects the readers by word and by context to name of content words, and of rare ones."""
+        """What calibration expects the readers by word and by context to name of content words, and
+        of rare ones.
+        """
         sample = self.public.sample("calibration", WORDS)
         _, guesses = self.public.read(sample, epsilon, "calibration")
         named = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
         found = [Expected(epsilon, shares, shares, sample.mass) for shares in named]
-        return {f"{band}_expected": " / ".join(f"{recovered(one, band):.3f}" for one in found)
-                for band in ("content", "rare")}  # fmt: skip
+        return {
+            f"{band}_expected": " / ".join(f"{recovered(one, band):.3f}" for one in found)
+            for band in ("content", "rare")
+        }
 
     def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
-        """The largest epsilon within the range at which both shares hold; None if they do at all or at none."""
+        """The largest epsilon within the range at which both shares hold; None if they do at all or
+        at none.
+        """
 
         @cache
         def holds(epsilon: float) -> bool:
@@ -207,10 +272,16 @@ class Measuring:
 
 
 def nats_by(model: PieceModel, texts: Sequence[str]) -> float:
-    """What a neural model needs for a word of texts, each read from its beginning; marks are words."""
+    """What a neural model needs for a word of texts, each read from its beginning; marks are
+    words.
+    """
     words = [re.findall(r"[^\W_]+|[^\w\s]", text) for text in texts]
     pieces = sorted(
-        ([piece for one in model.pieces([[word] for word in text]) for piece in one] for text in words), key=len
+        (
+            [piece for one in model.pieces([[word] for word in text]) for piece in one]
+            for text in words
+        ),
+        key=len,
     )
     total = 0.0
     for start in range(0, len(pieces), SIDE_BY_SIDE):
@@ -259,7 +330,11 @@ def _sentences(texts: Sequence[str]) -> Iterator[list[str]]:
 def read_texts(file: Path, without: Collection[str] = ()) -> list[str]:
     """The texts of a file: JSON lines, compressed, but for those of some sources; or Parquet."""
     if file.suffix == ".parquet":
-        return [text for text in pq.read_table(file, columns=["text"]).column("text").to_pylist() if text]
+        return [
+            text
+            for text in pq.read_table(file, columns=["text"]).column("text").to_pylist()
+            if text
+        ]
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         return [row["text"] for row in map(json.loads, lines) if row.get("source") not in without]
 
@@ -281,7 +356,10 @@ def with_context(base: Model, **changed: object) -> Model:
     params = base.params
     context = params.mechanisms.tem_context.model_copy(update=changed)
     mechanisms = params.mechanisms.model_copy(update={"tem_context": context})
-    return replace(base, project=replace(base.project, params=params.model_copy(update={"mechanisms": mechanisms})))
+    return replace(
+        base,
+        project=replace(base.project, params=params.model_copy(update={"mechanisms": mechanisms})),
+    )
 
 
 def write_figures() -> None:
@@ -304,17 +382,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", default="en", metavar="NAME")
     parser.add_argument("--mechanism", nargs="+", default=["tem"])
     parser.add_argument("--strategy", nargs="+", default=["S1"])
-    parser.add_argument("--learn", type=int, default=20_000_000, metavar="N", help="words of the n-gram model")
-    parser.add_argument("--words", type=int, default=60_000, metavar="N", help="words to rewrite at each epsilon")
-    parser.add_argument("--longest", type=int, default=200, metavar="N", help="words of a text, its first ones")
-    parser.add_argument("--check", type=Path, nargs="+", default=[], metavar="FILE", help="other public texts")
     parser.add_argument(
-        "--reader", default="ngrams", choices=["ngrams", *READER_MODELS], help="the strongest that is run"
+        "--learn", type=int, default=20_000_000, metavar="N", help="words of the n-gram model"
     )
-    parser.add_argument("--epsilon", type=float, nargs="+", help="measure at these, and not at the levels")
-    parser.add_argument("--base", default="bigrams", choices=["bigrams", *CAUSAL_MODELS], help="of tem_context")
+    parser.add_argument(
+        "--words", type=int, default=60_000, metavar="N", help="words to rewrite at each epsilon"
+    )
+    parser.add_argument(
+        "--longest", type=int, default=200, metavar="N", help="words of a text, its first ones"
+    )
+    parser.add_argument(
+        "--check", type=Path, nargs="+", default=[], metavar="FILE", help="other public texts"
+    )
+    parser.add_argument(
+        "--reader",
+        default="ngrams",
+        choices=["ngrams", *READER_MODELS],
+        help="the strongest that is run",
+    )
+    parser.add_argument(
+        "--epsilon", type=float, nargs="+", help="measure at these, and not at the levels"
+    )
+    parser.add_argument(
+        "--base", default="bigrams", choices=["bigrams", *CAUSAL_MODELS], help="of tem_context"
+    )
     parser.add_argument("--json", type=Path, help="write the levels here")
-    parser.add_argument("--figures", action="store_true", help="write what is expected of the default at its levels")
+    parser.add_argument(
+        "--figures", action="store_true", help="write what is expected of the default at its levels"
+    )
     options = parser.parse_args(arguments)
     if options.figures:
         write_figures()
@@ -341,14 +436,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 epsilon = name
             elif not options.check:
                 epsilon = measuring.epsilon_of(texts, *LEVELS[name])
-            row: dict[str, object] = {"texts": file.name.split(".")[0], "mechanism": mechanism,
-                                      "strategy": strategy, "level": name}  # fmt: skip
+            row: dict[str, object] = {
+                "texts": file.name.split(".")[0],
+                "mechanism": mechanism,
+                "strategy": strategy,
+                "level": name,
+            }
             if epsilon is None:
                 rows.append(row | {"note": "not reached"})
                 continue
             found = measuring.named(texts, epsilon)
-            nats = "{:.2f} ({:.2f})".format(*(nats_a_word(language_model, some) for some in (found.texts, texts)))
-            rows.append(row | {"epsilon": epsilon, "nats": nats, **expected(epsilon), **found.row()})
+            nats = "{:.2f} ({:.2f})".format(
+                *(nats_a_word(language_model, some) for some in (found.texts, texts))
+            )
+            rows.append(
+                row | {"epsilon": epsilon, "nats": nats, **expected(epsilon), **found.row()}
+            )
             levels.append(MeasuredLevel(mechanism, strategy, name, epsilon, *found.strongest))
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))
@@ -356,8 +459,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         card = model.packaged.card
         again = {level[:3] for level in levels}
         kept = [level for level in shipped if level[:3] not in again] + levels
-        others = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
-        about = {"model": f"{model.name} {card.version}", "levels": [level._asdict() for level in sorted(kept)]}
+        others = (
+            json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
+        )
+        about = {
+            "model": f"{model.name} {card.version}",
+            "levels": [level._asdict() for level in sorted(kept)],
+        }
         write_json(others | {model.sha256: about}, options.json)
 
 

@@ -1,4 +1,6 @@
-"""Parts of a stage on the Ray cluster that this machine is a node of: what ``benchmarks.scale`` compares Dask with."""
+"""Parts of a stage on the Ray cluster that this machine is a node of: what ``benchmarks.scale``
+compares Dask with.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ _functions: dict[str, Callable[[Any], Any]] = {}  # of a worker: the one it was 
 
 @cache
 def build_hash() -> str:
-    """What must be the same on every worker, or results could depend on who made them: code, Python and NumPy."""
+    """What must be the same on every worker, or results could depend on who made them: code, Python
+    and NumPy.
+    """
     return f"{code_hash()} {platform.python_version()} {np.__version__}"
 
 
@@ -43,7 +47,8 @@ def build_hash() -> str:
 def _call(function: list[Any], item: Any, build: str) -> Any:
     if build_hash() != build:
         raise RequestError(
-            f"a Ray worker on {platform.node()} has another version of Lexveil, Python or NumPy than this process; "
+            f"a Ray worker on {platform.node()} has another version of Lexveil, Python or "
+            "NumPy than this process; "
             "install the same on all machines and start Ray again"
         )
     name = function[0].hex()
@@ -59,7 +64,8 @@ def _call(function: list[Any], item: Any, build: str) -> Any:
 
 
 def connect(address: str) -> None:
-    """Make this process one of the cluster's drivers until it ends; it stays with a cluster that it has.
+    """Make this process one of the cluster's drivers until it ends; it stays with a cluster that it
+    has.
 
     Raises:
         RequestError: if no Ray node of this machine answers.
@@ -68,12 +74,19 @@ def connect(address: str) -> None:
         return
     for left in range(READY, -1, -1):
         try:
-            ray.init(address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": ONE_THREAD})
+            ray.init(
+                address,
+                log_to_driver=False,
+                logging_level="ERROR",
+                runtime_env={"env_vars": ONE_THREAD},
+            )
             return
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
             if not (left and isinstance(error, ConnectionError)):
                 kind = type(error).__name__
-                raise RequestError(f"Ray at {address}: this machine is no node of it ({kind})") from None
+                raise RequestError(
+                    f"Ray at {address}: this machine is no node of it ({kind})"
+                ) from None
         time.sleep(5)
 
 
@@ -81,17 +94,21 @@ def _processors() -> int:
     return int(ray.cluster_resources().get("CPU", 0))
 
 
-def cluster_map(function: Callable[[A], B], items: Iterable[A], address: str) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, at most two items more under way than the cluster has processors.
+def cluster_map(
+    function: Callable[[A], B], items: Iterable[A], address: str
+) -> Generator[B, None, None]:
+    """Yield ``function(item)`` in order, at most two items more under way than the cluster has
+    processors.
 
-    Each node gets ``function`` once; its workers share its arrays, read-only. Results of a worker that died, and its
-    items under way, are made again.
+    Each node gets ``function`` once; its workers share its arrays, read-only. Results of a worker
+    that died, and its items under way, are made again.
 
     Raises:
         RequestError: if this machine is no node of the cluster, or a worker has other code.
-        LexveilError: if an item killed several workers, or all processors were lost. A LexveilError of ``function`` is
-            raised here.
-        RuntimeError: with name and place of another exception of ``function``; what it says stays there.
+        LexveilError: if an item killed several workers, or all processors were lost. A LexveilError
+            of ``function`` is raised here.
+        RuntimeError: with name and place of another exception of ``function``; what it says stays
+            there.
     """
     connect(address)
     pending: deque[Any] = deque()
@@ -123,7 +140,10 @@ def _result(reference: Any) -> Any:
             return ray.get(reference, timeout=LOOK)
         except GetTimeoutError:
             alone = 0.0 if _processors() else alone + LOOK
-    raise LexveilError(f"the Ray cluster has had no processor for {WORKERS:.0f} s; start a node: ray start --address …")
+    raise LexveilError(
+        f"the Ray cluster has had no processor for {WORKERS:.0f} s; start a node: ray start "
+        "--address …"
+    )
 
 
 def _explained(error: RayError) -> Exception:
@@ -133,9 +153,11 @@ def _explained(error: RayError) -> Exception:
         if isinstance(cause, LexveilError) or "failed to import" not in str(cause):
             return cause
         return RequestError(
-            "a Ray worker does not find the code of Lexveil; install the same on all machines and start Ray again"
+            "a Ray worker does not find the code of Lexveil; install the same on all "
+            "machines and start Ray again"
         )
     return LexveilError(
-        f"a Ray worker was lost, and so were those that tried the same again ({type(error).__name__}); if memory ran "
+        "a Ray worker was lost, and so were those that tried the same again "
+        f"({type(error).__name__}); if memory ran "
         "out, give fewer processors to a node (ray start --num-cpus) or more memory"
     )

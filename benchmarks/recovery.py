@@ -1,10 +1,12 @@
-"""Readers by the word: how long they take, and how much less the estimated one gets back than the exact one.
+"""Readers by the word: how long they take, and how much less the estimated one gets back than the
+exact one.
 
     uv run python -m benchmarks.recovery                 # speed, on made vectors
-    uv run python -m benchmarks.recovery --errors        # the estimate against TEM's closed form, and on toys
-    uv run python -m benchmarks.recovery --bands         # which words come back where equally many do
+    uv run python -m benchmarks.recovery --errors   # against TEM's closed form, and on toys
+    uv run python -m benchmarks.recovery --bands    # which words come back where equally many do
 
-Speed is that of a run of texts of about 20 tokens with an epsilon each; CPU seconds, all threads of the process.
+Speed is that of a run of texts of about 20 tokens with an epsilon each; CPU seconds, all threads of
+the process.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ NOISY = 40.0
 AGAINST = 2_000, (2.0, 4.0, 7.0)  # words and epsilons of TEM, by which the estimate is measured
 OF_BAND = 1_000  # words of each band: a share then has a 95% interval of at most ± 0.031
 LEVELS = (0.05, 0.2, 0.5)  # shares of the words that are no function words
-NEAR = 8.0  # an epsilon of the mechanisms on the vectors of the model en, from which the search begins
+# an epsilon of the mechanisms on the vectors of the model en, from which the search begins
+NEAR = 8.0
 SPREAD = 4.5  # budgets of a run lie between epsilon divided and multiplied by it
 PAPER = {"truncated_gumbel": {"calibration": "paper"}}
 SPEED = {
@@ -56,17 +59,33 @@ SPEED = {
     "recovered": "recovered",
     "unchanged": "unchanged",
 }
-BANDED = {"epsilon": "ε", "reader": "reader", "overall": "all words"} | {band: band for band in BANDS}
-AT_LEVEL = {"level": "content words", "mechanism": "mechanism", "epsilon": "ε"} | {band: band for band in BANDS} | {
-    "rare_unchanged": "rare, unchanged", "note": ""}  # fmt: skip
-TOYS = {"mechanism": "mechanism", "dimensions": "p", "epsilon": "ε", "table": "table", "estimate": "estimate",
-        "unchanged": "outputs as they are"}  # fmt: skip
+BANDED = {"epsilon": "ε", "reader": "reader", "overall": "all words"} | {
+    band: band for band in BANDS
+}
+AT_LEVEL = (
+    {"level": "content words", "mechanism": "mechanism", "epsilon": "ε"}
+    | {band: band for band in BANDS}
+    | {"rare_unchanged": "rare, unchanged", "note": ""}
+)
+TOYS = {
+    "mechanism": "mechanism",
+    "dimensions": "p",
+    "epsilon": "ε",
+    "table": "table",
+    "estimate": "estimate",
+    "unchanged": "outputs as they are",
+}
 
 
 def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, Any]:
     """Build the reader of one mechanism for a run, and decode its outputs."""
-    vectors, prior = material.made_vectors(n_words, dimensions), prior_of(10_000_000 // np.arange(1, n_words + 1))
-    orders = np.stack([np.random.default_rng(seed).permutation(n_words) for seed in range(2)]).astype(np.int32)
+    vectors, prior = (
+        material.made_vectors(n_words, dimensions),
+        prior_of(10_000_000 // np.arange(1, n_words + 1)),
+    )
+    orders = np.stack(
+        [np.random.default_rng(seed).permutation(n_words) for seed in range(2)]
+    ).astype(np.int32)
     mechanism = build_mechanism(name, vectors, PAPER, orders)
     centre = EPSILONS.get(name, NOISY)
     low, high = centre / SPREAD, centre * SPREAD
@@ -83,7 +102,9 @@ def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, An
     return {
         "mechanism": name,
         "n_words": n_words,
-        "rungs": len(ladder.rungs) if isinstance(ladder := getattr(reader, "ladder", None), Ladder) else 0,
+        "rungs": len(ladder.rungs)
+        if isinstance(ladder := getattr(reader, "ladder", None), Ladder)
+        else 0,
         "build": built - start,
         "product": n_words**2 * dimensions / limits.sgemm(dimensions),  # of half of all pairs
         "tokens": tokens,
@@ -97,7 +118,9 @@ def speed(name: str, n_words: int, dimensions: int, tokens: int) -> dict[str, An
 def _warm_up(name: str) -> None:
     vectors, orders = material.made_vectors(3000, 8), np.arange(3000, dtype=np.int32)[None]
     mechanism = build_mechanism(name, vectors, PAPER, orders)
-    build_adversary(mechanism, np.full(3000, 1 / 3000), (9.0, 11.0)).guess(np.arange(9), np.full(9, 10.0))
+    build_adversary(mechanism, np.full(3000, 1 / 3000), (9.0, 11.0)).guess(
+        np.arange(9), np.full(9, 10.0)
+    )
 
 
 class Words(NamedTuple):
@@ -118,9 +141,15 @@ class Words(NamedTuple):
         rows = np.flatnonzero([not is_punctuation(token) for token in space.tokens])[:n_words]
         number = np.full(len(space.tokens), -1)
         number[rows] = np.arange(len(rows))
-        of_these = np.stack([of[of >= 0] for order in orders for of in (number[order],)]).astype(np.int32)
-        bands = bands_of(space.counts[rows], np.array([space.tokens[row] in STOP_WORDS for row in rows]))
-        return cls(np.ascontiguousarray(space.vectors[rows]), of_these, prior_of(space.counts[rows]), bands)
+        of_these = np.stack([of[of >= 0] for order in orders for of in (number[order],)]).astype(
+            np.int32
+        )
+        bands = bands_of(
+            space.counts[rows], np.array([space.tokens[row] in STOP_WORDS for row in rows])
+        )
+        return cls(
+            np.ascontiguousarray(space.vectors[rows]), of_these, prior_of(space.counts[rows]), bands
+        )
 
     def mechanism(self, name: str) -> Any:
         """A mechanism over them."""
@@ -128,7 +157,9 @@ class Words(NamedTuple):
 
 
 def by_bands(words: Words, name: str) -> Iterator[dict[str, Any]]:
-    """What is expected to come back of each band where so much of the content words does; as `lexveil calibrate`."""
+    """What is expected to come back of each band where so much of the content words does; as
+    `lexveil calibrate`.
+    """
     mechanism = words.mechanism(name)
     sample = WordSample.draw(words.prior, words.bands, np.random.default_rng(5), OF_BAND // 2)
 
@@ -144,9 +175,16 @@ def by_bands(words: Words, name: str) -> Iterator[dict[str, Any]]:
         except LexveilError as error:
             yield row | {"note": str(error)}
             continue
-        shares = {band: f"{share.share:.1%} ({100 * share.low:.1f}–{100 * share.high:.1f})"
-                  for band, share in found.recovered.items()}  # fmt: skip
-        yield row | {"epsilon": epsilon} | shares | {"rare_unchanged": f"{found.unchanged['rare'].share:.1%}"}
+        shares = {
+            band: f"{share.share:.1%} ({100 * share.low:.1f}–{100 * share.high:.1f})"
+            for band, share in found.recovered.items()
+        }
+        yield (
+            row
+            | {"epsilon": epsilon}
+            | shares
+            | {"rare_unchanged": f"{found.unchanged['rare'].share:.1%}"}
+        )
 
 
 def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, Any]]:
@@ -156,18 +194,28 @@ def against_tem(n_words: int, epsilons: Sequence[float]) -> Iterator[dict[str, A
     sample = WordSample.draw(prior, words.bands, np.random.default_rng(5), OF_BAND)
     ends = min(epsilons), max(epsilons)
     readers: dict[str, Adversary] = {
-        f"exact, rungs {RATIO:.2f} apart": TemAdversary(mechanism, prior, (ends[0] * 0.93, ends[1] * 1.07)),
-        "estimated, between rungs": EstimatedAdversary(mechanism, prior, (ends[0] * 0.7, ends[1] * 1.4)),
+        f"exact, rungs {RATIO:.2f} apart": TemAdversary(
+            mechanism, prior, (ends[0] * 0.93, ends[1] * 1.07)
+        ),
+        "estimated, between rungs": EstimatedAdversary(
+            mechanism, prior, (ends[0] * 0.7, ends[1] * 1.4)
+        ),
     }
     for epsilon in epsilons:
         for name, reader in readers.items():
             found = expected(mechanism, reader, sample, epsilon, np.random.default_rng(9))
             shares = {band: found.recovered[band].share for band in BANDS}
-            yield {"epsilon": epsilon, "reader": name, "overall": found.overall(found.recovered)} | shares
+            yield {
+                "epsilon": epsilon,
+                "reader": name,
+                "overall": found.overall(found.recovered),
+            } | shares
 
 
 def toy(name: str, dimensions: int, epsilon: float, remap: bool = False) -> dict[str, Any]:
-    """What the estimated reader gets back of a toy, and the most that the table of its draws allows."""
+    """What the estimated reader gets back of a toy, and the most that the table of its draws
+    allows.
+    """
     n_words, draws, rng = 200, 1000, np.random.default_rng(1)
     vectors = rng.normal(size=(n_words, dimensions)) * np.exp(rng.normal(0, 0.4, n_words))[:, None]
     given: dict[str, Any] = PAPER | {"rank_remap": {"enabled": remap}}
@@ -177,8 +225,12 @@ def toy(name: str, dimensions: int, epsilon: float, remap: bool = False) -> dict
     ids, words = np.repeat(np.arange(n_words), draws), np.arange(n_words)
     budgets = np.full(len(ids), epsilon)
     outputs = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
-    table = np.bincount(ids * n_words + outputs, minlength=n_words**2).reshape(n_words, n_words) / draws
-    guess = EstimatedAdversary(mechanism, prior, (epsilon, epsilon)).guess(words, np.full(n_words, epsilon))
+    table = (
+        np.bincount(ids * n_words + outputs, minlength=n_words**2).reshape(n_words, n_words) / draws
+    )
+    guess = EstimatedAdversary(mechanism, prior, (epsilon, epsilon)).guess(
+        words, np.full(n_words, epsilon)
+    )
     return {
         "mechanism": f"{name}, rank_remap" if remap else name,
         "dimensions": dimensions,
@@ -197,7 +249,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--dimensions", type=int, default=DIMENSIONS)
     parser.add_argument("--tokens", type=int, default=TOKENS, help="tokens of a run")
     parser.add_argument("--errors", action="store_true", help="measure errors instead of speed")
-    parser.add_argument("--bands", action="store_true", help="which words come back; of the model en, --words of them")
+    parser.add_argument(
+        "--bands",
+        action="store_true",
+        help="which words come back; of the model en, --words of them",
+    )
     options = parser.parse_args(arguments)
     if options.bands:
         words = Words.of(options.words)
@@ -211,8 +267,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     start = time.process_time()
     print_table(BANDED, list(against_tem(*AGAINST)))
     named = ("tem", "madlib", "mahalanobis", "vickrey", "truncated_gumbel")
-    rows = [toy(name, p, e) for p, ladder in ((3, (3.0, 12.0)), (10, (3.0, 6.0))) for e in ladder for name in named]
-    rows += [toy("madlib", p, e, remap=True) for p, e in ((3, 3.0), (3, 12.0), (10, 3.0), (10, 6.0))]
+    rows = [
+        toy(name, p, e)
+        for p, ladder in ((3, (3.0, 12.0)), (10, (3.0, 6.0)))
+        for e in ladder
+        for name in named
+    ]
+    rows += [
+        toy("madlib", p, e, remap=True) for p, e in ((3, 3.0), (3, 12.0), (10, 3.0), (10, 6.0))
+    ]
     print_table(TOYS, rows)
     print(f"{time.process_time() - start:.0f} CPU-s")
 

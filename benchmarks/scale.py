@@ -1,11 +1,14 @@
-"""Parts of a stage by processes of this machine, by Dask and by Ray: two workers each, on two nodes of loopback.
+"""Parts of a stage by processes of this machine, by Dask and by Ray: two workers each, on two nodes
+of loopback.
 
-    uv run python -m benchmarks.scale --corpus FOLDER [--work tokenize rewrite] [--engines processes dask ray]
+    uv run python -m benchmarks.scale --corpus FOLDER [--work tokenize rewrite] [--engines processes
+    dask ray]
 
-A node has one processor. Each engine does the same items by the map that the stages use: shards of the sample to be
-tokenized, or batches of texts to be rewritten by the model that ships. Start is from nothing to an answer of both
-workers; the first map also imports what it needs. Memory is that of all processes, shared pages once (PSS), this one
-included. A worker kills itself at one item; a node is killed, all its processes, after the first result.
+A node has one processor. Each engine does the same items by the map that the stages use: shards of
+the sample to be tokenized, or batches of texts to be rewritten by the model that ships. Start is
+from nothing to an answer of both workers; the first map also imports what it needs. Memory is that
+of all processes, shared pages once (PSS), this one included. A worker kills itself at one item; a
+node is killed, all its processes, after the first result.
 """
 
 from __future__ import annotations
@@ -45,9 +48,14 @@ from lexveil.runtime.pool import process_map
 
 ROOT = Path(__file__).resolve().parents[1]
 # Nobody else may use the ports of these nodes; this process too reads it when it imports Ray.
-OWN = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+OWN = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+}
 OWN |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # a driver on loopback
-# `ray start` with a node of loopback: it would take the machine's own address for 127.0.0.1, and listen everywhere.
+# `ray start` with a node of loopback: it would take the machine's own address for 127.0.0.1, and
+# listen everywhere.
 START = """
 from ray._private import services
 services.get_node_ip_address = lambda address=None: "127.0.0.1"
@@ -56,10 +64,18 @@ main()
 """
 os.environ.update(OWN)
 COLUMNS = {
-    "work": "work", "engine": "engine", "start": "start s", "start_cpu": "start CPU s", "idle": "idle MB",
-    "first": "first map s", "wall": "map s", "cpu": "CPU s", "peak": "peak MB",
-    "worker": "worker killed", "node": "node killed",
-}  # fmt: skip
+    "work": "work",
+    "engine": "engine",
+    "start": "start s",
+    "start_cpu": "start CPU s",
+    "idle": "idle MB",
+    "first": "first map s",
+    "wall": "map s",
+    "cpu": "CPU s",
+    "peak": "peak MB",
+    "worker": "worker killed",
+    "node": "node killed",
+}
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 
@@ -108,7 +124,10 @@ def begin(*command: str) -> subprocess.Popen[bytes]:
     """Start a server of an engine."""
     environment = os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1", "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        [sys.executable, *command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, *command],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
 
 
@@ -134,10 +153,26 @@ def dask(nodes: list[subprocess.Popen[bytes]]) -> Iterator[Map]:
 
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
-    nodes.append(begin("-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"))
+    nodes.append(
+        begin(
+            "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"
+        )
+    )
     wait_for(f"127.0.0.1:{port}")
     for _ in range(2):
-        nodes.append(begin("-m", "dask", "worker", address, "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard"))
+        nodes.append(
+            begin(
+                "-m",
+                "dask",
+                "worker",
+                address,
+                "--nthreads",
+                "1",
+                "--host",
+                "127.0.0.1",
+                "--no-dashboard",
+            )
+        )
     yield partial(cluster_map, machine=MachineParams(dask_scheduler=address))
 
 
@@ -157,9 +192,18 @@ def ray_nodes(nodes: list[subprocess.Popen[bytes]], n: int = 2) -> Iterator[str]
 
     port = free_port()
     address = f"127.0.0.1:{port}"
-    common = ["--node-ip-address", "127.0.0.1", "--num-cpus", "1", "--object-store-memory", "500000000", "--block"]
+    common = [
+        "--node-ip-address",
+        "127.0.0.1",
+        "--num-cpus",
+        "1",
+        "--object-store-memory",
+        "500000000",
+        "--block",
+    ]
     head = ["--head", "--port", str(port), "--include-dashboard", "false"]
-    # Not in Ray's own folder: these nodes are killed, and the next ray.init() of anybody would wait for them there.
+    # Not in Ray's own folder: these nodes are killed, and the next ray.init() of anybody would wait
+    # for them there.
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         common += ["--temp-dir", folder]
         nodes.append(begin("-c", START, "start", *head, *common, *ports()))
@@ -171,8 +215,15 @@ def ray_nodes(nodes: list[subprocess.Popen[bytes]], n: int = 2) -> Iterator[str]
 
 
 def ports() -> list[str]:
-    """Those of a node's agents: for what they choose themselves a node waits 15 seconds, too few on a busy machine."""
-    agents = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
+    """Those of a node's agents: for what they choose themselves a node waits 15 seconds, too few on
+    a busy machine.
+    """
+    agents = (
+        "dashboard-agent-grpc",
+        "dashboard-agent-listen",
+        "runtime-env-agent",
+        "metrics-export",
+    )
     return [f"--{agent}-port={free_port()}" for agent in agents]
 
 
@@ -195,16 +246,23 @@ def wait_for(address: str) -> None:
 
 def tokenizing(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], list[Any]]:
     """Of the stage sample_corpus: shards of documents."""
-    rows = pa.record_batch([pa.array(map(str, range(len(texts)))), pa.array(texts)], names=["doc_id", "text"])
+    rows = pa.record_batch(
+        [pa.array(map(str, range(len(texts)))), pa.array(texts)], names=["doc_id", "text"]
+    )
     size = max(1, len(texts) // ITEMS)
     items = enumerate(range(0, len(texts), size))
-    return tokenize_shard, [DocumentShard(number, folder, rows.slice(start, size), "en") for number, start in items]
+    return tokenize_shard, [
+        DocumentShard(number, folder, rows.slice(start, size), "en") for number, start in items
+    ]
 
 
 def rewriting(texts: list[str], folder: Path) -> tuple[Callable[[Any], Any], list[Any]]:
     """Of an experiment: batches of documents, and the model as what each worker gets once."""
     del folder
-    checked = check(Request(mechanism="madlib", strategy="S3", document_budget=1000.0, seed=1), Model.load(None, "en"))
+    checked = check(
+        Request(mechanism="madlib", strategy="S3", document_budget=1000.0, seed=1),
+        Model.load(None, "en"),
+    )
     column, size = pa.array(texts, pa.large_string()), max(1, len(texts) // ITEMS)
     keys = [(str(number),) for number in range(len(texts))]
     cuts = (slice(start, start + size) for start in range(0, len(texts), size))
@@ -232,7 +290,12 @@ def measure(engine: str, work: str, texts: list[str]) -> dict[str, Any]:
                 row |= {"start": time.perf_counter() - started, "start_cpu": cpu_seconds() - cpu}
                 row["idle"] = megabytes() - own
                 for name in ("first", "wall"):
-                    stop, peak, cpu, started = threading.Event(), [0.0], cpu_seconds(), time.perf_counter()
+                    stop, peak, cpu, started = (
+                        threading.Event(),
+                        [0.0],
+                        cpu_seconds(),
+                        time.perf_counter(),
+                    )
                     watcher = threading.Thread(target=sampled, args=(peak, stop))
                     watcher.start()
                     list(mapped(function, items))
@@ -240,7 +303,9 @@ def measure(engine: str, work: str, texts: list[str]) -> dict[str, Any]:
                     stop.set()
                     watcher.join()
                     row["peak"] = max(peak) - own
-                row["worker"] = outcome(lambda: mapped(DieOnce(function, folder / "mark"), list(enumerate(items))))
+                row["worker"] = outcome(
+                    lambda: mapped(DieOnce(function, folder / "mark"), list(enumerate(items)))
+                )
                 if nodes:
                     row["node"] = outcome(lambda: mapped(function, items), lambda: end(nodes.pop()))
         finally:
@@ -249,7 +314,9 @@ def measure(engine: str, work: str, texts: list[str]) -> dict[str, Any]:
     return row
 
 
-def outcome(begun: Callable[[], Iterator[Any]], after_first: Callable[[], None] = lambda: None) -> str:
+def outcome(
+    begun: Callable[[], Iterator[Any]], after_first: Callable[[], None] = lambda: None
+) -> str:
     """How many results a map gave and in which time, or its error."""
     started, n = time.perf_counter(), 0
     try:
@@ -263,7 +330,9 @@ def outcome(begun: Callable[[], Iterator[Any]], after_first: Callable[[], None] 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--corpus", type=Path, required=True, help="a folder of *.json.gz")
     parser.add_argument("--documents", type=int, default=4000, metavar="N", help="default: 4,000")
     parser.add_argument("--work", nargs="+", choices=WORK, default=[*WORK])

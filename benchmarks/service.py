@@ -1,10 +1,12 @@
-"""Load on a service over loopback: latency and throughput by batch size; and what is unpaid when workers are killed.
+"""Load on a service over loopback: latency and throughput by batch size; and what is unpaid when
+workers are killed.
 
     python -m benchmarks.service                        seconds of each batch size
-    python -m benchmarks.service --minutes 10 --kill    and then a mixed load, workers killed at random times
+    python -m benchmarks.service --minutes 10 --kill    # a mixed load, workers killed at random
 
-A service of real processes is started with a ledger of its own in a temporary folder, and asked by threads. Afterwards
-every text that was handed out must be paid in the ledger, by what the ledger's tables say and not by the service.
+A service of real processes is started with a ledger of its own in a temporary folder, and asked by
+threads. Afterwards every text that was handed out must be paid in the ledger, by what the ledger's
+tables say and not by the service.
 """
 
 from __future__ import annotations
@@ -40,10 +42,14 @@ from lexveil.ledger.verification import verify
 
 SETTINGS = ("--mechanism", "tem", "--strategy", "S3", "--epsilon", "5")
 SENTENCES = (
-    "The patient came to the hospital on Monday and said that the headache had become worse since the new medicine.",
-    "My order was delivered two weeks late and one of the three boxes had been opened before it reached the office.",
-    "The committee will meet again next month to discuss the report about the railway and the cost of the new bridge.",
-    "Please close my account and send the remaining balance to the address that I gave you on the phone yesterday.",
+    "The patient came to the hospital on Monday and said that the headache had become worse "
+    "since the new medicine.",
+    "My order was delivered two weeks late and one of the three boxes had been opened before "
+    "it reached the office.",
+    "The committee will meet again next month to discuss the report about the railway and "
+    "the cost of the new bridge.",
+    "Please close my account and send the remaining balance to the address that I gave you "
+    "on the phone yesterday.",
 )
 ANSWERED = re.compile(r" (\d+) INFO POST /v1/privatize 200 ")
 PATIENCE = 1800.0  # seconds for the first worker to be ready
@@ -54,7 +60,8 @@ class Asked:
     """What threads asked and got.
 
     Attributes:
-        answers: of each answer with texts, the ledger's transaction and how many texts were handed out.
+        answers: of each answer with texts, the ledger's transaction and how many texts were handed
+            out.
         seconds: to each of them.
         failed: requests without texts, by status; 0 without an answer.
         charged: transactions that an answer without texts said were charged.
@@ -82,8 +89,14 @@ class Running:
 
     def workers(self) -> list[psutil.Process]:
         """The workers that have answered; who kills others only sees to it that none ever does."""
-        answered = {int(number) for number in ANSWERED.findall(self.log.read_text(encoding="utf-8"))}
-        return [child for child in psutil.Process(self.process.pid).children(recursive=True) if child.pid in answered]
+        answered = {
+            int(number) for number in ANSWERED.findall(self.log.read_text(encoding="utf-8"))
+        }
+        return [
+            child
+            for child in psutil.Process(self.process.pid).children(recursive=True)
+            if child.pid in answered
+        ]
 
     def stop(self) -> int:
         """Ask it to end; its exit code."""
@@ -100,7 +113,11 @@ def running(home: Path, *options: str, log: Path) -> Iterator[Running]:
     command = [sys.executable, "-m", "lexveil.cli", "service", "--port", str(port), *options]
     with log.open("wb") as lines:
         process = subprocess.Popen(
-            command, cwd=home.parent, env={**os.environ, "LEXVEIL_HOME": str(home)}, stderr=lines, stdout=lines
+            command,
+            cwd=home.parent,
+            env={**os.environ, "LEXVEIL_HOME": str(home)},
+            stderr=lines,
+            stdout=lines,
         )
     try:
         _wait_for(port, process, log)
@@ -200,15 +217,23 @@ def unpaid(ledger: Path, asked: Asked) -> list[str]:
         for name, n in asked.answers
         if paid.get(name) != ("committed", n)
     ]
-    lines += [f"{name}: was said to be charged" for name in asked.charged if paid.get(name, ("", 0))[0] != "failed"]
+    lines += [
+        f"{name}: was said to be charged"
+        for name in asked.charged
+        if paid.get(name, ("", 0))[0] != "failed"
+    ]
     if len({name for name, _ in asked.answers}) != len(asked.answers):
         lines.append("one transaction paid for two answers")
     return lines + [f"{problem.where}: {problem.what}" for problem in verify(ledger).problems]
 
 
 @contextmanager
-def killing(service: Running, every: float, seed: int, most: float = math.inf) -> Iterator[list[int]]:
-    """Kill a worker now and then while the block runs, ``most`` in all, at times nobody can foresee; the killed."""
+def killing(
+    service: Running, every: float, seed: int, most: float = math.inf
+) -> Iterator[list[int]]:
+    """Kill a worker now and then while the block runs, ``most`` in all, at times nobody can
+    foresee; the killed.
+    """
     ended, killed, rng = threading.Event(), list[int](), random.Random(seed)
 
     def kill() -> None:
@@ -233,7 +258,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of each batch size")
     parser.add_argument("--minutes", type=float, default=0.0, help="of the mixed load that follows")
     parser.add_argument("--kill", action="store_true", help="kill workers meanwhile")
-    parser.add_argument("--every", type=float, default=5.0, help="seconds between two kills, in the mean")
+    parser.add_argument(
+        "--every", type=float, default=5.0, help="seconds between two kills, in the mean"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 10, 100])
@@ -281,8 +308,16 @@ def main() -> None:
                 print("without texts, by status (0: no answer):", dict(asked.failed))
             code = service.stop()
             lines = unpaid(service.ledger, everything)
-        columns = {"what": "", "requests": "answers", "failed": "without texts", "p50": "p50 ms", "p95": "p95 ms"}
-        print_table(columns | {"p99": "p99 ms", "requests_s": "answers/s", "texts_s": "texts/s"}, rows)
+        columns = {
+            "what": "",
+            "requests": "answers",
+            "failed": "without texts",
+            "p50": "p50 ms",
+            "p95": "p95 ms",
+        }
+        print_table(
+            columns | {"p99": "p99 ms", "requests_s": "answers/s", "texts_s": "texts/s"}, rows
+        )
         print(f"workers killed: {len(killed)}; exit code {code}; unpaid answers: {len(lines)}")
         for line in lines:
             print(line)

@@ -2,8 +2,8 @@
 
     uv run python examples/audit_claim.py --project . --mechanism tem --epsilon 3
 
-Exact where the distribution has a closed form; else lower confidence bounds from samples. Exit code 1 means that the
-claim is violated.
+Exact where the distribution has a closed form; else lower confidence bounds from samples. Exit code
+1 means that the claim is violated.
 """
 
 from __future__ import annotations
@@ -15,12 +15,20 @@ import lexveil
 
 def main() -> int:
     """Audit one mechanism; print each finding, and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--project", default=".", help="folder that `lexveil run` has filled (default: this one)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--project", default=".", help="folder that `lexveil run` has filled (default: this one)"
+    )
     parser.add_argument("--mechanism", default="tem", choices=list(lexveil.MECHANISMS), metavar="M")
-    parser.add_argument("--epsilon", type=float, default=3.0, help="the claim, per token (default: 3)")
+    parser.add_argument(
+        "--epsilon", type=float, default=3.0, help="the claim, per token (default: 3)"
+    )
     parser.add_argument("--words", type=int, default=20, help="words to test (default: 20)")
-    parser.add_argument("--samples", type=int, default=2000, help="draws per word or text (default: 2000)")
+    parser.add_argument(
+        "--samples", type=int, default=2000, help="draws per word or text (default: 2000)"
+    )
     options = parser.parse_args()
 
     result = lexveil.audit(

@@ -2,7 +2,8 @@
 
     uv run python examples/compare_mechanisms.py --project . --epsilons 1 3 10 50
 
-An ε is per unit of a mechanism's own metric, so rows of different metrics cannot be compared at the same number.
+An ε is per unit of a mechanism's own metric, so rows of different metrics cannot be compared at the
+same number.
 """
 
 from __future__ import annotations
@@ -21,15 +22,26 @@ TEXTS = [
     "The team won the second test in Melbourne by five wickets.",
     "The president said that the government will meet its allies.",
 ]
-DEFAULTS = ["madlib", "mahalanobis", "vickrey", "tem"]  # the others need word orders or refuse a small ε
+# the others need word orders or refuse a small ε
+DEFAULTS = ["madlib", "mahalanobis", "vickrey", "tem"]
 
 
 def main() -> None:
-    """Rewrite the same texts with each mechanism at each ε, seeded; print the share of unchanged tokens."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--project", default=".", help="folder that `lexveil run` has filled (default: this one)")
-    parser.add_argument("--mechanisms", nargs="+", default=DEFAULTS, choices=list(lexveil.MECHANISMS), metavar="M")
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 3.0, 10.0, 50.0], metavar="E")
+    """Rewrite the same texts with each mechanism at each ε, seeded; print the share of unchanged
+    tokens.
+    """
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--project", default=".", help="folder that `lexveil run` has filled (default: this one)"
+    )
+    parser.add_argument(
+        "--mechanisms", nargs="+", default=DEFAULTS, choices=list(lexveil.MECHANISMS), metavar="M"
+    )
+    parser.add_argument(
+        "--epsilons", nargs="+", type=float, default=[1.0, 3.0, 10.0, 50.0], metavar="E"
+    )
     parser.add_argument("--strategy", default="S3", choices=["S1", "S2", "S3", "S4"])
     options = parser.parse_args()
 
@@ -38,13 +50,21 @@ def main() -> None:
     for mechanism in options.mechanisms:
         for epsilon in options.epsilons:
             done = lexveil.privatize(
-                TEXTS, mechanism=mechanism, strategy=options.strategy, epsilon=epsilon, seed=7, project=model
+                TEXTS,
+                mechanism=mechanism,
+                strategy=options.strategy,
+                epsilon=epsilon,
+                seed=7,
+                project=model,
             )
             unchanged = done.operator.counts.share_unchanged
             metric = done.record.metric.partition(",")[0]
             rows.setdefault((mechanism, metric), {})[f"ε = {epsilon:g}"] = f"{unchanged:.0%}"
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["mechanism", "metric"])
-    print(f"share of perturbed tokens that came out unchanged, strategy {options.strategy}\n\n{table.to_string()}")
+    print(
+        "share of perturbed tokens that came out unchanged, strategy "
+        f"{options.strategy}\n\n{table.to_string()}"
+    )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     uv run python examples/privatize_dataframe.py --project .
 
-``--seed`` makes an experiment, which can be repeated and is not private. Leave it out for a release: its noise comes
-from the operating system, and the ledger charges the budget to each customer.
+``--seed`` makes an experiment, which can be repeated and is not private. Leave it out for a
+release: its noise comes from the operating system, and the ledger charges the budget to each
+customer.
 """
 
 from __future__ import annotations
@@ -31,9 +32,15 @@ TICKETS = pd.DataFrame(
 
 def main() -> None:
     """Rewrite the tickets; print them next to their sources, and what the record says."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--project", default=".", help="folder that `lexveil run` has filled (default: this one)")
-    parser.add_argument("--budget", type=float, default=40.0, help="budget of each ticket (default: 40)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--project", default=".", help="folder that `lexveil run` has filled (default: this one)"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=40.0, help="budget of each ticket (default: 40)"
+    )
     parser.add_argument("--seed", type=int, help="make an experiment instead of a release")
     options = parser.parse_args()
 
@@ -56,7 +63,11 @@ def main() -> None:
     print("private to you, never to be published:")
     print(f"{done.operator.counts.share_unchanged:.0%} of them unchanged")
     tokens = done.token_log.to_pandas()
-    print(tokens.groupby(["class", "action"], observed=True).agg(tokens=("row", "size"), epsilon=("epsilon", "sum")))
+    print(
+        tokens.groupby(["class", "action"], observed=True).agg(
+            tokens=("row", "size"), epsilon=("epsilon", "sum")
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""`lexveil release`: one release, then DVC tracks what was archived. `python -m flows.archive_release` is for the flow.
+"""`lexveil release`: one release, then DVC tracks what was archived. `python -m
+flows.archive_release` is for the flow.
 
-Every release is an output of its own, releases/NAME.dvc beside releases/NAME: it shows in git as one file that appears,
-and changes only where something is withdrawn. data.dvc owns all of data/, so releases lie outside it.
+Every release is an output of its own, releases/NAME.dvc beside releases/NAME: it shows in git as
+one file that appears, and changes only where something is withdrawn. data.dvc owns all of data/, so
+releases lie outside it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ def release(dry_run: bool = False) -> ReleaseReport:
     """Release what is new and have DVC track it; the caller holds the build lock.
 
     Raises:
-        LexveilError: as ``lexveil.inbox.run.release_inbox``, or if DVC cannot take what was archived.
+        LexveilError: as ``lexveil.inbox.run.release_inbox``, or if DVC cannot take what was
+            archived.
     """
     with contextlib.redirect_stdout(sys.stderr):  # standard output is the result
         report = release_inbox(dry_run)
@@ -42,7 +45,9 @@ def track(folder: Path) -> None:
     if not folder.is_dir():
         return
     outputs = [path.parent for path in sorted(folder.glob("*/documents.parquet"))]
-    outputs += [folder / name for name in (CURRENT, CURRENT_WITHOUT, INDEX) if (folder / name).exists()]
+    outputs += [
+        folder / name for name in (CURRENT, CURRENT_WITHOUT, INDEX) if (folder / name).exists()
+    ]
     with open_repo() as repo:
         from dvc.exceptions import DvcException
 
@@ -51,13 +56,16 @@ def track(folder: Path) -> None:
                 repo.add([str(path) for path in outputs])
         except DvcException as error:
             raise LexveilError(
-                f"the release is archived, but `dvc add` failed: {' '.join(str(error).split())[:200]}; put that right "
+                "the release is archived, but `dvc add` failed: "
+                f"{' '.join(str(error).split())[:200]}; put that right "
                 "and run `lexveil release` again, which does it"
             ) from None
 
 
 def main() -> int:
-    """Make one release for the flow, which holds the build lock; the last line is the report, or the error."""
+    """Make one release for the flow, which holds the build lock; the last line is the report, or
+    the error.
+    """
     hide_messages()
     try:
         print(json.dumps(release().as_dict()), flush=True)

@@ -1,4 +1,6 @@
-"""The flow that audits what the nightly release runs and the mechanisms of the grid, by `lexveil audit`."""
+"""The flow that audits what the nightly release runs and the mechanisms of the grid, by `lexveil
+audit`.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,29 @@ Combination = tuple[str, str, float]  # mechanism, strategy, ε
 
 
 def audit_command(combination: Combination, words: int, samples: int, out: Path) -> list[str]:
-    """Return the command line of one audit: of the project's own model, also where none was built yet."""
+    """Return the command line of one audit: of the project's own model, also where none was built
+    yet.
+    """
     mechanism, strategy, epsilon = combination
     argv = [sys.executable, "-m", "lexveil.cli", "audit", "--model", OWN]
     argv += ["--mechanism", mechanism, "--strategy", strategy]
-    return [*argv, "--epsilon", repr(epsilon), "--words", str(words), "--samples", str(samples), "--out", str(out)]
+    return [
+        *argv,
+        "--epsilon",
+        repr(epsilon),
+        "--words",
+        str(words),
+        "--samples",
+        str(samples),
+        "--out",
+        str(out),
+    ]
 
 
 def released(params: Params) -> list[Combination]:
-    """What the nightly release runs, at its base ε: of params.yaml, of its level or recovery, or B over the average."""
+    """What the nightly release runs, at its base ε: of params.yaml, of its level or recovery, or B
+    over the average.
+    """
     inbox = params.inbox
     if not inbox.is_on:
         return []
@@ -52,7 +68,9 @@ def released(params: Params) -> list[Combination]:
         epsilon = resolve_settings(inbox.request, Model.load(Path(), OWN)).base_epsilon
     if epsilon is None:
         assert inbox.document_budget is not None  # one of the four is given
-        epsilon = inbox.document_budget / (params.release.average_words or Model.load(Path(), OWN).average_words())
+        epsilon = inbox.document_budget / (
+            params.release.average_words or Model.load(Path(), OWN).average_words()
+        )
     return [(inbox.mechanism, inbox.strategy, epsilon)]
 
 
@@ -62,7 +80,8 @@ def requested_audits(
     strategies: Sequence[str] | None,
     epsilons: Sequence[float] | None,
 ) -> list[Combination]:
-    """What to audit: what the nightly release runs, unless names or epsilons are given; then the grid, by these.
+    """What to audit: what the nightly release runs, unless names or epsilons are given; then the
+    grid, by these.
 
     The runs of the grid at levels of recovery have the epsilons that the last build found for them.
     """
@@ -79,7 +98,9 @@ def requested_audits(
     return list(dict.fromkeys(combinations))
 
 
-@flow(name="audit", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
+@flow(
+    name="audit", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure]
+)
 def audit(
     mechanisms: list[MechanismName] | None = None,
     strategies: list[StrategyName] | None = None,
@@ -87,15 +108,18 @@ def audit(
     words: Words = 300,
     samples: Samples = 20_000,
 ) -> State[Any]:
-    """Test the privacy that mechanisms claim, with the artifacts of the last build; fails if a claim is violated.
+    """Test the privacy that mechanisms claim, with the artifacts of the last build; fails if a
+    claim is violated.
 
-    First what the nightly release runs, if there is one, unless mechanisms, strategies or epsilons are given. Of a run
-    at a level of recovery, the epsilon is audited that the last build found for it.
+    First what the nightly release runs, if there is one, unless mechanisms, strategies or epsilons
+    are given. Of a run at a level of recovery, the epsilon is audited that the last build found for
+    it.
 
     Args:
         mechanisms: null takes those of the grid in params.yaml.
         strategies: null takes those of the grid.
-        epsilons: null takes those of the grid, and those found for its levels; per token, in releases base ε per word.
+        epsilons: null takes those of the grid, and those found for its levels; per token, in
+            releases base ε per word.
         words: of the vocabulary, drawn with the seed of params.yaml.
         samples: draws per word of a toy.
     """
@@ -104,7 +128,9 @@ def audit(
     states: dict[str, State[Any]] = {}
     rows: list[dict[str, object]] = []
 
-    @task(name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0)
+    @task(
+        name="audit", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False, retries=0
+    )
     def audit_one(name: str, combination: Combination, until: float) -> State[Any]:
         """Run one audit as a process of its own, which can be ended."""
         out = AUDITS / f"{name}.json"
@@ -112,14 +138,24 @@ def audit(
         out.unlink(missing_ok=True)
         _, line = run_command(audit_command(combination, words, samples, out), until)
         if not out.exists():
-            return Failed(message=line.removeprefix("lexveil audit: ") or "the audit ended without a result")
+            return Failed(
+                message=line.removeprefix("lexveil audit: ") or "the audit ended without a result"
+            )
         result = json.loads(out.read_text(encoding="utf-8"))
         run = {name: result[name] for name in ("mechanism", "strategy", "epsilon")}
         columns = ("place", "method", "claimed", "audited", "verdict")
-        rows.extend(run | {column: row.get(column) for column in columns} for row in result["audits"])
+        rows.extend(
+            run | {column: row.get(column) for column in columns} for row in result["audits"]
+        )
         if result["violation"]:
-            return Failed(name="Violated", message=f"the claimed ε of {result['epsilon']} is violated")
-        return Completed(message="no claim" if result["no_guarantee"] else result.get("verdict", "no violation found"))
+            return Failed(
+                name="Violated", message=f"the claimed ε of {result['epsilon']} is violated"
+            )
+        return Completed(
+            message="no claim"
+            if result["no_guarantee"]
+            else result.get("verdict", "no violation found")
+        )
 
     with exclusive() as until:
         for combination in requested:
@@ -132,7 +168,9 @@ def audit(
 
 
 def _verdict(states: Mapping[str, State[Any]]) -> State[Any]:
-    """Return the state of the flow: failed if a claim is violated or an audit, the last, could not be made."""
+    """Return the state of the flow: failed if a claim is violated or an audit, the last, could not
+    be made.
+    """
     failed = {name: state for name, state in states.items() if not state.is_completed()}
     if not failed:
         return Completed(message=f"{len(states)} audits, no violation found")

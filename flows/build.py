@@ -42,13 +42,22 @@ from lexveil.runtime.dvc_graph import open_repo
 from lexveil.runtime.project import build_lock, find_root, prepare
 from lexveil.runtime.run_events import StageResult
 
-# The build that this process runs. A flow's parameters must be plain values that a server can store.
+# The build that this process runs. A flow's parameters must be plain values that a server can
+# store.
 current_build: ContextVar[Build | None] = ContextVar("build", default=None)
 
 
-@task(name="data", cache_policy=NO_CACHE, persist_result=False, retries=2, retry_delay_seconds=[10, 60])
+@task(
+    name="data",
+    cache_policy=NO_CACHE,
+    persist_result=False,
+    retries=2,
+    retry_delay_seconds=[10, 60],
+)
 def bring_data() -> None:
-    """Make sure that data/ exists; a remote that cannot be reached may be reached a little later."""
+    """Make sure that data/ exists; a remote that cannot be reached may be reached a little
+    later.
+    """
     ensure_data(get_run_logger().info)
 
 
@@ -68,8 +77,11 @@ def reproduce(stage: str, why: str) -> State[Any]:
     return Completed(name=name, message=duration(result.seconds))
 
 
-# No retries of the whole: a stage that failed fails again, and Prefect's client repeats what a server did not take.
-@flow(name="build", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
+# No retries of the whole: a stage that failed fails again, and Prefect's client repeats what a
+# server did not take.
+@flow(
+    name="build", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure]
+)
 def build(keep_going: bool = False) -> State[Any]:
     """Bring everything in dvc.yaml up to date.
 
@@ -125,7 +137,12 @@ def _run(build: Build) -> State[Any]:
         if build.events is not None:
             build.events.end(*build.outcome())
     rows = [
-        {"stage": result.stage, "state": result.state, "seconds": round(result.seconds, 1), "why": result.message}
+        {
+            "stage": result.stage,
+            "state": result.state,
+            "seconds": round(result.seconds, 1),
+            "why": result.message,
+        }
         for result in build.results.values()
         if result.state != "cached"
     ]
@@ -140,10 +157,12 @@ def _run(build: Build) -> State[Any]:
 
 
 def _schedule(build: Build) -> None:
-    """Submit each stage when all it needs has ended, at most ``build.workers`` at a time, in DVC's order.
+    """Submit each stage when all it needs has ended, at most ``build.workers`` at a time, in DVC's
+    order.
 
-    Stages that need not or cannot run are no task runs: each would cost Prefect a tenth of a second, and in a large
-    graph they would hide the others. The table of the run has those that could not run.
+    Stages that need not or cannot run are no task runs: each would cost Prefect a tenth of a
+    second, and in a large graph they would hide the others. The table of the run has those that
+    could not run.
     """
     waiting = build.graph.wanted(build.until)
     order = [stage.name for stage in waiting]
@@ -156,8 +175,11 @@ def _schedule(build: Build) -> None:
         ready = sorted([*ready, *sorter.get_ready()], key=order.index)
         if not ready or n_running == build.workers:
             name = build.await_end()
-            # A task that broke before it could report (a bug, or Prefect's server went away) must not hang the flow.
-            build.results.setdefault(name, StageResult(name, "failed", message="Prefect could not run it; see its log"))
+            # A task that broke before it could report (a bug, or Prefect's server went away) must
+            # not hang the flow.
+            build.results.setdefault(
+                name, StageResult(name, "failed", message="Prefect could not run it; see its log")
+            )
             sorter.done(name)
             n_running -= 1
             continue
@@ -168,7 +190,9 @@ def _schedule(build: Build) -> None:
             sorter.done(stage.name)
             continue
         after = [futures[need] for need in stage.needs if need in futures]
-        future = futures[stage.name] = reproduce.submit(stage.name, why, return_state=False, wait_for=after)
+        future = futures[stage.name] = reproduce.submit(
+            stage.name, why, return_state=False, wait_for=after
+        )
         future.add_done_callback(lambda _, name=stage.name: build.ended.put(name))  # type: ignore[misc]
         build.n_task_runs += 1
         n_running += 1
@@ -176,7 +200,9 @@ def _schedule(build: Build) -> None:
 
 @contextlib.contextmanager
 def _signals(build: Build) -> Iterator[None]:
-    """On Ctrl-C and SIGTERM end the stages, then let the flow end cleanly; the same signal again ends it at once."""
+    """On Ctrl-C and SIGTERM end the stages, then let the flow end cleanly; the same signal again
+    ends it at once.
+    """
 
     def stop(number: int, _: FrameType | None) -> None:
         if build.stopped_by == number:
@@ -207,8 +233,11 @@ def run(api_url: str, current: Build, started: float) -> int:
     """
     token = current_build.set(current)
     try:
-        # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up to a second.
-        with temporary_settings({PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        # Nobody listens for heartbeats here, and each flow's end would wait for their thread for up
+        # to a second.
+        with temporary_settings(
+            {PREFECT_API_URL: api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
+        ):
             state = build(current.keep_going, return_state=True)
             hand_over(current.flow_run, current.n_task_runs)
     except httpx.HTTPError as error:
@@ -219,7 +248,9 @@ def run(api_url: str, current: Build, started: float) -> int:
     seconds = time.monotonic() - started
     took = duration(seconds)
     if current.stopped_by is not None:
-        current.watcher.say(f"stopped after {took}: {current.headline()}; `lexveil run` continues here")
+        current.watcher.say(
+            f"stopped after {took}: {current.headline()}; `lexveil run` continues here"
+        )
         return 128 + current.stopped_by
     if failure := _exit_error(current):
         current.watcher.say(f"failed after {took}: {current.headline()}")

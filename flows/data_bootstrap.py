@@ -20,7 +20,8 @@ def ensure_data(say: Callable[[str], None]) -> None:
     """Make sure that data/ exists; existing data is never changed.
 
     Raises:
-        RequestError: if data.dvc names data that neither DVC's cache nor a remote nor the embedded default has.
+        RequestError: if data.dvc names data that neither DVC's cache nor a remote nor the embedded
+            default has.
     """
     if DATA.is_dir() and any(DATA.iterdir()):
         return
@@ -37,7 +38,10 @@ def ensure_data(say: Callable[[str], None]) -> None:
         try:
             damaged = Files(repo).drop_damaged(str(out.hash_info.value))
             if damaged:
-                say(f"DVC's cache has {damaged} damaged object{'s' * (damaged != 1)} of data/; removed from it")
+                say(
+                    f"DVC's cache has {damaged} damaged object{'s' * (damaged != 1)} of "
+                    "data/; removed from it"
+                )
             if out.get_obj() is not None and not out.changed_cache():
                 say("data/ is absent: taken from DVC's cache")
                 repo.checkout([str(POINTER)])
@@ -66,6 +70,7 @@ def ensure_data(say: Callable[[str], None]) -> None:
             except DvcException as error:
                 reason = f"`dvc pull` failed: {' '.join(str(error).split())[:200]}"
     raise RequestError(
-        f"data/ is absent, data.dvc does not name the embedded default, and {reason}; bring the data back by "
+        f"data/ is absent, data.dvc does not name the embedded default, and {reason}; bring "
+        "the data back by "
         "`dvc pull`, or choose other data by `lexveil data use` or `lexveil data default`"
     )

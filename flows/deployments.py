@@ -46,7 +46,9 @@ class DeploymentEntry(BaseModel, extra="forbid"):
     """One entry of prefect.yaml. ``work_pool`` is for `prefect deploy`."""
 
     name: str
-    entrypoint: Literal["flows.build.build", "flows.audit.audit", "flows.release.release", "flows.searches.searches"]
+    entrypoint: Literal[
+        "flows.build.build", "flows.audit.audit", "flows.release.release", "flows.searches.searches"
+    ]
     description: str | None = None
     tags: list[str] = []
     parameters: dict[str, object] = {}
@@ -82,7 +84,8 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
     """Read and check the deployments.
 
     Raises:
-        RequestError: if the file is absent or an entry is not what it must be; it names the entry and the key.
+        RequestError: if the file is absent or an entry is not what it must be; it names the entry
+            and the key.
     """
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))["deployments"]
@@ -93,7 +96,9 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
     except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
         entries = None
     if not isinstance(entries, list) or not entries:
-        raise RequestError(f"{path}: not valid YAML with a list `deployments` of at least one entry")
+        raise RequestError(
+            f"{path}: not valid YAML with a list `deployments` of at least one entry"
+        )
     deployments = []
     for number, entry in enumerate(entries):
         try:
@@ -103,7 +108,9 @@ def read_deployments(path: Path = DEPLOYMENTS) -> list[RunnerDeployment]:
             where = ".".join(map(str, first["loc"]))
             raise RequestError(f"{path}: deployments[{number}].{where}: {first['msg']}") from None
         except (ValueError, PrefectException) as error:  # a cron line, a time zone, a parameter
-            raise RequestError(f"{path}: deployments[{number}]: {' '.join(str(error).split())[:300]}") from None
+            raise RequestError(
+                f"{path}: deployments[{number}]: {' '.join(str(error).split())[:300]}"
+            ) from None
     return deployments
 
 
@@ -130,7 +137,9 @@ def serve(url: str, server: Command | None, deployments: list[RunnerDeployment])
         ):
             _serve(url, server, deployments)
     except Timeout:
-        raise RequestError("another `lexveil schedule` is at work in this project; end it first") from None
+        raise RequestError(
+            "another `lexveil schedule` is at work in this project; end it first"
+        ) from None
     if server is not None and server.process.poll() is not None:
         raise LexveilError(f"Prefect's server ended; its log is {LOGS}/prefect-ui.log")
     return 0
@@ -149,7 +158,10 @@ def _serve(url: str, server: Command | None, deployments: list[RunnerDeployment]
             str(getattr(schedule, "cron", None) or f"every {getattr(schedule, 'interval', '')}")
             for schedule in schedules
         ]
-        print(f"{deployment.flow_name}/{deployment.name}: {', '.join(when) or 'no schedule'}", flush=True)
+        print(
+            f"{deployment.flow_name}/{deployment.name}: {', '.join(when) or 'no schedule'}",
+            flush=True,
+        )
     print("Ctrl-C ends it; schedules are paused until it is started again", flush=True)
     if server is not None:
         threading.Thread(target=_follow, args=(server, runner), daemon=True).start()
@@ -177,7 +189,9 @@ class StoppableRunner(Runner):
 
 
 def _follow(server: Command, runner: StoppableRunner) -> None:
-    """End the runner with its server: it would poll forever, and a service manager restarts both."""
+    """End the runner with its server: it would poll forever, and a service manager restarts
+    both.
+    """
     server.process.wait()
     if not runner.has_ended:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -22,7 +22,9 @@ def duration(seconds: float) -> str:
 
 
 class Plain(RunObserver):
-    """One line per stage that was not up to date; with ``verbose`` also what stages print, after their names."""
+    """One line per stage that was not up to date; with ``verbose`` also what stages print, after
+    their names.
+    """
 
     def __init__(self, verbose: bool) -> None:
         self.verbose, self.n_cached = verbose, 0
@@ -66,11 +68,18 @@ def _outcome(result: StageResult) -> str:
     return outcomes.get(result.state, result.state)
 
 
-MARKS = {"ran": ("✓", "green"), "restored": ("✓", "cyan"), "failed": ("✗", "red"), "stopped": ("✗", "red")}
+MARKS = {
+    "ran": ("✓", "green"),
+    "restored": ("✓", "cyan"),
+    "failed": ("✗", "red"),
+    "stopped": ("✗", "red"),
+}
 
 
 class Live(Plain):
-    """Finished stages scroll by; below them the running ones, each with the last line it printed."""
+    """Finished stages scroll by; below them the running ones, each with the last line it
+    printed.
+    """
 
     def __init__(self, verbose: bool) -> None:
         super().__init__(verbose)

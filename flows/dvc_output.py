@@ -1,8 +1,8 @@
 """Parser of the output of `dvc repro`: how each stage went.
 
-DVC has no other way to say it: `dvc repro` has no JSON, its Python API does not tell a stage that ran from one that was
-restored from the run cache, and the exit code of a stage's command stands only in the text of an exception. A stage
-that fails says why in its last line.
+DVC has no other way to say it: `dvc repro` has no JSON, its Python API does not tell a stage that
+ran from one that was restored from the run cache, and the exit code of a stage's command stands
+only in the text of an exception. A stage that fails says why in its last line.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ import signal
 from lexveil.errors import advised
 from lexveil.runtime.project import LOGS
 
-FAILED = re.compile(r"ERROR: failed to reproduce '[^']*': (?P<error>.*?)(?:exited with (?P<code>-?\d+))?")
+FAILED = re.compile(
+    r"ERROR: failed to reproduce '[^']*': (?P<error>.*?)(?:exited with (?P<code>-?\d+))?"
+)
 # What DVC says about itself and not about the stage.
 HINTS = re.compile(
-    r"To track the changes with git, run:|\s+git add .*|To enable auto staging, run:|\s+dvc config core\.autostage true"
-    r"|Use `dvc push` to send .*|(?:Updating|Generating) lock file .*|Data and pipelines are up to date\."
+    r"To track the changes with git, run:|\s+git add .*|To enable auto staging, run:|\s+dvc "
+    r"config core\.autostage true"
+    r"|Use `dvc push` to send .*|(?:Updating|Generating) lock file .*|Data and pipelines are "
+    r"up to date\."
 )
 NOT_IN_A_FILE_NAME = re.compile(r"[^\w@.-]")
 
@@ -59,7 +63,11 @@ class DvcOutputParser:
     def _reason(self, code: int) -> str:
         if self._code is None:
             return self._error or f"DVC ended with code {code}; its output is in {self.log}"
-        number = -self._code if self._code < 0 else self._code - 128  # killed itself, or reported so by its shell
+        # killed itself, or reported so by its shell
+        number = -self._code if self._code < 0 else self._code - 128
         if number == signal.SIGKILL:
-            return f"the stage was killed (signal 9), as when memory runs out; its output is in {self.log}"
+            return (
+                "the stage was killed (signal 9), as when memory runs out; its output is "
+                f"in {self.log}"
+            )
         return self._last or f"the stage ended with code {self._code} and no word"

@@ -16,20 +16,24 @@ from lexveil import errors
 from lexveil.config import load_params
 from lexveil.errors import LexveilError
 
-WEBHOOK = "LEXVEIL_WEBHOOK"  # instead of operation.webhook, for an address that must not be committed
+# instead of operation.webhook, for an address that must not be committed
+WEBHOOK = "LEXVEIL_WEBHOOK"
 TIMEOUT_SECONDS = 10.0
 RETRIES = 2  # of a connection that fails
 
 OWN_ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
 EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w*)(?:: .*)?", re.DOTALL)
 OF_A_STAGE = re.compile(r"(?P<stage>[a-z_]\w*(?:@[\w.@-]+)?): (?P<rest>.+)", re.DOTALL)
-RAISED = "Flow run encountered an exception: "  # Prefect's words before an exception of the flow itself
+# Prefect's words before an exception of the flow itself
+RAISED = "Flow run encountered an exception: "
 
 
 def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Post what failed to the webhook of params.yaml, if there is one and a deployment started the run.
+    """Post what failed to the webhook of params.yaml, if there is one and a deployment started the
+    run.
 
-    Only scheduled runs notify: `lexveil run` shows its own failure. A dead endpoint is a warning in the run's log.
+    Only scheduled runs notify: `lexveil run` shows its own failure. A dead endpoint is a warning in
+    the run's log.
     """
     if flow_run.deployment_id is None:
         return
@@ -42,7 +46,9 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
     if address is None:
         return
     try:
-        with httpx.Client(transport=httpx.HTTPTransport(retries=RETRIES), timeout=TIMEOUT_SECONDS) as client:
+        with httpx.Client(
+            transport=httpx.HTTPTransport(retries=RETRIES), timeout=TIMEOUT_SECONDS
+        ) as client:
             client.post(address, json=notice(flow.name, flow_run, state)).raise_for_status()
     except httpx.HTTPStatusError as error:
         logger.warning(f"the webhook was told and answered {error.response.status_code}")
@@ -52,7 +58,9 @@ def on_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
 
 
 def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | None]:
-    """Return the body: flow, run, state, stage (None if no stage failed), message, link to Prefect's page."""
+    """Return the body: flow, run, state, stage (None if no stage failed), message, link to
+    Prefect's page.
+    """
     stage, message = blame(state.message or "")
     api = PREFECT_API_URL.value()
     return {
@@ -61,14 +69,18 @@ def notice(flow: str, flow_run: FlowRun, state: State[Any]) -> dict[str, str | N
         "state": state.name,
         "stage": stage,
         "message": message,
-        "link": f"{api.rstrip('/').removesuffix('/api')}/runs/flow-run/{flow_run.id}" if api else None,
+        "link": f"{api.rstrip('/').removesuffix('/api')}/runs/flow-run/{flow_run.id}"
+        if api
+        else None,
     }
 
 
 def blame(message: str) -> tuple[str | None, str]:
-    """Split a run's message into the stage that failed and its error, without words that may come from a document.
+    """Split a run's message into the stage that failed and its error, without words that may come
+    from a document.
 
-    The project's own errors never quote one. Of any other exception only the name is sent: a KeyError can be a word.
+    The project's own errors never quote one. Of any other exception only the name is sent: a
+    KeyError can be a word.
     """
     message = message.removeprefix(RAISED)
     stage = None

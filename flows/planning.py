@@ -1,4 +1,6 @@
-"""The plan of a run: what is stale in the graph. Prefect is not imported, and not needed where nothing is."""
+"""The plan of a run: what is stale in the graph. Prefect is not imported, and not needed where
+nothing is.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ from lexveil import paths
 from lexveil.errors import LexveilError
 from lexveil.lineage.file_hashes import file_md5
 from lexveil.lineage.provenance import own_entries
-from lexveil.runtime.dvc_graph import CODE_STAGE, DVC_YAML, StageGraph, open_repo, read_graph, with_status
+from lexveil.runtime.dvc_graph import (
+    CODE_STAGE,
+    DVC_YAML,
+    StageGraph,
+    open_repo,
+    read_graph,
+    with_status,
+)
 from lexveil.runtime.project import stage_environment
 from lexveil.runtime.stage_code import CODE, refresh_code
 
@@ -26,7 +35,9 @@ def plan(say: Callable[[str], None]) -> StageGraph:
     with open_repo() as repo:
         repair(repo, say)
     if CODE.name in DVC_YAML.read_text(encoding="utf-8") and (refresh_code() or _is_new_code()):
-        done = subprocess.run(repro(CODE_STAGE), capture_output=True, text=True, check=False, env=stage_environment())
+        done = subprocess.run(
+            repro(CODE_STAGE), capture_output=True, text=True, check=False, env=stage_environment()
+        )
         if done.returncode:
             raise LexveilError(f"{CODE_STAGE}: {' '.join(done.stderr.split())[-300:]}")
     with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
@@ -46,7 +57,8 @@ def _is_new_code() -> bool:
 def repro(stage: str) -> list[str]:
     """The command that brings one stage up to date.
 
-    Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command has run.
+    Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command
+    has run.
     """
     return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
 

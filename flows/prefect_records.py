@@ -26,7 +26,9 @@ HAND_OVER_SECONDS = 30
 
 
 def note_run(say: Callable[[str], None]) -> UUID:
-    """Note which flow run this is and return its id; one that was noted before and killed is ended in Prefect."""
+    """Note which flow run this is and return its id; one that was noted before and killed is ended
+    in Prefect.
+    """
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     if killed := settle_killed_run():
@@ -36,35 +38,48 @@ def note_run(say: Callable[[str], None]) -> UUID:
 
 
 def settle_killed_run() -> str | None:
-    """End in Prefect the run that was noted and killed, and return its name; else it would run there forever.
+    """End in Prefect the run that was noted and killed, and return its name; else it would run
+    there forever.
 
     Only the holder of the build lock may call this: then no run that was noted is alive.
     """
-    with contextlib.suppress(OSError, ValueError, ObjectNotFound), get_client(sync_client=True) as client:
+    with (
+        contextlib.suppress(OSError, ValueError, ObjectNotFound),
+        get_client(sync_client=True) as client,
+    ):
         killed = client.read_flow_run(UUID(FLOW_RUN.read_text(encoding="utf-8").strip()))
         if killed.state is not None and not killed.state.is_final():
-            client.set_flow_run_state(killed.id, Crashed(message="the process was killed"), force=True)
+            client.set_flow_run_state(
+                killed.id, Crashed(message="the process was killed"), force=True
+            )
             return killed.name
     return None
 
 
 def show_table(key: str, table: list[dict[str, object]], description: str) -> None:
-    """Show a table on the run's page; a server that does not take it costs a warning and not the run."""
+    """Show a table on the run's page; a server that does not take it costs a warning and not the
+    run.
+    """
     try:
         create_table_artifact(key=key, table=table, description=description)
     except (httpx.HTTPError, PrefectException) as error:
-        get_run_logger().warning(f"the run's table could not be written to Prefect: {type(error).__name__}")
+        get_run_logger().warning(
+            f"the run's table could not be written to Prefect: {type(error).__name__}"
+        )
 
 
 def hand_over(flow_run: UUID | None, n_tasks: int) -> None:
     """Wait until log lines and the states of ``n_tasks`` task runs are in the server's database.
 
-    Prefect sends them in the background, and where the server is gone by then it tries for a minute, after the end. The
-    server in turn writes states in batches, and forgets those that it has not written when it ends.
+    Prefect sends them in the background, and where the server is gone by then it tries for a
+    minute, after the end. The server in turn writes states in batches, and forgets those that it
+    has not written when it ends.
     """
     EventsWorker.drain_all(timeout=HAND_OVER_SECONDS)
     APILogWorker.drain_all(timeout=HAND_OVER_SECONDS)
-    states = TaskRunFilter.model_validate({"state": {"type": {"any_": list(TERMINAL_STATES)}}}).model_dump(mode="json")
+    states = TaskRunFilter.model_validate(
+        {"state": {"type": {"any_": list(TERMINAL_STATES)}}}
+    ).model_dump(mode="json")
     ended = {"flow_runs": {"id": {"any_": [str(flow_run)]}}, "task_runs": states}
     deadline = time.monotonic() + HAND_OVER_SECONDS
     with contextlib.suppress(httpx.HTTPError), get_client(sync_client=True) as client:

@@ -17,7 +17,8 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.runtime.project import LOGS, STATE
 
 RUNNING = STATE / "ui.json"  # where the server of `lexveil ui` listens
-STARTUP_SECONDS = 600  # it takes 3 on a fast machine, minutes on a busy one; whether it has ended is seen at once
+# it takes 3 on a fast machine, minutes on a busy one; whether it has ended is seen at once
+STARTUP_SECONDS = 600
 
 # Its scheduler and clean-up belong to a server that stays; a server for one run only records it.
 FOR_ONE_RUN = {
@@ -30,18 +31,22 @@ FOR_ONE_RUN = {
 
 
 class ServerLost(LexveilError):
-    """Prefect's server answered when the run began, and does not when it ends; what failed in a stage comes first."""
+    """Prefect's server answered when the run began, and does not when it ends; what failed in a
+    stage comes first.
+    """
 
     def __init__(self, url: str, headline: str, failure: LexveilError | None) -> None:
         super().__init__(
-            f"{f'{failure}; and ' if failure else ''}Prefect's server at {url} went away during the run and does not "
+            f"{f'{failure}; and ' if failure else ''}Prefect's server at {url} went away "
+            "during the run and does not "
             f"have its end. {headline}: what is done stays done; `lexveil run` continues here"
         )
         self.exit_code = failure.exit_code if failure else 1
 
 
 def running_api() -> str | None:
-    """Return the address of the Prefect API that runs are shown in: PREFECT_API_URL, or that of `lexveil ui`.
+    """Return the address of the Prefect API that runs are shown in: PREFECT_API_URL, or that of
+    `lexveil ui`.
 
     Raises:
         RequestError: if PREFECT_API_URL is set and nothing answers there.
@@ -51,7 +56,8 @@ def running_api() -> str | None:
         return running_ui()
     if not answers(configured):
         raise RequestError(
-            f"no Prefect server answers at PREFECT_API_URL={configured}; start it, or unset the variable"
+            f"no Prefect server answers at PREFECT_API_URL={configured}; start it, or unset "
+            "the variable"
         )
     return configured
 
@@ -79,7 +85,8 @@ def answers(url: str) -> bool:
 
 
 def free_port() -> int:
-    """A port of loopback, below those that systems give to connections: one of these is soon another's.
+    """A port of loopback, below those that systems give to connections: one of these is soon
+    another's.
 
     Raises:
         LexveilError: if none is free.
@@ -93,7 +100,8 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def api(url: str | None) -> Iterator[str]:
-    """Give the address of a Prefect API that answers: ``url`` of a server that runs, or of one for this run alone.
+    """Give the address of a Prefect API that answers: ``url`` of a server that runs, or of one for
+    this run alone.
 
     Raises:
         LexveilError: if the server for this run does not start.
@@ -107,7 +115,8 @@ def api(url: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
-    """Give an API that stays: PREFECT_API_URL, `lexveil ui`, or a server with pages that is started for this block.
+    """Give an API that stays: PREFECT_API_URL, `lexveil ui`, or a server with pages that is started
+    for this block.
 
     Yields:
         Its address, and the server if it was started here.
@@ -124,7 +133,8 @@ def lasting_api(port: int) -> Iterator[tuple[str, Command | None]]:
 
 @contextlib.contextmanager
 def pages(port: int) -> Iterator[tuple[str, Command]]:
-    """Run Prefect's server with its pages on loopback while the block runs; give the address of its API.
+    """Run Prefect's server with its pages on loopback while the block runs; give the address of its
+    API.
 
     Raises:
         RequestError: if the port is taken.
@@ -138,7 +148,10 @@ def pages(port: int) -> Iterator[tuple[str, Command]]:
             own = running_ui() == f"http://127.0.0.1:{port}/api"
             hint = "it is this project's own" if own else "give another one with --port"
             raise RequestError(f"port {port} of 127.0.0.1 is taken; {hint}") from None
-    with _server(port, LOGS / "prefect-ui.log", {"PREFECT_SERVER_UI_ENABLED": "true"}) as (url, server):
+    with _server(port, LOGS / "prefect-ui.log", {"PREFECT_SERVER_UI_ENABLED": "true"}) as (
+        url,
+        server,
+    ):
         RUNNING.write_text(json.dumps({"api": url}) + "\n", encoding="utf-8")
         try:
             yield url, server
@@ -148,9 +161,12 @@ def pages(port: int) -> Iterator[tuple[str, Command]]:
 
 @contextlib.contextmanager
 def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[str, Command]]:
-    """Run a server on loopback while the block runs; give the address of its API once that answers."""
+    """Run a server on loopback while the block runs; give the address of its API once that
+    answers.
+    """
     url = f"http://127.0.0.1:{port}/api"
-    # Host and port by variables: `--port` alone leaves the pages asking the default port for their data.
+    # Host and port by variables: `--port` alone leaves the pages asking the default port for their
+    # data.
     settings = settings | {
         "PREFECT_SERVER_API_HOST": "127.0.0.1",
         "PREFECT_SERVER_API_PORT": str(port),
@@ -158,13 +174,16 @@ def _server(port: int, log: Path, settings: dict[str, str]) -> Iterator[tuple[st
     }
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as output:
-        server = Command([sys.executable, "-m", "prefect", "server", "start"], {**os.environ, **settings}, output)
+        server = Command(
+            [sys.executable, "-m", "prefect", "server", "start"], {**os.environ, **settings}, output
+        )
     try:
         deadline = time.monotonic() + STARTUP_SECONDS
         while not answers(url):
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise LexveilError(
-                    f"Prefect's server did not start; its log is {log}. If its database is damaged, remove "
+                    f"Prefect's server did not start; its log is {log}. If its database is "
+                    "damaged, remove "
                     f"{STATE}/prefect: that forgets past runs and nothing else"
                 )
             time.sleep(0.05)

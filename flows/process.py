@@ -25,7 +25,9 @@ class Command:
         output: where both of its streams go, if not to ``lines``.
     """
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], output: int | IO[Any] = subprocess.PIPE) -> None:
+    def __init__(
+        self, argv: Sequence[str], env: Mapping[str, str], output: int | IO[Any] = subprocess.PIPE
+    ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(GUARD), *argv],
             stdin=subprocess.PIPE,
@@ -34,7 +36,8 @@ class Command:
             env=env,
             text=True,  # a carriage return ends a line too
             errors="replace",
-            start_new_session=True,  # its own group: a Ctrl-C in the terminal reaches us first, and we decide
+            # its own group: a Ctrl-C in the terminal reaches us first, and we decide
+            start_new_session=True,
         )
         self.end = threading.Thread(target=self._await_end, daemon=True)
         self.end.start()
@@ -66,7 +69,9 @@ class Command:
 
 
 def interrupt(commands: Sequence[Command], grace: float = 10.0) -> None:
-    """End commands as Ctrl-C would, so that they clean up; kill what is left after ``grace`` seconds."""
+    """End commands as Ctrl-C would, so that they clean up; kill what is left after ``grace``
+    seconds.
+    """
     deadline = time.monotonic() + grace
     for command in commands:
         command.signal(signal.SIGINT)

@@ -1,8 +1,9 @@
 """Runs one command and kills its whole process group when the process that started it is gone.
 
-Started as a script, `python process_guard.py COMMAND...`, as the leader of a process group of its own. Its standard
-input is a pipe whose other end the flow holds: the kernel closes that end however the flow dies, SIGKILL included, and
-then nothing of the stage survives. (Linux's parent-death signal would fire when the *thread* that forked ends.)
+Started as a script, `python process_guard.py COMMAND...`, as the leader of a process group of its
+own. Its standard input is a pipe whose other end the flow holds: the kernel closes that end however
+the flow dies, SIGKILL included, and then nothing of the stage survives. (Linux's parent-death
+signal would fire when the *thread* that forked ends.)
 """
 
 import os
@@ -21,7 +22,8 @@ def watch() -> None:
 
 def main() -> int:
     """Run the command and return its exit code, 128 + N after signal N."""
-    # Handlers, not SIG_IGN, which the command would inherit. The command handles the signal; this only reports its end.
+    # Handlers, not SIG_IGN, which the command would inherit. The command handles the signal; this
+    # only reports its end.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)
     child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)

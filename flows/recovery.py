@@ -1,7 +1,9 @@
-"""Clean-up before a run: leftovers of killed runs and of removed stages, and a half-written lock file.
+"""Clean-up before a run: leftovers of killed runs and of removed stages, and a half-written lock
+file.
 
-DVC hashes directory dependencies whole, so a file that no stage owns would change what a stage sees and what dvc.lock
-records. After a run dvc.lock has the order of a fresh serial `dvc repro`, whatever order the stages ended in.
+DVC hashes directory dependencies whole, so a file that no stage owns would change what a stage sees
+and what dvc.lock records. After a run dvc.lock has the order of a fresh serial `dvc repro`,
+whatever order the stages ended in.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ Say = Callable[[str], None]
 
 
 def repair(repo: Repo, say: Say) -> None:
-    """Repair what SIGKILL can leave behind in DVC's own files: entries of dead processes, a truncated dvc.lock.
+    """Repair what SIGKILL can leave behind in DVC's own files: entries of dead processes, a
+    truncated dvc.lock.
 
     Raises:
         RequestError: if another DVC command is at work in this project.
@@ -45,24 +48,30 @@ def repair(repo: Repo, say: Say) -> None:
         rwlock = Path(repo.tmp_dir or ".dvc/tmp") / "rwlock"
         for pid, command in _dvc_at_work(rwlock):
             raise RequestError(
-                f"another DVC command is at work in this project (process {pid}: {command}); wait until it ends"
+                f"another DVC command is at work in this project (process {pid}: {command}); "
+                "wait until it ends"
             )
         rwlock.unlink(missing_ok=True)
         _mend_cache(repo, say)
         try:
             Lockfile(repo, str(Path(repo.root_dir) / LOCKFILE)).load()
         except DvcException:
-            # Every run is also in DVC's run cache, so without the file stages are restored and not run again.
+            # Every run is also in DVC's run cache, so without the file stages are restored and not
+            # run again.
             kept = STATE / "dvc.lock.damaged"
             os.replace(LOCKFILE, kept)
-            say(f"dvc.lock was truncated or is not valid; moved to {kept}, its entries are made again")
+            say(
+                f"dvc.lock was truncated or is not valid; moved to {kept}, its entries are "
+                "made again"
+            )
 
 
 def _mend_cache(repo: Repo, say: Say) -> None:
-    """Delete from DVC's cache what would never be used again, and lists of folders that are not what they were.
+    """Delete from DVC's cache what would never be used again, and lists of folders that are not
+    what they were.
 
-    DVC believes such a list, and takes the folder that it gives for the result. Files are looked at when they are given
-    back: there are more of them, and they are larger.
+    DVC believes such a list, and takes the folder that it gives for the result. Files are looked at
+    when they are given back: there are more of them, and they are larger.
     """
     cache, dvc_folder = Path(repo.cache.local.path), Path(repo.dvc_dir or ".dvc")
     for listing in cache.rglob("*.dir"):
@@ -72,10 +81,12 @@ def _mend_cache(repo: Repo, say: Say) -> None:
     if cache.is_relative_to(dvc_folder):  # another project may be at work in a cache that is shared
         runs = Path(repo.stage_cache.cache_dir)
         for top in (cache, runs):
-            for left in top.rglob(".*.tmp"):  # copies that were not finished when DVC was killed or the disk was full
+            # copies that were not finished when DVC was killed or the disk was full
+            for left in top.rglob(".*.tmp"):
                 left.unlink(missing_ok=True)
         for folder in runs.glob("*/*"):
-            if folder.is_dir() and not any(folder.iterdir()):  # DVC breaks at a folder of runs without any
+            # DVC breaks at a folder of runs without any
+            if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
 
@@ -85,7 +96,10 @@ def _dvc_at_work(rwlock: Path) -> Iterator[tuple[int, str]]:
 
     try:
         held = json.loads(rwlock.read_text(encoding="utf-8"))
-        infos = [*held.get("write", {}).values(), *(info for infos in held.get("read", {}).values() for info in infos)]
+        infos = [
+            *held.get("write", {}).values(),
+            *(info for infos in held.get("read", {}).values() for info in infos),
+        ]
         entries = [(int(info["pid"]), str(info["cmd"])) for info in infos]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return  # absent, or truncated by SIGKILL
@@ -102,12 +116,15 @@ def forget_damaged(stage: Stage) -> int:
     """Delete damaged objects that DVC has just given back as outputs of a stage, and those outputs.
 
     Returns:
-        How many objects were damaged; DVC makes the outputs again, because neither they nor their objects are there.
+        How many objects were damaged; DVC makes the outputs again, because neither they nor their
+            objects are there.
     """
     entry = entries_with([stage.name]).get(stage.name)
     with open_repo() as repo:
         files = Files(repo)
-        damaged = sum(files.drop_damaged(out["md5"]) for out in (entry.get("outs", ()) if entry else ()))
+        damaged = sum(
+            files.drop_damaged(out["md5"]) for out in (entry.get("outs", ()) if entry else ())
+        )
     for out in stage.outs if damaged else ():
         remove(out)
     return damaged
@@ -124,15 +141,19 @@ def remove(path: Path) -> None:
 def prune(graph: StageGraph, say: Say) -> None:
     """Remove and report files that no stage of the graph owns.
 
-    Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps them), and partial
-    files of killed stages. A file of unknown origin is moved to .lexveil/set-aside, and only where a stage would read
-    it as part of a folder. Nothing outside artifacts/ is touched.
+    Deleted: outputs that dvc.lock records for stages or outputs that are gone (DVC's cache keeps
+    them), and partial files of killed stages. A file of unknown origin is moved to
+    .lexveil/set-aside, and only where a stage would read it as part of a folder. Nothing outside
+    artifacts/ is touched.
     """
     owned = {out for stage in graph.stages.values() for out in stage.outs}
     read = {dep for stage in graph.stages.values() for dep in stage.deps if dep.is_dir()}
-    recorded = {Path(out["path"]) for entry in own_entries().values() for out in entry.get("outs", [])} - owned
+    recorded = {
+        Path(out["path"]) for entry in own_entries().values() for out in entry.get("outs", [])
+    } - owned
     for path in list(_orphans(paths.ARTIFACTS, owned, recorded)):
-        is_partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))  # of stages, of DVC
+        # of stages, of DVC
+        is_partial = path.name.startswith(".") and path.name.endswith((".partial", ".tmp"))
         if path in recorded or is_partial:
             say(f"pruned {path}: no stage of dvc.yaml makes it")
             remove(path)
@@ -161,7 +182,9 @@ def _orphans(folder: Path, owned: set[Path], recorded: set[Path]) -> Iterator[Pa
 
 
 def settle_lock(repo: Repo, graph: StageGraph) -> list[str]:
-    """Bring dvc.lock into the order that a serial build gives it, by DVC's own writer; return the entries dropped."""
+    """Bring dvc.lock into the order that a serial build gives it, by DVC's own writer; return the
+    entries dropped.
+    """
     from dvc.repo import lock_repo
     from dvc.utils.serialize import modify_yaml
 

@@ -23,9 +23,17 @@ def release_command() -> list[str]:
     return [sys.executable, "-m", "flows.archive_release"]
 
 
-@flow(name="release", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
+@flow(
+    name="release",
+    persist_result=False,
+    retries=0,
+    on_failure=[on_failure],
+    on_crashed=[on_failure],
+)
 def release() -> State[Any]:
-    """Release what is new in the source that params.yaml names; does nothing where it names none."""
+    """Release what is new in the source that params.yaml names; does nothing where it names
+    none.
+    """
     prepare(find_root(Path.cwd()))
     if not load_params().inbox.is_on:
         return Completed(name="Off", message="params.yaml: inbox.source and inbox.sql are null")
@@ -35,9 +43,13 @@ def release() -> State[Any]:
         return Failed(message=f"release: {line.removeprefix('lexveil release: ')}")
     report = ReleaseReport(**json.loads(line))
     message = (
-        f"{report.released:,} released, {report.changed:,} changed, {report.duplicate:,} duplicate, "
+        f"{report.released:,} released, {report.changed:,} changed, {report.duplicate:,} "
+        "duplicate, "
         f"{report.withdrawn:,} withdrawn, {report.withheld:,} withheld"
     )
-    rows = [{"what": name, "value": "" if value is None else value} for name, value in report.as_dict().items()]
+    rows = [
+        {"what": name, "value": "" if value is None else value}
+        for name, value in report.as_dict().items()
+    ]
     show_table("lexveil-release", rows, message)
     return Completed(message=message)

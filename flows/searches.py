@@ -1,4 +1,6 @@
-"""The flow of the long searches among the tests: those marked nightly, and Hypothesis with more examples."""
+"""The flow of the long searches among the tests: those marked nightly, and Hypothesis with more
+examples.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,23 @@ TESTS = Path("tests")
 SEARCH = ["pytest", "-n", "0", "-m", "nightly or hypothesis", "--hypothesis-profile", "nightly"]
 
 
-@flow(name="searches", persist_result=False, retries=0, on_failure=[on_failure], on_crashed=[on_failure])
+@flow(
+    name="searches",
+    persist_result=False,
+    retries=0,
+    on_failure=[on_failure],
+    on_crashed=[on_failure],
+)
 def searches() -> State[Any]:
-    """Run the tests that search for long: killed releases, power cuts, arbitrary inputs. Off where there are none."""
+    """Run the tests that search for long: killed releases, power cuts, arbitrary inputs. Off where
+    there are none.
+    """
     prepare(find_root(Path.cwd()))
     if not TESTS.is_dir():
         return Completed(name="Off", message="this project has no tests")
     code, line = run_command([sys.executable, "-m", *SEARCH, str(TESTS)], deadline())
-    return Failed(message=f"searches: {line}; the run's log names what was found") if code else Completed(message=line)
+    return (
+        Failed(message=f"searches: {line}; the run's log names what was found")
+        if code
+        else Completed(message=line)
+    )

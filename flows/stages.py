@@ -55,7 +55,10 @@ class Build:
         """Count how the stages ended."""
         ends = [result.state for result in self.results.values()]
         states = ("ran", "restored", "cached", "failed", "stopped", "not run")
-        return ", ".join(f"{ends.count(state)} {state}" for state in states if state in ends) or "no stages"
+        return (
+            ", ".join(f"{ends.count(state)} {state}" for state in states if state in ends)
+            or "no stages"
+        )
 
     def outcome(self) -> tuple[str, str]:
         """Return how the flow ended, in the words of a stage, and why."""
@@ -106,7 +109,9 @@ class Build:
         interrupt(running)
 
     def reproduce(self, stage: Stage) -> StageResult:
-        """Have DVC bring one stage up to date and return how that went; the catalogue of params.yaml is told."""
+        """Have DVC bring one stage up to date and return how that went; the catalogue of
+        params.yaml is told.
+        """
         context = TaskRunContext.get()
         run = "" if context is None else str(context.task_run.id)
         if self.events is not None:
@@ -129,7 +134,9 @@ class Build:
         with self.lock:
             if self.stopped_by is not None:
                 return StageResult(stage.name, "stopped")
-            command = self.commands[stage.name] = Command(repro(stage.name), stage_environment(self.workers))
+            command = self.commands[stage.name] = Command(
+                repro(stage.name), stage_environment(self.workers)
+            )
         self.watcher.start(stage.name)
         try:
             with parser.log.open("w", encoding="utf-8", buffering=1) as log:

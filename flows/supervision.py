@@ -1,4 +1,6 @@
-"""Commands of scheduled flows: alone in the project, their output in the log, ended when time is up."""
+"""Commands of scheduled flows: alone in the project, their output in the log, ended when time is
+up.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def timed_out() -> TimeoutError:
 
 @contextlib.contextmanager
 def exclusive() -> Iterator[float]:
-    """Hold the build lock, so that no build changes the artifacts meanwhile; give when time is up."""
+    """Hold the build lock, so that no build changes the artifacts meanwhile; give when time is
+    up.
+    """
     say = get_run_logger().info
     with build_lock(wait=True, say=say):
         note_run(say)
@@ -40,10 +44,12 @@ def exclusive() -> Iterator[float]:
 
 
 def run_command(argv: Sequence[str], until: float) -> tuple[int, str]:
-    """Run a command and return its exit code and its last line, which is its result, or why it failed.
+    """Run a command and return its exit code and its last line, which is its result, or why it
+    failed.
 
     Raises:
-        TimeoutError: if it has not ended by ``until``; it is killed then. Commands of flows leave nothing half-done.
+        TimeoutError: if it has not ended by ``until``; it is killed then. Commands of flows leave
+            nothing half-done.
     """
     log = get_run_logger()
     command = Command(argv, stage_environment())

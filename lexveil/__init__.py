@@ -6,8 +6,8 @@
     done.values                  # the rewritten texts
     done.record.guarantee        # what was protected, what was not, and what was spent
 
-It works anywhere, with the model that ships; ``project`` is a folder that `lexveil init` made and `lexveil run` has
-filled with one of its own. Nothing is imported before it is used.
+It works anywhere, with the model that ships; ``project`` is a folder that `lexveil init` made and
+`lexveil run` has filled with one of its own. Nothing is imported before it is used.
 """
 
 from importlib import import_module
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from lexveil.api import audit, inspect, privatize
     from lexveil.artifacts.model import Model
     from lexveil.auditing.audit import AuditResult
-    from lexveil.errors import CheckFailed, LexveilError, MissingArtifact, ParameterError, RequestError
+    from lexveil.errors import (
+        CheckFailed,
+        LexveilError,
+        MissingArtifact,
+        ParameterError,
+        RequestError,
+    )
     from lexveil.ledger.ledger import Ledger
     from lexveil.mechanisms.registry import MECHANISMS
     from lexveil.privatization.adapters.memory import Privatized

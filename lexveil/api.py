@@ -1,4 +1,6 @@
-"""The functions of ``import lexveil``: the same engine as the command line, on values in memory, from any folder."""
+"""The functions of ``import lexveil``: the same engine as the command line, on values in memory,
+from any folder.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,14 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Project = Path | str | Model | None
 
-OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column": "spans"}  # as ``privatize`` has them
+# as ``privatize`` has them
+OF_TEXTS = {"text_column": "column", "subject_column": "subjects", "spans_column": "spans"}
 
 
 def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Give a function the options of a request, in its signature and in its help, and ``quiet``: to print nothing."""
+    """Give a function the options of a request, in its signature and in its help, and ``quiet``: to
+    print nothing.
+    """
 
     def decorate(function: F) -> F:
         @wraps(function)
@@ -44,8 +49,12 @@ def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Call
                 return function(*arguments, **options)
 
         signature = signatures.signature(function)
-        own = [parameter for parameter in signature.parameters.values() if parameter.name != "options"]
-        fields = {name: field for name, field in model.model_fields.items() if name not in leave_out}
+        own = [
+            parameter for parameter in signature.parameters.values() if parameter.name != "options"
+        ]
+        fields = {
+            name: field for name, field in model.model_fields.items() if name not in leave_out
+        }
         options = [
             signatures.Parameter(
                 name,
@@ -55,10 +64,14 @@ def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Call
             )
             for name, field in fields.items()
         ]
-        quiet = signatures.Parameter("quiet", signatures.Parameter.KEYWORD_ONLY, annotation="bool", default=False)
+        quiet = signatures.Parameter(
+            "quiet", signatures.Parameter.KEYWORD_ONLY, annotation="bool", default=False
+        )
         called.__signature__ = signature.replace(parameters=[*own, quiet, *options])  # type: ignore[attr-defined]
         about = "\n".join(f"        {name}: {field.description}." for name, field in fields.items())
-        called.__doc__ = f"{function.__doc__}\n    Options:\n        quiet: print nothing.\n{about}\n"
+        called.__doc__ = (
+            f"{function.__doc__}\n    Options:\n        quiet: print nothing.\n{about}\n"
+        )
         return cast(F, called)
 
     return decorate
@@ -76,39 +89,48 @@ def privatize(
     progress: Callable[[int, int | None], object] | bool = False,
     **options: Any,
 ) -> Privatized:
-    """Rewrite texts under metric differential privacy, with a model that is installed or that a project's run made.
+    """Rewrite texts under metric differential privacy, with a model that is installed or that a
+    project's run made.
 
     Args:
-        texts: n of them: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series of pandas or polars.
-            None is no text. Or a table: a DataFrame of pandas or polars, a Table of pyarrow, a relation of DuckDB, a
-            Dataset of Hugging Face; of one that streams, its batches, one after the other.
+        texts: n of them: a list or tuple of strings, an Array or ChunkedArray of pyarrow, a Series
+            of pandas or polars. None is no text. Or a table: a DataFrame of pandas or polars, a
+            Table of pyarrow, a relation of DuckDB, a Dataset of Hugging Face; of one that streams,
+            its batches, one after the other.
         column: of a table: its text column.
-        subjects: n of them: whom each text is about, whose budget the ledger keeps over all releases. None: each text
-            is a subject of its own. Of a table also the name of a column.
-        spans: n of them: what was found in each text, a list of ``{"start": 8, "end": 18, "type": "PERSON"}``, in
-            characters, as JSON or not; None is nothing. Of a table also the name of a column, which comes out empty.
-        project: the folder of the project whose parameters and ledger are used; None is the one around the current
-            folder, and outside of any the defaults and the ledger in your data folder. A ``Model`` saves loading again.
-        model: what gives the words: ``own``, made by the project's run, or a model by its name; None is ``own`` where
-            there has been a run, else ``en``, and standard error says so.
-        progress: is called with the number of texts that are done, and of how many: first as they are counted, of
-            None, then as they are rewritten. True shows a bar on standard error. What it raises ends the call; texts
-            that were charged by then stay charged.
-        options: how they are rewritten, as keyword arguments: ``protection``, or a ``mechanism``, a ``strategy`` and
-            one of ``epsilon``, ``document_budget`` and ``recovery``, and those that `help(lexveil.privatize)` lists
-            below. ``quiet=True`` prints nothing, in the whole process, so it is not for several threads at once.
+        subjects: n of them: whom each text is about, whose budget the ledger keeps over all
+            releases. None: each text is a subject of its own. Of a table also the name of a column.
+        spans: n of them: what was found in each text, a list of ``{"start": 8, "end": 18, "type":
+            "PERSON"}``, in characters, as JSON or not; None is nothing. Of a table also the name of
+            a column, which comes out empty.
+        project: the folder of the project whose parameters and ledger are used; None is the one
+            around the current folder, and outside of any the defaults and the ledger in your data
+            folder. A ``Model`` saves loading again.
+        model: what gives the words: ``own``, made by the project's run, or a model by its name;
+            None is ``own`` where there has been a run, else ``en``, and standard error says so.
+        progress: is called with the number of texts that are done, and of how many: first as they
+            are counted, of None, then as they are rewritten. True shows a bar on standard error.
+            What it raises ends the call; texts that were charged by then stay charged.
+        options: how they are rewritten, as keyword arguments: ``protection``, or a ``mechanism``, a
+            ``strategy`` and one of ``epsilon``, ``document_budget`` and ``recovery``, and those
+            that `help(lexveil.privatize)` lists below. ``quiet=True`` prints nothing, in the whole
+            process, so it is not for several threads at once.
 
     Returns:
-        The n rewritten texts, of the kind that was given, in the same order; what happened to each token; the record.
+        The n rewritten texts, of the kind that was given, in the same order; what happened to each
+            token; the record.
 
     Raises:
-        RequestError: if the request contradicts itself, or a value is no text. Nothing is spent then.
+        RequestError: if the request contradicts itself, or a value is no text. Nothing is spent
+            then.
         MissingArtifact: if the project has not run yet.
         ParameterError: if an option or params.yaml is not valid.
     """
     with renamed_fields(OF_TEXTS), _watching(progress) as watch:
         request, using = Request.of(plain_options(options)), Model.load(_model(project), model)
-        return in_memory.privatize(texts, request, using, column=column, subjects=subjects, spans=spans, watch=watch)
+        return in_memory.privatize(
+            texts, request, using, column=column, subjects=subjects, spans=spans, watch=watch
+        )
 
 
 @takes_options(FileRequest)
@@ -120,14 +142,17 @@ def inspect(
     model: str | None = None,
     **options: Any,
 ) -> Inspection:
-    """Say what rewriting a file or a folder would do, without doing it: nothing is written or spent.
+    """Say what rewriting a file or a folder would do, without doing it: nothing is written or
+    spent.
 
     Args:
-        source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder of such; also in
-            object storage, by an address (s3://, gs://, abfs://).
-        show_examples: name the most frequent words that would stay unprotected or are unknown: they are source text.
+        source: JSON lines, CSV, TSV, text (each also compressed by gz or zst) or Parquet; a folder
+            of such; also in object storage, by an address (s3://, gs://, abfs://).
+        show_examples: name the most frequent words that would stay unprotected or are unknown: they
+            are source text.
         project, model: as of ``privatize``.
-        options: as of ``privatize`` (``quiet``, too), and those of files, such as ``text_column``. A row is a document.
+        options: as of ``privatize`` (``quiet``, too), and those of files, such as ``text_column``.
+            A row is a document.
 
     Raises:
         RequestError: if the request contradicts itself, or the file cannot be read.
@@ -136,7 +161,10 @@ def inspect(
     request = FileRequest.of(plain_options(options))
     if not isinstance(source, Path | str):
         kind = type(source).__name__
-        raise RequestError(f"source: a {kind}; give the path of a file or folder, or try lexveil.privatize with seed=1")
+        raise RequestError(
+            f"source: a {kind}; give the path of a file or folder, or try lexveil.privatize "
+            "with seed=1"
+        )
     return inspection.inspect(
         as_path(source), request, show_examples=show_examples, project=_model(project), model=model
     )
@@ -144,18 +172,24 @@ def inspect(
 
 @takes_options(AuditRequest, ("mechanism", "epsilon"))
 def audit(
-    mechanism: str, epsilon: float, *, project: Project = None, model: str | None = None, **options: Any
+    mechanism: str,
+    epsilon: float,
+    *,
+    project: Project = None,
+    model: str | None = None,
+    **options: Any,
 ) -> AuditResult:
-    """Test the privacy that a mechanism claims, on toy vocabularies, on words of a model, and in whole releases.
+    """Test the privacy that a mechanism claims, on toy vocabularies, on words of a model, and in
+    whole releases.
 
-    Uses its own distances, distributions, budgets and sums of charges; releases are of a toy project in a temporary
-    folder with a ledger of its own. The verdict is violated, no violation found with power to see ``factor``, or
-    inconclusive.
+    Uses its own distances, distributions, budgets and sums of charges; releases are of a toy
+    project in a temporary folder with a ledger of its own. The verdict is violated, no violation
+    found with power to see ``factor``, or inconclusive.
 
     Args:
         mechanism: a name of ``lexveil.MECHANISMS``.
-        epsilon: the claim: per token, in 1 / units of the metric; in releases, base epsilon. A second one, at which
-            the claim has most power, is audited beside it.
+        epsilon: the claim: per token, in 1 / units of the metric; in releases, base epsilon. A
+            second one, at which the claim has most power, is audited beside it.
         project, model: as of ``privatize``.
         options: how to audit, as keyword arguments: those that `help(lexveil.audit)` lists below.
 
@@ -165,7 +199,9 @@ def audit(
     """
     from lexveil.auditing import audit as auditing  # it takes SciPy and compiled kernels
 
-    request = AuditRequest.of({"mechanism": mechanism, "epsilon": epsilon, "workers": 1, **plain_options(options)})
+    request = AuditRequest.of(
+        {"mechanism": mechanism, "epsilon": epsilon, "workers": 1, **plain_options(options)}
+    )
     return auditing.audit(request, project=_model(project), model=model)
 
 
@@ -190,7 +226,12 @@ def _watching(progress: Watch | bool) -> Iterator[Watch | None]:
             task = bar.add_task("counting", total=None)
 
             def show(done: int, total: int | None) -> None:
-                bar.update(task, description="counting" if total is None else "rewriting", completed=done, total=total)
+                bar.update(
+                    task,
+                    description="counting" if total is None else "rewriting",
+                    completed=done,
+                    total=total,
+                )
 
             yield show
 
@@ -201,7 +242,9 @@ def _model(project: Project) -> Path | Model | None:
 
 def plain_options(options: dict[str, object]) -> dict[str, object]:
     """Options with paths as texts."""
-    return {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+    return {
+        name: str(value) if isinstance(value, Path) else value for name, value in options.items()
+    }
 
 
 @contextmanager

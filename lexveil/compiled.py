@@ -1,8 +1,10 @@
-"""Functions that numba compiles, and keeps compiled for as long as all code they were compiled from stays the same.
+"""Functions that numba compiles, and keeps compiled for as long as all code they were compiled from
+stays the same.
 
-Numba compiles a function anew when the file with it changes. But compiled into it are also functions and constants of
-other files: were only these changed, by a `git pull` in an editable install say, the old ones would go on running. So
-the name under which a function is kept has a hash of all these files.
+Numba compiles a function anew when the file with it changes. But compiled into it are also
+functions and constants of other files: were only these changed, by a `git pull` in an editable
+install say, the old ones would go on running. So the name under which a function is kept has a hash
+of all these files.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ import numba
 
 from lexveil.absent import absent
 
-# Numba looks for SciPy's linear algebra, by which it multiplies matrices: that takes a quarter of a second to import,
-# and no kernel does.
+# Numba looks for SciPy's linear algebra, by which it multiplies matrices: that takes a quarter of a
+# second to import, and no kernel does.
 with absent("scipy.linalg"):
     import numba.np.arraymath
 
@@ -29,10 +31,13 @@ IMPORTED = re.compile(rb"^ *(?:from|import) lexveil\b\.?([\w.]*)", re.MULTILINE)
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
-    """Compile a function when it is first called, with ``options`` of ``numba.njit``, and keep it compiled."""
+    """Compile a function when it is first called, with ``options`` of ``numba.njit``, and keep it
+    compiled.
+    """
 
     def compiled(function: F) -> F:
-        function.__qualname__ += f"_{code_hash(function.__module__)}"  # by which numba names its files
+        # by which numba names its files
+        function.__qualname__ += f"_{code_hash(function.__module__)}"
         return cast(F, numba.njit(cache=True, **options)(function))
 
     return compiled

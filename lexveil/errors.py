@@ -12,7 +12,8 @@ import os
 import re
 from collections.abc import Callable
 
-# What the system says of a disk, in errors of Python, DuckDB and DVC alike, and what to do about it.
+# What the system says of a disk, in errors of Python, DuckDB and DVC alike, and what to do about
+# it.
 ADVICE = {
     errno.ENOSPC: "free some space on that disk",
     errno.EDQUOT: "free some space within that quota",
@@ -34,14 +35,17 @@ _OPEN, _CLOSE = "\ue000", "\ue001"  # of private use: no font and no file has th
 
 
 def option(name: str) -> str:
-    """A field of a request in a message, which each face calls in its own way: epsilon, --epsilon, "epsilon"."""
+    """A field of a request in a message, which each face calls in its own way: epsilon, --epsilon,
+    "epsilon".
+    """
     return f"{_OPEN}{name}{_CLOSE}"
 
 
 class LexveilError(Exception):
     """Base of every error that is shown as one line, without a traceback.
 
-    Its text calls fields of a request as the Python API does; ``told`` calls them as another face does.
+    Its text calls fields of a request as the Python API does; ``told`` calls them as another face
+    does.
     """
 
     exit_code = 1

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}  # how each strategy cuts texts
+# how each strategy cuts texts
+SEGMENTATION_OF = {"S1": "word", "S2": "gst", "S3": "gst", "S4": "mst"}
 PREFIX = "r"  # of a level in params.yaml and in names of files and runs: r0.2
 
 
 class Level(float):
-    """A share of words that an adversary is expected to name, at which a run is made in place of a base epsilon.
+    """A share of words that an adversary is expected to name, at which a run is made in place of a
+    base epsilon.
 
     It is written with a prefix, so that no folder of an epsilon is meant, and equals no epsilon.
 
     Attributes:
-        epsilon: of each replaced token, found for the level by public things; None until the plan is read.
+        epsilon: of each replaced token, found for the level by public things; None until the plan
+            is read.
     """
 
     epsilon: float | None
@@ -53,7 +56,9 @@ class Level(float):
 
 
 class WholeEpsilon(float):
-    """A base epsilon that params.yaml writes without a decimal point; DVC names its stages and files so."""
+    """A base epsilon that params.yaml writes without a decimal point; DVC names its stages and
+    files so.
+    """
 
     def __str__(self) -> str:
         return str(int(self))

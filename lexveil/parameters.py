@@ -1,4 +1,6 @@
-"""Parameters as models: type, default, range and meaning stand beside each field, and errors name the way out."""
+"""Parameters as models: type, default, range and meaning stand beside each field, and errors name
+the way out.
+"""
 
 from __future__ import annotations
 
@@ -38,21 +40,29 @@ LIMITS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", 
 
 
 class Section(BaseModel):
-    """Parameters that belong together. They never change; an unknown key is an error; 1 is no text and true no number.
+    """Parameters that belong together. They never change; an unknown key is an error; 1 is no text
+    and true no number.
 
-    ``defer_build``: the choices of some fields are names in a registry, which is loaded when a value is checked.
+    ``defer_build``: the choices of some fields are names in a registry, which is loaded when a
+    value is checked.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, defer_build=True, allow_inf_nan=False
+    )
 
     @classmethod
     def resolved(cls) -> type[Section]:
-        """The section itself; of one whose fields come from a registry, the one with these fields."""
+        """The section itself; of one whose fields come from a registry, the one with these
+        fields.
+        """
         return cls
 
 
 class Documented(Section):
-    """A section whose fields have docstrings, which are the descriptions that help and the reference show."""
+    """A section whose fields have docstrings, which are the descriptions that help and the
+    reference show.
+    """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -64,7 +74,9 @@ class Documented(Section):
 
 
 class OneOf:
-    """Marks a text as one of the names in a registry, which is not loaded before a value is checked."""
+    """Marks a text as one of the names in a registry, which is not loaded before a value is
+    checked.
+    """
 
     def __init__(self, names: Callable[[], list[str]]) -> None:
         self.names = names
@@ -94,7 +106,8 @@ ListFile = Annotated[
     str,
     matching(
         LIST,
-        "it must be null or FILE@HASH, the first 12 digits of the file's sha256 (sha256sum FILE), so that a change of "
+        "it must be null or FILE@HASH, the first 12 digits of the file's sha256 (sha256sum "
+        "FILE), so that a change of "
         "its content is seen",
     ),
 ]
@@ -107,7 +120,8 @@ def _distinct(items: list[T]) -> list[T]:
     return items
 
 
-Several = Annotated[list[T], Field(min_length=1), AfterValidator(_distinct)]  # a list of different values
+# a list of different values
+Several = Annotated[list[T], Field(min_length=1), AfterValidator(_distinct)]
 
 
 def validated(
@@ -125,7 +139,8 @@ def validated(
     Args:
         source: the file that messages begin with; empty for values that are in none.
         named: what messages call a key of the section itself.
-        by_name: keys are names of fields, and not the aliases that a file has where Python reserves a name.
+        by_name: keys are names of fields, and not the aliases that a file has where Python reserves
+            a name.
         strict: texts are no numbers.
         quotes: messages show the value; without, they hold nothing of it.
 
@@ -138,12 +153,16 @@ def validated(
     except ValidationError as error:
         # A misspelt key is missing and unknown; the latter says more.
         errors = error.errors(include_url=False)
-        worst = max(errors, key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"])))
+        worst = max(
+            errors, key=lambda error: (error["type"] == "extra_forbidden", len(error["loc"]))
+        )
         message = _message(model, worst, named, quotes)
         raise ParameterError(f"{source}: {message}" if source else message) from None
 
 
-def _message(model: type[Section], error: ErrorDetails, named: Callable[[str], str], quotes: bool) -> str:
+def _message(
+    model: type[Section], error: ErrorDetails, named: Callable[[str], str], quotes: bool
+) -> str:
     location, kind, raw = error["loc"], error["type"], error["input"]
     section, field, key = _resolve(model, location, named)
     if kind == "value_error":  # of a whole section: names its keys
@@ -153,13 +172,19 @@ def _message(model: type[Section], error: ErrorDetails, named: Callable[[str], s
     if kind == "extra_forbidden":
         near = nearest(str(location[-1]), fields_of(section))
         hint = _resolve(model, (*location[:-1], near), named)[2] if near else ""
-        return f"unknown key {key}" + (f"; did you mean {hint}?" if hint else "; there is none here")
+        return f"unknown key {key}" + (
+            f"; did you mean {hint}?" if hint else "; there is none here"
+        )
     must = requirement(error, field)
     if kind == "literal_error" and quotes:
         must += f" (nearest: {nearest(str(raw), _choices(error))})"
-    if not quotes or kind in STRUCTURE or (field and not field.repr):  # as one that may hold a password
+    # as one that may hold a password
+    if not quotes or kind in STRUCTURE or (field and not field.repr):
         return f"{key or 'the file'} {must.removeprefix('it ')}"
-    return f"{key} is {raw if kind in LIMITS else repr(raw)}; {must if must.startswith('it ') else f'it {must}'}"
+    return (
+        f"{key} is {raw if kind in LIMITS else repr(raw)}; "
+        f"{must if must.startswith('it ') else f'it {must}'}"
+    )
 
 
 def nearest(written: str, names: Iterable[str]) -> str:
@@ -178,7 +203,11 @@ def requirement(error: ErrorDetails, field: FieldInfo | None = None) -> str:
         return f"must be {STRUCTURE[kind]}"
     if kind == "literal_error":
         return f"must be one of {', '.join(_choices(error))}"
-    words = [word for kind in typing.get_args(field.annotation) for word in _words(kind)] if field else []
+    words = (
+        [word for kind in typing.get_args(field.annotation) for word in _words(kind)]
+        if field
+        else []
+    )
     other = "".join(f", or be {word}" for word in words)
     limits = limits_of(field) if field else ""
     if kind in LIMITS and limits:
@@ -198,7 +227,9 @@ def _words(kind: Any) -> tuple[Any, ...]:
 def _resolve(
     model: type[Section], location: tuple[int | str, ...], named: Callable[[str], str]
 ) -> tuple[type[Section], FieldInfo | None, str]:
-    """The section and the field that a location in an error leads to, and its key as a file has it: a.b[2]."""
+    """The section and the field that a location in an error leads to, and its key as a file has it:
+    a.b[2].
+    """
     section: type[Section] | None = model
     last, field, key = model, None, ""
     for step in location:
@@ -226,7 +257,9 @@ def section_of(field: FieldInfo) -> type[Section] | None:
 
 
 def _is_union(annotation: Any) -> bool:
-    """Whether an annotation is one of several kinds of value, beside null, each a step of an error's location."""
+    """Whether an annotation is one of several kinds of value, beside null, each a step of an
+    error's location.
+    """
     kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
     return typing.get_origin(annotation) in (types.UnionType, typing.Union) and len(kinds) > 1
 

@@ -1,4 +1,6 @@
-"""Where each artifact lives. Everything is relative to the project's folder, the one with dvc.yaml."""
+"""Where each artifact lives. Everything is relative to the project's folder, the one with
+dvc.yaml.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import os
 from pathlib import Path
 
 LIBRARY = Path(__file__).resolve().parent
-# What `lexveil init` copies: in the wheel; without one, the library stands in the project's own repository.
+# What `lexveil init` copies: in the wheel; without one, the library stands in the project's own
+# repository.
 TEMPLATE = LIBRARY / "_project" if (LIBRARY / "_project").is_dir() else LIBRARY.parent
 
 # The models that ship, one folder each.
@@ -33,11 +36,14 @@ REPORT = ARTIFACTS / "report"
 RUNS = ARTIFACTS / "runs"  # figures of each run, for `dvc metrics`
 PACKAGED = ARTIFACTS / "model"  # a project's run as a model that travels
 AUDITS = Path(".lexveil/audit")  # one JSON file per audit of the weekly flow, of its last time
-RECOVERY = Path(".lexveil/recovery")  # what readers are expected to get back, kept so that it is computed once
+# what readers are expected to get back, kept so that it is computed once
+RECOVERY = Path(".lexveil/recovery")
 
 
 def user_data() -> Path:
-    """The folder of what belongs to this user and to no project: models, ledger; LEXVEIL_HOME names another one."""
+    """The folder of what belongs to this user and to no project: models, ledger; LEXVEIL_HOME names
+    another one.
+    """
     if own := os.environ.get("LEXVEIL_HOME"):
         return Path(own).absolute()
     from platformdirs import user_data_path
@@ -55,13 +61,17 @@ def user_cache() -> Path:
 
 
 def sql() -> Path:
-    """The folder of the queries: of the project, if this is the folder of one, else those of the library."""
+    """The folder of the queries: of the project, if this is the folder of one, else those of the
+    library.
+    """
     own = Path.cwd() / "sql"
     return own if own.is_dir() and Path("dvc.yaml").is_file() else TEMPLATE / "sql"
 
 
 def query(name: str) -> Path:
-    """The file of one query, such as corpus/sample; one that a project does not have is the library's."""
+    """The file of one query, such as corpus/sample; one that a project does not have is the
+    library's.
+    """
     own = sql() / f"{name}.sql"
     return own if own.is_file() else TEMPLATE / "sql" / f"{name}.sql"
 
@@ -87,7 +97,9 @@ def near_lists(segmentation: str) -> Path:
 
 
 def word_orders(segmentation: str, name: str) -> Path:
-    """One list set (L0, L1, L2) over the words of one segmentation: words.txt, orders.npy, meta.json."""
+    """One list set (L0, L1, L2) over the words of one segmentation: words.txt, orders.npy,
+    meta.json.
+    """
     return ARTIFACTS / "word_orders" / segmentation / name
 
 
@@ -127,7 +139,9 @@ def plan(mechanism: str, strategy: str, epsilon: float) -> Path:
 
 
 def planned_epsilon(mechanism: str, strategy: str, epsilon: float) -> Path:
-    """The epsilon of a run, as its plan has it: its base epsilon, or what was found for its level of recovery."""
+    """The epsilon of a run, as its plan has it: its base epsilon, or what was found for its level
+    of recovery.
+    """
     return ARTIFACTS / "plans" / mechanism / strategy / f"{epsilon}.json"
 
 

@@ -1,4 +1,5 @@
-"""Lexveil as an operator of presidio-anonymizer: what was found is rewritten word by word, with noise that is paid.
+"""Lexveil as an operator of presidio-anonymizer: what was found is rewritten word by word, with
+noise that is paid.
 
 from presidio_anonymizer import AnonymizerEngine, OperatorConfig
 
@@ -10,9 +11,10 @@ records = []  # takes the privacy record of each span
 how = {"mechanism": "tem", "epsilon": 5.0, "subject": "customer 17", "records": records}
 engine.anonymize(text, results, {"PERSON": OperatorConfig("lexveil", how)})
 
-Only the words inside of what was found are protected. That something was found, how many words it has and all of the
-text around it are not. A span is a release of its own: its epsilon is spent in the ledger before its noise is drawn,
-and where the ledger cannot be written or has nothing left, the text is not anonymized.
+Only the words inside of what was found are protected. That something was found, how many words it
+has and all of the text around it are not. A span is a release of its own: its epsilon is spent in
+the ledger before its noise is drawn, and where the ledger cannot be written or has nothing left,
+the text is not anonymized.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from lexveil.request import Request
 try:
     from presidio_anonymizer.operators import Operator, OperatorType
 except ImportError:
-    raise RequestError("presidio-anonymizer is not installed; `pip install 'lexveil[presidio]'` brings it") from None
+    raise RequestError(
+        "presidio-anonymizer is not installed; `pip install 'lexveil[presidio]'` brings it"
+    ) from None
 
 MOST_WORDS = 16  # of a span get the whole epsilon; those of a longer one share that of so many
 OWN = ("subject", "records", "model", "project", "entity_type")  # that are no fields of a request
@@ -46,9 +50,9 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         mechanism: a name of ``lexveil.MECHANISMS``.
         epsilon: of each word (token) of the span, in 1 / units of the mechanism's metric.
         strategy: S1, words (the default), to S4.
-        subject: whom the text is about, whose budget the ledger keeps; None: each span's text is a subject of its own.
-        records: a list that takes the ``PrivacyRecord`` of each span; None: they are not kept.
-        model, project: as of ``lexveil.privatize``.
+        subject: whom the text is about, whose budget the ledger keeps; None: each span's text is a
+        subject of its own. records: a list that takes the ``PrivacyRecord`` of each span; None:
+        they are not kept. model, project: as of ``lexveil.privatize``.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -57,7 +61,8 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         """The span's words, rewritten; what has no words is left out.
 
         Raises:
-            LexveilError: if the span cannot be paid for or rewritten; its text is not anonymized then.
+            LexveilError: if the span cannot be paid for or rewritten; its text is not anonymized
+                then.
         """
         how = dict(params or {})
         request = self.request(how)
@@ -66,10 +71,13 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
         model = _loaded(how.get("project"), how.get("model"))
         subject = how.get("subject")
         try:
-            done = privatize([text], request, model, subjects=None if subject is None else [subject])
+            done = privatize(
+                [text], request, model, subjects=None if subject is None else [subject]
+            )
         except NoGuarantee as error:
             raise RequestError(
-                f"operator {self.operator_name()}: nothing is released: no guarantee can be given, {error.why}; take "
+                f"operator {self.operator_name()}: nothing is released: no guarantee can be "
+                f"given, {error.why}; take "
                 "another mechanism, or operator lexveil-experiment"
             ) from None
         (rewritten,) = done.values
@@ -93,15 +101,27 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
             known = ("mechanism", "strategy", "epsilon", *self.needs)
             if unknown := sorted(set(asked) - set(known)):
                 experiment = "a seed makes an experiment: operator lexveil-experiment"
-                hint = experiment if unknown == ["seed"] else f"there are {', '.join(known + OWN[:-1])}"
+                hint = (
+                    experiment
+                    if unknown == ["seed"]
+                    else f"there are {', '.join(known + OWN[:-1])}"
+                )
                 raise RequestError(f"unknown parameter {unknown[0]}; {hint}")
             if not isinstance(params.get("records", []), MutableSequence | None):
                 raise RequestError("records must be a list")
-            if missing := [key for key in ("mechanism", "epsilon", *self.needs) if asked.get(key) is None]:
+            if missing := [
+                key for key in ("mechanism", "epsilon", *self.needs) if asked.get(key) is None
+            ]:
                 raise RequestError(f"{missing[0]} must be given")
             epsilon = Request.of(asked).epsilon or 0.0
-            budget = {"epsilon": None, "document_budget": epsilon * MOST_WORDS, "max_token_epsilon": epsilon}
-            return Request.of(asked | budget | {"detector": "none", "on_exhausted": "refuse", "workers": 1})
+            budget = {
+                "epsilon": None,
+                "document_budget": epsilon * MOST_WORDS,
+                "max_token_epsilon": epsilon,
+            }
+            return Request.of(
+                asked | budget | {"detector": "none", "on_exhausted": "refuse", "workers": 1}
+            )
         except RequestError as error:
             raise RequestError(f"operator {self.operator_name()}: {error}") from None
 
@@ -121,9 +141,10 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
 class LexveilExperiment(LexveilOperator):
     """The same with a seed: repeatable, charged to no ledger, and not private.
 
-    Every item of the result is stamped with its name, lexveil-experiment, and every record with its mode. A parameter
-    ``seed`` must be given: ``random.Random(7)``, of which every span takes its own noise, or a whole number, by which
-    equal spans get equal words: Presidio does not tell an operator which span of a text it is called for.
+    Every item of the result is stamped with its name, lexveil-experiment, and every record with its
+    mode. A parameter ``seed`` must be given: ``random.Random(7)``, of which every span takes its
+    own noise, or a whole number, by which equal spans get equal words: Presidio does not tell an
+    operator which span of a text it is called for.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("seed",)
@@ -134,8 +155,14 @@ class LexveilExperiment(LexveilOperator):
 
 
 def _seed_of(seed: Random | int, text: str) -> int:
-    """The seed of a span: the next of a generator; else it follows from the seed and the span's text."""
-    return seed.getrandbits(63) if isinstance(seed, Random) else int(stream(seed, "presidio", text).integers(2**63))
+    """The seed of a span: the next of a generator; else it follows from the seed and the span's
+    text.
+    """
+    return (
+        seed.getrandbits(63)
+        if isinstance(seed, Random)
+        else int(stream(seed, "presidio", text).integers(2**63))
+    )
 
 
 def _loaded(project: Any, model: str | None) -> Model:

@@ -1,8 +1,10 @@
-"""Levels of protection: what a reader may name of a text, and the epsilon of a token at which no more is expected.
+"""Levels of protection: what a reader may name of a text, and the epsilon of a token at which no
+more is expected.
 
-A level says two shares, of the content words and of the rare words, and both hold. Its epsilon is found once for each
-model that ships, on public texts, by the stronger of two readers that need public text alone (`python -m
-benchmarks.protection`); of a model without such figures it is calibrated (lexveil.privatization.settings).
+A level says two shares, of the content words and of the rare words, and both hold. Its epsilon is
+found once for each model that ships, on public texts, by the stronger of two readers that need
+public text alone (`python -m benchmarks.protection`); of a model without such figures it is
+calibrated (lexveil.privatization.settings).
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ LEVELS: dict[LevelName, Shares] = {
 
 
 class MeasuredLevel(NamedTuple):
-    """The epsilon of a token at one level, and what the strongest reader named there of public texts."""
+    """The epsilon of a token at one level, and what the strongest reader named there of public
+    texts.
+    """
 
     mechanism: str
     strategy: str
@@ -39,7 +43,9 @@ class MeasuredLevel(NamedTuple):
     rare: float
 
 
-def level_of(measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str) -> MeasuredLevel | None:
+def level_of(
+    measured: Sequence[MeasuredLevel], mechanism: str, strategy: str, level: str
+) -> MeasuredLevel | None:
     """The figures of one mechanism, strategy and level; None if there are none."""
     sought = (mechanism, strategy, level)
     return next((one for one in measured if one[:3] == sought), None)

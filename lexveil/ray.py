@@ -1,10 +1,11 @@
 """Release data sets of Ray Data: a Dataset in, a published table and its Dataset out.
 
-    released = lexveil.ray.privatize(dataset, column="body", subjects="customer").write_parquet("/shared/tickets")
-    released.dataset.count()
+    released = lexveil.ray.privatize(dataset, column="body",
+    subjects="customer").write_parquet("/shared/tickets") released.dataset.count()
 
-No Dataset of rewritten texts exists before they are published: Ray would evaluate it anew whenever it is used, each
-time with other noise, and all but the first would be paid by nobody (docs/proofs/distributed.md).
+No Dataset of rewritten texts exists before they are published: Ray would evaluate it anew whenever
+it is used, each time with other noise, and all but the first would be paid by nobody
+(docs/proofs/distributed.md).
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which Ray reads when it is starte
 
 import ray
 
-# In which subjects are added up. Ray has 200 of them by default, of which each takes longer to start than to add up
-# some thousand subjects.
+# In which subjects are added up. Ray has 200 of them by default, of which each takes longer to
+# start than to add up some thousand subjects.
 FEWEST_PARTS, MOST_PARTS = 16, 200
 WRITTEN = ("file", "totals")  # what a worker says of a batch that it has written
 
@@ -53,7 +54,8 @@ class PublishedDataset:
 
     Attributes:
         dataset: reads the table.
-        record: the privacy record, which stands in the table's folder as ``_lexveil-TRANSACTION.record.json``.
+        record: the privacy record, which stands in the table's folder as
+            ``_lexveil-TRANSACTION.record.json``.
         operator: what only the operator may see; it is written nowhere.
     """
 
@@ -64,7 +66,9 @@ class PublishedDataset:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivatizedDataset:
-    """A data set that can be released: every write is a release of its own, which is charged to the ledger."""
+    """A data set that can be released: every write is a release of its own, which is charged to the
+    ledger.
+    """
 
     _dataset: ray.data.Dataset
     _checked: Checked
@@ -75,16 +79,20 @@ class PrivatizedDataset:
         """Count, charge, rewrite and publish the data set, in this call.
 
         Args:
-            path: of the table's folder, on storage that all nodes see; it appears whole, or in its place nothing.
+            path: of the table's folder, on storage that all nodes see; it appears whole, or in its
+                place nothing.
 
         Raises:
-            RequestError: if a row, a worker or the folder is not as it must be; nothing is spent then.
+            RequestError: if a row, a worker or the folder is not as it must be; nothing is spent
+                then.
             LexveilError: if the job fails after the noise; what it cost stays spent.
         """
         job = _RayJob(self._dataset, self._rewriter, path)
         job.check(self._checked)
         released = release_table(self._checked, self._rewriter, job, self._on_exhausted)
-        return PublishedDataset(ray.data.read_parquet(str(job.target)), released.record, released.operator)
+        return PublishedDataset(
+            ray.data.read_parquet(str(job.target)), released.record, released.operator
+        )
 
 
 @takes_options(Request, ("spans_column", "mode", "seed", "workers"))
@@ -114,12 +122,16 @@ def privatize(
     """
     with renamed_fields(OF_TEXTS):
         request = Request.of(plain_options(options))
-        checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))
+        checked = check(
+            request, Model.load(Path(project) if isinstance(project, str) else project, model)
+        )
         columns = (column,) if isinstance(column, str) else tuple(column)
         with explained():  # runs the user's own plan
             schema = dataset.schema()
         if schema is None:
-            raise RequestError("dataset: has no rows and no columns, so there is nothing to release")
+            raise RequestError(
+                "dataset: has no rows and no columns, so there is nothing to release"
+            )
         fields = pa.schema(list(zip(schema.names, schema.types, strict=True)))
         rewriter = Rewriter.of(checked, fields, columns, subjects, model_folder)
     return PrivatizedDataset(dataset, checked, rewriter, request.on_exhausted)
@@ -128,14 +140,18 @@ def privatize(
 class _RayJob:
     """A ``Cluster``: both passes in Ray, and the folder that is published.
 
-    Each attempt of a task writes files of its own, and tells the driver their names with its result. Ray gives the
-    driver one result of each task, and it publishes the files which that names: those of other attempts, one that is
-    taken for dead and still writes among them, stay in a folder that is removed.
+    Each attempt of a task writes files of its own, and tells the driver their names with its
+    result. Ray gives the driver one result of each task, and it publishes the files which that
+    names: those of other attempts, one that is taken for dead and still writes among them, stay in
+    a folder that is removed.
     """
 
     def __init__(self, dataset: ray.data.Dataset, rewriter: Rewriter, path: Path | str) -> None:
         self.dataset, self.path, self.target = dataset, str(path), Path(path).absolute()
-        self.columns = [*rewriter.columns, *([rewriter.subject_column] if rewriter.subject_column else [])]
+        self.columns = [
+            *rewriter.columns,
+            *([rewriter.subject_column] if rewriter.subject_column else []),
+        ]
         self.staging: Path
 
     def check(self, checked: Checked) -> None:
@@ -147,16 +163,21 @@ class _RayJob:
         where = shown(self.target)
         if "://" in self.path:
             raise RequestError(
-                f"{where}: give a folder on storage that all nodes mount, and copy the table from there: what is "
+                f"{where}: give a folder on storage that all nodes mount, and copy the table "
+                "from there: what is "
                 "published can be copied at no cost"
             )
         if checked.no_guarantee and STAMP not in self.target.name:
-            raise RequestError(f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}")
+            raise RequestError(
+                f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}"
+            )
         if os.path.lexists(self.target):
             raise RequestError(f"{where}: exists already; choose another folder")
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Remove what drivers have left that were killed; the hidden folder itself is made when it is written into."""
+        """Remove what drivers have left that were killed; the hidden folder itself is made when it
+        is written into.
+        """
         self.staging = self.target.with_name(folder)
         self.attempts, self.whole = self.staging / "attempts", self.staging / "whole"
         for path in self.target.parent.glob(f"{HIDDEN}*"):
@@ -166,7 +187,9 @@ class _RayJob:
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
         """What each subject spends, added up by Ray."""
         chosen = self.dataset.select_columns(self.columns)
-        counted = chosen.map_batches(_count, batch_size=None, batch_format="pyarrow", fn_args=(_sent(rewriter),))
+        counted = chosen.map_batches(
+            _count, batch_size=None, batch_format="pyarrow", fn_args=(_sent(rewriter),)
+        )
         n_parts = min(max(2 * int(ray.cluster_resources().get("CPU", 1)), FEWEST_PARTS), MOST_PARTS)
         added = counted.groupby("subject", num_partitions=n_parts).sum([*COUNTED.names[1:]])
         for table in added.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -179,7 +202,9 @@ class _RayJob:
             self.attempts.mkdir()
             self.whole.mkdir()
         given = (_sent(rewriter), str(self.attempts))
-        written = self.dataset.map_batches(_write, batch_size=None, batch_format="pyarrow", fn_args=given)
+        written = self.dataset.map_batches(
+            _write, batch_size=None, batch_format="pyarrow", fn_args=given
+        )
         totals = RunTotals()
         for result in written.iter_rows():
             expect_file(self.attempts / result["file"], "the driver")
@@ -194,7 +219,9 @@ class _RayJob:
         if os.path.lexists(self.target):
             raise LexveilError(f"{shown(self.target)}: was made meanwhile; nothing was published")
         with write_errors(self.target):
-            file.write_text(json.dumps(record.to_dict(), indent=2, sort_keys=True), encoding="utf-8")
+            file.write_text(
+                json.dumps(record.to_dict(), indent=2, sort_keys=True), encoding="utf-8"
+            )
             self.whole.rename(self.target)
 
     def discard(self) -> None:
@@ -203,7 +230,9 @@ class _RayJob:
 
 
 def _sent(rewriter: Rewriter) -> ray.ObjectRef:
-    """Pickled here: what fails in a worker while Ray itself unpickles, it would try again for ever."""
+    """Pickled here: what fails in a worker while Ray itself unpickles, it would try again for
+    ever.
+    """
     return ray.put(pickle.dumps(rewriter))
 
 
@@ -221,7 +250,10 @@ def _write(table: pa.Table, sent: ray.ObjectRef, folder: str) -> dict[str, list[
     for batch in table.combine_chunks().to_batches():
         rewritten = rewriter.rewrite(batch, totals)
         schema = pa.schema([bare_field(field) for field in rewritten.schema])
-        columns = [bare_column(column, field.type) for column, field in zip(rewritten.columns, schema, strict=True)]
+        columns = [
+            bare_column(column, field.type)
+            for column, field in zip(rewritten.columns, schema, strict=True)
+        ]
         expect_file(Path(folder), "this worker")
         name = f"part-{secrets.token_hex(16)}.parquet"
         pq.write_table(pa.table(columns, schema), Path(folder) / name, **PARQUET)

@@ -1,8 +1,9 @@
 """The request: all options of a rewriting, defined once.
 
-The command line, ``lexveil.privatize``, the body of the service, the form of the page and the inbox of params.yaml are
-derived from these models: each says only what it leaves out or fixes. A field has its type, range and help here, and a
-message names it by ``option``, so that each face can call it as it calls it.
+The command line, ``lexveil.privatize``, the body of the service, the form of the page and the inbox
+of params.yaml are derived from these models: each says only what it leaves out or fixes. A field
+has its type, range and help here, and a message names it by ``option``, so that each face can call
+it as it calls it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from lexveil.parameters import Documented, ListFile, OneOf, Section, validated
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.protection import LevelName
 
-SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e9  # the ledger counts in units of the first; with less, noise overflows
+# the ledger counts in units of the first; with less, noise overflows
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e9
 
 MechanismName = Annotated[str, OneOf(mechanism_names)]
 StrategyName = Literal["S1", "S2", "S3", "S4"]
@@ -33,7 +35,8 @@ UnknownAction = Literal["keep", "drop", "sample"]
 FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
 OnExhausted = Literal["withhold", "refuse"]
 NUMBER = "NUMBER"  # what an option's value is called that is any number; N is a whole one
-BUDGETS = ("protection", "epsilon", "document_budget", "recovery")  # a request has one of them, or the default level
+# a request has one of them, or the default level
+BUDGETS = ("protection", "epsilon", "document_budget", "recovery")
 
 
 class OptionHelp(NamedTuple):
@@ -44,11 +47,15 @@ class OptionHelp(NamedTuple):
 
 
 def _float(value: Any) -> Any:
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool | float) else value
+    return (
+        float(value) if isinstance(value, Real) and not isinstance(value, bool | float) else value
+    )
 
 
 def _int(value: Any) -> Any:
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool | int) else value
+    return (
+        int(value) if isinstance(value, Integral) and not isinstance(value, bool | int) else value
+    )
 
 
 def _columns(value: Any) -> Any:
@@ -73,7 +80,8 @@ class Options(Documented):
             quotes: messages show values.
 
         Raises:
-            RequestError: if they contradict each other, or a value is unknown, of another kind or out of range.
+            RequestError: if they contradict each other, or a value is unknown, of another kind or
+                out of range.
         """
         return validated(cls, values, named=option, strict=not written, quotes=quotes)
 
@@ -82,34 +90,41 @@ class Request(Options):
     """How texts are rewritten. None is as params.yaml has it."""
 
     protection: LevelName | None = None
-    """how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones; balanced (the
-    default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever the length of a text"""
-    mechanism: Annotated[str, OneOf(lambda: ["none", *mechanism_names()]), OptionHelp(metavar="M")] = "tem_context"
+    """how many words a reader may name: strong, 5 of 100 content words and 1 of 100 rare ones;
+    balanced (the default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever
+    the length of a text"""
+    mechanism: Annotated[
+        str, OneOf(lambda: ["none", *mechanism_names()]), OptionHelp(metavar="M")
+    ] = "tem_context"
     """how words are replaced (docs/reference/mechanisms.md)"""
     strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], OptionHelp(metavar="S")] = "S1"
-    """none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; S3 (gst): collocations,
-    greedy; S4 (mst): collocations by score"""
+    """none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; S3 (gst):
+    collocations, greedy; S4 (mst): collocations by score"""
     epsilon: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """base epsilon per word; the budget of a text is this times a public number of words"""
     document_budget: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """the budget of each text, directly"""
     recovery: Annotated[Fraction | None, OptionHelp(metavar=NUMBER)] = None
-    """the share of words that a reader who knows mechanism, model and epsilon is expected to name; it sets the base
-    epsilon and the largest epsilon of a token (`lexveil calibrate`)"""
+    """the share of words that a reader who knows mechanism, model and epsilon is expected to name;
+    it sets the base epsilon and the largest epsilon of a token (`lexveil calibrate`)"""
     band: BandName = "all"
     """the words that --recovery is about, by public frequency; content: all but function words"""
     average_words: Annotated[Positive | Literal["data"] | None, OptionHelp(metavar=NUMBER)] = None
-    """the public number of words that --epsilon is multiplied by (default: params.yaml, else the mean of the corpus);
-    data: the mean of these texts, which is private, so only in experiments"""
-    max_token_epsilon: Annotated[Positive | Literal["none"] | None, OptionHelp(metavar=NUMBER)] = None
-    """the largest epsilon of a token; short texts do not spend the rest of their budget (default: params.yaml, else
-    twice the base epsilon); none: only in experiments"""
+    """the public number of words that --epsilon is multiplied by (default: params.yaml, else the
+    mean of the corpus); data: the mean of these texts, which is private, so only in experiments"""
+    max_token_epsilon: Annotated[Positive | Literal["none"] | None, OptionHelp(metavar=NUMBER)] = (
+        None
+    )
+    """the largest epsilon of a token; short texts do not spend the rest of their budget (default:
+    params.yaml, else twice the base epsilon); none: only in experiments"""
     consistent: Annotated[bool, OptionHelp("tokens")] = False
-    """replace equal words of a text alike and charge them once; discloses which are equal, and the record says so"""
+    """replace equal words of a text alike and charge them once; discloses which are equal, and the
+    record says so"""
     keep_layout: Annotated[bool, OptionHelp("tokens")] = False
     """copy the writer's spacing and capitals; recorded as unprotected"""
     stopwords: Annotated[StopwordAction | None, OptionHelp("tokens")] = None
-    """what happens to stop words; paper: kept in S1, perturbed in S2 to S4 (default: params.yaml)"""
+    """what happens to stop words; paper: kept in S1, perturbed in S2 to S4 (default:
+    params.yaml)"""
     punctuation: Annotated[PunctuationAction | None, OptionHelp("tokens")] = None
     """what happens to punctuation; sample: a random token replaces it (default: params.yaml)"""
     oov: Annotated[UnknownAction | None, OptionHelp("tokens")] = None
@@ -118,48 +133,55 @@ class Request(Options):
         dict[Literal["stopwords", "numbers", "listed"], Share] | None,
         OptionHelp("tokens", f"CLASS={NUMBER},CLASS={NUMBER}"),
     ] = None
-    """share of the budget for each token of a public class (stopwords, numbers, listed), relative to 1 for others;
-    discloses which tokens are of the class, and the record says so (default: params.yaml)"""
+    """share of the budget for each token of a public class (stopwords, numbers, listed), relative
+    to 1 for others; discloses which tokens are of the class, and the record says so (default:
+    params.yaml)"""
     share_list: Annotated[ListFile | None, OptionHelp("tokens", "FILE@HASH")] = None
     """the public list of the class listed, one word per line (default: params.yaml)"""
     unscreened: Annotated[bool, OptionHelp("tokens")] = False
-    """allow all words in the output, also vulgar and sexual ones, jargon of medicine and computing, and words in no
-    dictionary; by default the nearest other word replaces them, whatever the source was"""
+    """allow all words in the output, also vulgar and sexual ones, jargon of medicine and computing,
+    and words in no dictionary; by default the nearest other word replaces them, whatever the source
+    was"""
     detector: Annotated[Literal["none", "presidio"] | None, OptionHelp("tokens")] = None
     """detector of names, numbers and the like; its matches are disclosed (default: params.yaml)"""
     spacy_model: Annotated[str | None, OptionHelp("tokens", "NAME")] = None
-    """an installed model of spaCy, or its folder, with which the detector presidio also finds names (default:
-    params.yaml, else none: patterns only)"""
+    """an installed model of spaCy, or its folder, with which the detector presidio also finds names
+    (default: params.yaml, else none: patterns only)"""
     protect: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
-    """list of words and phrases to match, one per line, below a heading [TYPE] (default: params.yaml)"""
+    """list of words and phrases to match, one per line, below a heading [TYPE] (default:
+    params.yaml)"""
     allow: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
     """list of words and phrases that no detector matches (default: params.yaml)"""
-    types: Annotated[dict[str, FoundAction] | None, OptionHelp("tokens", "TYPE=ACTION,TYPE=ACTION")] = None
-    """what happens to matches, by their type: placeholder (the default), drop, sample (a random word), pseudonym,
-    digits (others in the same form) or perturb (default: params.yaml)"""
+    types: Annotated[
+        dict[str, FoundAction] | None, OptionHelp("tokens", "TYPE=ACTION,TYPE=ACTION")
+    ] = None
+    """what happens to matches, by their type: placeholder (the default), drop, sample (a random
+    word), pseudonym, digits (others in the same form) or perturb (default: params.yaml)"""
     pseudonyms: Annotated[str | None, OptionHelp("tokens", "FILE")] = None
     """list of public names from which pseudonyms are drawn (default: params.yaml)"""
     spans_column: Annotated[str | None, OptionHelp("input", "COLUMN")] = None
-    """the column of spans that another program found, [{"start": 8, "end": 18, "type": "PERSON"}] in characters; it
-    comes out empty"""
+    """the column of spans that another program found, [{"start": 8, "end": 18, "type": "PERSON"}]
+    in characters; it comes out empty"""
     mode: Annotated[Literal["release", "experiment"] | None, OptionHelp("noise")] = None
-    """release (the default): noise from the operating system, and the ledger is charged; experiment: seeded,
-    repeatable, not private"""
+    """release (the default): noise from the operating system, and the ledger is charged;
+    experiment: seeded, repeatable, not private"""
     seed: Annotated[Count | None, Field(ge=0, lt=2**63), OptionHelp("noise", "N")] = None
     """the seed of an experiment (default: params.yaml); implies the mode experiment"""
     without_guarantee: Annotated[bool, OptionHelp("noise")] = False
     """release even without a guarantee; the name of the output then says so"""
 
     workers: Annotated[Count | None, Field(ge=1, le=1024), OptionHelp("output", "N")] = None
-    """number of processes, one core each; changes no result (default: 1 for small inputs, else params.yaml:
-    machine.workers)"""
+    """number of processes, one core each; changes no result (default: 1 for small inputs, else
+    params.yaml: machine.workers)"""
     on_exhausted: Annotated[OnExhausted | None, OptionHelp("output")] = None
-    """texts of subjects whose budget is exhausted: leave them out and list them, or release nothing (default:
-    params.yaml: ledger.on_exhausted)"""
+    """texts of subjects whose budget is exhausted: leave them out and list them, or release nothing
+    (default: params.yaml: ledger.on_exhausted)"""
 
     @property
     def level(self) -> LevelName | None:
-        """The level of protection: the one that was asked for, or the default where nothing else says what to spend."""
+        """The level of protection: the one that was asked for, or the default where nothing else
+        says what to spend.
+        """
         says = self.mechanism == "none" or any(getattr(self, name) is not None for name in BUDGETS)
         return self.protection if says else DEFAULT_LEVEL
 
@@ -173,24 +195,33 @@ class Request(Options):
         given = [name for name in BUDGETS if getattr(self, name) is not None]
         if (self.mechanism == "none") != (self.strategy == "none"):
             raise ValueError(
-                f"{option('mechanism')} {self.mechanism}, {option('strategy')} {self.strategy}: give none for both to "
+                f"{option('mechanism')} {self.mechanism}, {option('strategy')} "
+                f"{self.strategy}: give none for both to "
                 "leave texts unchanged"
             )
         if self.mechanism == "none" and given:
-            raise ValueError(f"{option('mechanism')} none spends nothing; leave {option(given[0])} out")
+            raise ValueError(
+                f"{option('mechanism')} none spends nothing; leave {option(given[0])} out"
+            )
         if len(given) > 1:
             raise ValueError(
-                f"give one of {option('protection')} (a level), {option('epsilon')} (base epsilon per word), "
-                f"{option('document_budget')} (budget of each text) and {option('recovery')} (share of words that an "
+                f"give one of {option('protection')} (a level), {option('epsilon')} (base "
+                "epsilon per word), "
+                f"{option('document_budget')} (budget of each text) and {option('recovery')} "
+                "(share of words that an "
                 "adversary is expected to name)"
             )
         if self.level is not None and self.average_words is not None:
             raise ValueError(
-                f"a level of protection is the epsilon of every token, whatever the length of a text; leave "
+                "a level of protection is the epsilon of every token, whatever the length of "
+                "a text; leave "
                 f"{option('average_words')} out, or give {option('epsilon')}"
             )
         if self.mode == "release" and self.seed is not None:
-            raise ValueError(f"a seed makes an experiment; leave {option('mode')} release or {option('seed')} out")
+            raise ValueError(
+                f"a seed makes an experiment; leave {option('mode')} release or "
+                f"{option('seed')} out"
+            )
         if self.is_release:
             self._check_limits()
         return self
@@ -198,14 +229,18 @@ class Request(Options):
     def _check_limits(self) -> None:
         if self.average_words == "data":
             raise ValueError(
-                f"{option('average_words')} data: the texts' own average follows from private texts, and every epsilon "
-                "from it; give a public number of words, leave it out for that of the corpus, or add "
+                f"{option('average_words')} data: the texts' own average follows from private "
+                "texts, and every epsilon "
+                "from it; give a public number of words, leave it out for that of the "
+                "corpus, or add "
                 f"{option('mode')} experiment"
             )
         if self.max_token_epsilon == "none":
             raise ValueError(
-                f"{option('max_token_epsilon')} none: without a limit short texts get so large an epsilon that they "
-                "come out as they are; give a number, leave it out for twice the base epsilon, or add "
+                f"{option('max_token_epsilon')} none: without a limit short texts get so "
+                "large an epsilon that they "
+                "come out as they are; give a number, leave it out for twice the base "
+                "epsilon, or add "
                 f"{option('mode')} experiment"
             )
 
@@ -213,20 +248,23 @@ class Request(Options):
 class FileRequest(Request):
     """How texts of files, of standard input or of a database are rewritten."""
 
-    text_column: Annotated[tuple[str, ...], BeforeValidator(_columns), OptionHelp("input", "NAME")] = ()
-    """a column to rewrite; can be given several times: the texts of a row share its budget (default: text, else the
-    column with the longest texts; standard error says which)"""
+    text_column: Annotated[
+        tuple[str, ...], BeforeValidator(_columns), OptionHelp("input", "NAME")
+    ] = ()
+    """a column to rewrite; can be given several times: the texts of a row share its budget
+    (default: text, else the column with the longest texts; standard error says which)"""
     subject_column: Annotated[str | None, OptionHelp("input", "NAME")] = None
-    """the column that names whom a row is about; the ledger sums a subject's epsilon over all releases, up to the cap
-    (default: each text is a subject of its own, recognized by its content)"""
+    """the column that names whom a row is about; the ledger sums a subject's epsilon over all
+    releases, up to the cap (default: each text is a subject of its own, recognized by its
+    content)"""
     form: Annotated[str | None, OptionHelp("input", "F")] = None
     """the format of standard input, by its ending, such as csv or txt (default: jsonl)"""
     sql: Annotated[str | None, OptionHelp("input", "SELECT")] = None
-    """the query to read, if IN is a database (postgresql://host/database, sqlite:///path); the address holds no
-    password, which comes from where the database's own clients read it"""
+    """the query to read, if IN is a database (postgresql://host/database, sqlite:///path); the
+    address holds no password, which comes from where the database's own clients read it"""
     formulas: Annotated[Literal["keep", "quote", "refuse"], OptionHelp("output")] = "keep"
-    """rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and count them, put an
-    apostrophe before them, or release nothing"""
+    """rewritten CSV or TSV fields that begin with = + - @, which spreadsheets compute: keep and
+    count them, put an apostrophe before them, or release nothing"""
     table: Annotated[str | None, OptionHelp("output", "NAME")] = None
     """the table to write, if OUT is a database: NAME or SCHEMA.NAME"""
     if_exists: Annotated[Literal["fail", "append", "replace"], OptionHelp("output")] = "fail"
@@ -234,24 +272,33 @@ class FileRequest(Request):
 
     @model_validator(mode="after")
     def _has_columns(self) -> Self:
-        if self.spans_column is not None and self.spans_column in (*self.text_column, self.subject_column):
+        if self.spans_column is not None and self.spans_column in (
+            *self.text_column,
+            self.subject_column,
+        ):
             raise ValueError(
-                f"{option('spans_column')}: is a text column or the subject column, too; give the column of spans its "
+                f"{option('spans_column')}: is a text column or the subject column, too; give "
+                "the column of spans its "
                 "own"
             )
         return self
 
 
 def as_requested(name: str, default: Any = None) -> Any:
-    """The field of a request for another model: its meaning and its limits, with another default."""
+    """The field of a request for another model: its meaning and its limits, with another
+    default.
+    """
     field = copy(Request.model_fields[name])
     field.default = default
     field.description = (field.description or "").partition(" (default:")[0]
     return field
 
 
-def partly(model: type[Request], leave_out: Collection[str] = (), **other_types: Any) -> type[Section]:
-    """Fields of a request of which each can be left out: then it is None. They are not checked against each other.
+def partly(
+    model: type[Request], leave_out: Collection[str] = (), **other_types: Any
+) -> type[Section]:
+    """Fields of a request of which each can be left out: then it is None. They are not checked
+    against each other.
 
     Args:
         other_types: of fields of which not all values can be given.
@@ -259,7 +306,10 @@ def partly(model: type[Request], leave_out: Collection[str] = (), **other_types:
     fields: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         if name not in leave_out:
-            kind = other_types.get(name) or Annotated[(field.annotation, OptionHelp(), *field.metadata)]
+            kind = (
+                other_types.get(name)
+                or Annotated[(field.annotation, OptionHelp(), *field.metadata)]
+            )
             fields[name] = (kind | None, Field(None, description=field.description))
     return create_model(f"Partly{model.__name__}", __base__=Section, **fields)
 

@@ -1,10 +1,11 @@
 """Release tables of Apache Spark: a DataFrame in, a published table and its DataFrame out.
 
-    released = lexveil.spark.privatize(frame, column="body", subjects="customer").write_parquet("hdfs:///out/tickets")
-    released.frame.count()
+    released = lexveil.spark.privatize(frame, column="body",
+    subjects="customer").write_parquet("hdfs:///out/tickets") released.frame.count()
 
-No DataFrame of rewritten texts exists before they are published: Spark would evaluate it anew for every action, each
-time with other noise, and all but the first would be paid by nobody (docs/proofs/distributed.md).
+No DataFrame of rewritten texts exists before they are published: Spark would evaluate it anew for
+every action, each time with other noise, and all but the first would be paid by nobody
+(docs/proofs/distributed.md).
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class PublishedFrame:
 
     Attributes:
         frame: reads the table, with earlier rows if they were added to some.
-        record: the privacy record, which stands in the table's folder as ``_lexveil-TRANSACTION.record.json``.
+        record: the privacy record, which stands in the table's folder as
+            ``_lexveil-TRANSACTION.record.json``.
         operator: what only the operator may see; it is written nowhere.
     """
 
@@ -65,14 +67,18 @@ class PublishedFrame:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivatizedFrame:
-    """A table that can be released: every write is a release of its own, which is charged to the ledger."""
+    """A table that can be released: every write is a release of its own, which is charged to the
+    ledger.
+    """
 
     _frame: DataFrame
     _checked: Checked
     _rewriter: Rewriter
     _on_exhausted: OnExhausted | None
 
-    def write_parquet(self, path: str, *, append: bool = False, partition_by: Sequence[str] = ()) -> PublishedFrame:
+    def write_parquet(
+        self, path: str, *, append: bool = False, partition_by: Sequence[str] = ()
+    ) -> PublishedFrame:
         """Count, charge, rewrite and publish the table, in this call.
 
         Args:
@@ -81,13 +87,16 @@ class PrivatizedFrame:
             partition_by: columns by whose values the folder is divided.
 
         Raises:
-            RequestError: if a row, a worker, the session or the folder is not as it must be; nothing is spent then.
+            RequestError: if a row, a worker, the session or the folder is not as it must be;
+                nothing is spent then.
             LexveilError: if the job fails after the noise; what it cost stays spent.
         """
         job = _SparkJob(self._frame, self._rewriter, path, append, tuple(partition_by))
         job.check(self._checked)
         released = release_table(self._checked, self._rewriter, job, self._on_exhausted)
-        return PublishedFrame(self._frame.sparkSession.read.parquet(path), released.record, released.operator)
+        return PublishedFrame(
+            self._frame.sparkSession.read.parquet(path), released.record, released.operator
+        )
 
 
 @takes_options(Request, ("spans_column", "mode", "seed", "workers"))
@@ -101,7 +110,8 @@ def privatize(
     model_folder: str | None = None,
     **options: Any,
 ) -> PrivatizedFrame:
-    """Prepare the release of a table of Spark. No row is read, and nothing is spent, before it is written.
+    """Prepare the release of a table of Spark. No row is read, and nothing is spent, before it is
+    written.
 
     Args:
         frame: of a classic session. It must give the same rows whenever it is evaluated.
@@ -116,34 +126,59 @@ def privatize(
         RequestError: if the request cannot be served.
     """
     if ".connect." in type(frame).__module__ or frame.isStreaming:
-        raise RequestError("frame: is a stream, or of Spark Connect; give a DataFrame of a classic session that ends")
+        raise RequestError(
+            "frame: is a stream, or of Spark Connect; give a DataFrame of a classic session "
+            "that ends"
+        )
     if not frame._jdf.queryExecution().analyzed().deterministic():
-        raise RequestError("frame: its plan draws random values, others each time; write it, or checkpoint() it, first")
+        raise RequestError(
+            "frame: its plan draws random values, others each time; write it, or "
+            "checkpoint() it, first"
+        )
     with renamed_fields(OF_TEXTS):
         request = Request.of(plain_options(options))
-        checked = check(request, Model.load(Path(project) if isinstance(project, str) else project, model))
+        checked = check(
+            request, Model.load(Path(project) if isinstance(project, str) else project, model)
+        )
         columns = (column,) if isinstance(column, str) else tuple(column)
-        rewriter = Rewriter.of(checked, to_arrow_schema(frame.schema), columns, subjects, model_folder)
+        rewriter = Rewriter.of(
+            checked, to_arrow_schema(frame.schema), columns, subjects, model_folder
+        )
     return PrivatizedFrame(frame, checked, rewriter, request.on_exhausted)
 
 
 class _SparkJob:
-    """A ``Cluster``: both passes in Spark, and the folder that is published, by Hadoop's file systems."""
+    """A ``Cluster``: both passes in Spark, and the folder that is published, by Hadoop's file
+    systems.
+    """
 
     def __init__(
-        self, frame: DataFrame, rewriter: Rewriter, path: str, append: bool, partition_by: tuple[str, ...]
+        self,
+        frame: DataFrame,
+        rewriter: Rewriter,
+        path: str,
+        append: bool,
+        partition_by: tuple[str, ...],
     ) -> None:
         self.frame, self.append, self.partition_by = frame, append, partition_by
-        self.columns = [*rewriter.columns, *([rewriter.subject_column] if rewriter.subject_column else [])]
+        self.columns = [
+            *rewriter.columns,
+            *([rewriter.subject_column] if rewriter.subject_column else []),
+        ]
         self.texts = rewriter.columns
         self.spark: Any = frame.sparkSession
         self.hadoop: Any = self.spark._jvm.org.apache.hadoop.fs
         configuration, folder = self.spark._jsc.hadoopConfiguration(), self.hadoop.Path(path)
-        scheme = folder.toUri().getScheme() or self.hadoop.FileSystem.getDefaultUri(configuration).getScheme()
+        scheme = (
+            folder.toUri().getScheme()
+            or self.hadoop.FileSystem.getDefaultUri(configuration).getScheme()
+        )
         if scheme not in SCHEMES:
             raise RequestError(
-                f"{shown(path)}: on {scheme} a folder cannot be renamed in one step; write to one of "
-                f"{', '.join(SCHEMES)}, and copy the table from there: what is published can be copied at no cost"
+                f"{shown(path)}: on {scheme} a folder cannot be renamed in one step; write "
+                "to one of "
+                f"{', '.join(SCHEMES)}, and copy the table from there: what is published can "
+                "be copied at no cost"
             )
         self.files: Any = folder.getFileSystem(configuration)
         self.target: Any = self.files.makeQualified(folder)
@@ -160,27 +195,40 @@ class _SparkJob:
         for key, value in REQUIRED.items():
             if (own := self.spark.conf.get(key, None)) not in (None, value):
                 raise RequestError(
-                    f"{key} is {own}: what of several attempts of a task it publishes is not known; unset it for the "
+                    f"{key} is {own}: what of several attempts of a task it publishes is not "
+                    "known; unset it for the "
                     "session that releases"
                 )
         if checked.no_guarantee and STAMP not in self.target.getName():
-            raise RequestError(f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}")
+            raise RequestError(
+                f"{where}: no guarantee can be given of it; its name must say so: NAME.{STAMP}"
+            )
         for column in self.partition_by:
             if column not in self.frame.columns or column in self.texts:
-                raise RequestError(f"partition_by: {name(column)} must be a column that is not rewritten")
+                raise RequestError(
+                    f"partition_by: {name(column)} must be a column that is not rewritten"
+                )
         if not self.files.exists(self.target):
             return
         if not self.append:
             raise RequestError(f"{where}: exists already; choose another folder, or append to it")
         there, new = (
-            {field.name: field.dataType for field in frame.schema if field.name not in self.partition_by}
+            {
+                field.name: field.dataType
+                for field in frame.schema
+                if field.name not in self.partition_by
+            }
             for frame in (self.spark.read.parquet(self.target.toString()), self.frame)
         )
         if there != new:
-            raise RequestError(f"{where}: has other columns or types than the frame: {names(there)}")
+            raise RequestError(
+                f"{where}: has other columns or types than the frame: {names(there)}"
+            )
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Remove what drivers have left that were killed; the hidden folder itself is made when it is written into."""
+        """Remove what drivers have left that were killed; the hidden folder itself is made when it
+        is written into.
+        """
         beside = self.target.getParent()
         self.staging = self.hadoop.Path(beside, folder)
         for status in self.files.listStatus(beside) if self.files.exists(beside) else ():
@@ -188,18 +236,30 @@ class _SparkJob:
                 self.files.delete(status.getPath(), True)
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """What each subject spends, added up by Spark; of each batch of subjects one row of bytes comes here."""
-        chosen = self.frame.select(*("`" + column.replace("`", "``") + "`" for column in self.columns))
-        counted = chosen.mapInArrow(partial(_count, rewriter), COUNTS).groupBy("subject").sum("nano", "tokens")
+        """What each subject spends, added up by Spark; of each batch of subjects one row of bytes
+        comes here.
+        """
+        chosen = self.frame.select(
+            *("`" + column.replace("`", "``") + "`" for column in self.columns)
+        )
+        counted = (
+            chosen.mapInArrow(partial(_count, rewriter), COUNTS)
+            .groupBy("subject")
+            .sum("nano", "tokens")
+        )
         packed = counted.toDF(*COUNTED.names).mapInArrow(_packed, "packed binary")
         for (batch,) in packed.toLocalIterator(prefetchPartitions=True):
             yield from pa.ipc.open_stream(batch)
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """Rewrite in the stage that writes, which Spark evaluates once for each task whose output it takes."""
+        """Rewrite in the stage that writes, which Spark evaluates once for each task whose output
+        it takes.
+        """
         self.files.mkdirs(self.staging, self.hadoop.permission.FsPermission("700"))
         totals: Accumulator[RunTotals] = self.spark.sparkContext.accumulator(RunTotals(), _Merged())
-        rewritten = self.frame.mapInArrow(partial(_rewrite, rewriter, totals), _bare(self.frame.schema))
+        rewritten = self.frame.mapInArrow(
+            partial(_rewrite, rewriter, totals), _bare(self.frame.schema)
+        )
         writer = rewritten.write.mode("append").options(**COMMITS)
         writer.partitionBy(*self.partition_by).parquet(self.staging.toString())
         added: RunTotals = totals.value
@@ -208,8 +268,13 @@ class _SparkJob:
     def publish(self, record: PrivacyRecord) -> None:
         """Rename the folder; of a table that is there, file after file."""
         assert record.release is not None
-        is_new, file = not self.files.exists(self.target), f"_lexveil-{record.release.id}.record.json"
-        meanwhile = LexveilError(f"{shown(self.target.toString())}: was made meanwhile; nothing was published")
+        is_new, file = (
+            not self.files.exists(self.target),
+            f"_lexveil-{record.release.id}.record.json",
+        )
+        meanwhile = LexveilError(
+            f"{shown(self.target.toString())}: was made meanwhile; nothing was published"
+        )
         if not (is_new or self.append):
             raise meanwhile
         out = self.files.create(self.hadoop.Path(self.staging, file), False)
@@ -219,7 +284,8 @@ class _SparkJob:
             permission = self.hadoop.permission.FsPermission.getDirDefault().applyUMask(self.mask)
             self.files.setPermission(self.staging, permission)
             self._rename(self.staging, self.target)
-            if not self.files.exists(self.hadoop.Path(self.target, file)):  # it went into a folder that came meanwhile
+            # it went into a folder that came meanwhile
+            if not self.files.exists(self.hadoop.Path(self.target, file)):
                 raise meanwhile
             return
         self._rename(self.hadoop.Path(self.staging, file), self.hadoop.Path(self.target, file))
@@ -233,7 +299,9 @@ class _SparkJob:
 
     def _rename(self, path: Any, final: Any) -> None:
         if not self.files.rename(path, final):
-            raise LexveilError(f"{shown(final.toString())}: cannot be published; not all of the table is there")
+            raise LexveilError(
+                f"{shown(final.toString())}: cannot be published; not all of the table is there"
+            )
 
     def discard(self) -> None:
         """Remove the hidden folder."""
@@ -244,7 +312,7 @@ class _SparkJob:
 class _Merged(AccumulatorParam[RunTotals]):  # type: ignore[misc]
     """How Spark adds up totals: of one attempt of each task of a stage that writes."""
 
-    def zero(self, value: RunTotals) -> RunTotals:  # noqa: ARG002 - Spark's signature
+    def zero(self, value: RunTotals) -> RunTotals:  # noqa: ARG002
         """None of anything."""
         return RunTotals()
 
@@ -278,5 +346,7 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _bare(schema: StructType) -> StructType:
     """The same columns and types without metadata, into which any program may have put texts."""
     bare: dict[str, Any] = {"metadata": {}}
-    emptied = json.loads(schema.json(), object_hook=lambda part: part | bare if "metadata" in part else part)
+    emptied = json.loads(
+        schema.json(), object_hook=lambda part: part | bare if "metadata" in part else part
+    )
     return StructType.fromJson(emptied)

@@ -1,4 +1,6 @@
-"""Array aliases, defined once. A comment or docstring beside each use gives the shape and the unit."""
+"""Array aliases, defined once. A comment or docstring beside each use gives the shape and the
+unit.
+"""
 
 from __future__ import annotations
 

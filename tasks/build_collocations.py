@@ -1,6 +1,7 @@
 """Keep the n-grams whose words belong together: ngrams -> collocations/{bigrams,trigrams}.parquet.
 
-Those that the base has beside them (params.yaml: embeddings.base) are written to base_{bigrams,trigrams}.parquet there.
+Those that the base has beside them (params.yaml: embeddings.base) are written to
+base_{bigrams,trigrams}.parquet there.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def main() -> None:
     )
     print(f"collocations: {kept['bigrams']:,} bigrams, {kept['trigrams']:,} trigrams")
     if model is not None:
-        print(f"of the base {model.card.name}: {kept['base_bigrams']:,} more, {kept['base_trigrams']:,} more")
+        print(
+            f"of the base {model.card.name}: {kept['base_bigrams']:,} more, "
+            f"{kept['base_trigrams']:,} more"
+        )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
-"""The nearest words of every word of one embedding: embeddings/SEGMENTATION -> neighborhoods/SEGMENTATION/.
+"""The nearest words of every word of one embedding: embeddings/SEGMENTATION ->
+neighborhoods/SEGMENTATION/.
 
-lists/ has the exact lists that TEM and truncated Gumbel draw from, over the words that may come out of a mechanism, the
-most frequent ones first; every run and worker maps them. An interrupted stage goes on where it was.
+lists/ has the exact lists that TEM and truncated Gumbel draw from, over the words that may come out
+of a mechanism, the most frequent ones first; every run and worker maps them. An interrupted stage
+goes on where it was.
 
-meta.json tells the smallest and the largest distance of two words, which truncated Gumbel is calibrated by, both exact
-whatever the search.
+meta.json tells the smallest and the largest distance of two words, which truncated Gumbel is
+calibrated by, both exact whatever the search.
 """
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 from pathlib import Path
 
@@ -34,27 +36,50 @@ from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Floats, Vectors
 
 # What decides the lists: an interrupted stage goes on with those that the same code made.
-CODE = ("lexveil.embeddings.neighborhoods", "lexveil.embeddings.knn_graph", "lexveil.artifacts.neighborhoods")
+CODE = (
+    "lexveil.embeddings.neighborhoods",
+    "lexveil.embeddings.knn_graph",
+    "lexveil.artifacts.neighborhoods",
+)
 
 
 def near_lists(space: WordSpace, segmentation: str, params: Params, out: Path) -> NearTable:
-    """Write the lists of near words of the words that may come out of a mechanism; they are given back, too."""
-    policy = Policy("perturb", params.policy.punctuation, "sample")  # of which only punctuation decides the words
+    """Write the lists of near words of the words that may come out of a mechanism; they are given
+    back, too.
+    """
+    # of which only punctuation decides the words
+    policy = Policy("perturb", params.policy.punctuation, "sample")
     vocabulary = Vocabulary.of(space.tokens, space.vectors, policy)
     vectors, key = vocabulary.vectors, key_of(vocabulary.vectors)
-    n_lists = len(vectors) if params.neighborhoods.lists is None else min(params.neighborhoods.lists, len(vectors))
-    what, progress = f"near words {segmentation}", Progress(f"near words {segmentation}", n_lists, "lists")
+    n_lists = (
+        len(vectors)
+        if params.neighborhoods.lists is None
+        else min(params.neighborhoods.lists, len(vectors))
+    )
+    what, progress = (
+        f"near words {segmentation}",
+        Progress(f"near words {segmentation}", n_lists, "lists"),
+    )
     effort = {"distances listed": n_lists * vectors.size, "words listed": len(vectors)}
-    foresee(f"{what}: {n_lists:,} lists", effort, "Lower neighborhoods.lists or embeddings.base_tokens", params.machine)
+    foresee(
+        f"{what}: {n_lists:,} lists",
+        effort,
+        "Lower neighborhoods.lists or embeddings.base_tokens",
+        params.machine,
+    )
     if not n_lists:
         table = nearest_words(vectors, np.arange(0))
         write_lists(table, key, out)
         return table
-    with kept_work(params.machine, f"build_neighborhoods/{segmentation}", CODE, [], key, n_lists) as work:
+    with kept_work(
+        params.machine, f"build_neighborhoods/{segmentation}", CODE, [], key, n_lists
+    ) as work:
         add_lists(work / "lists", vectors, key, n_lists, on_step=progress.advance)
         lists = open_lists(work / "lists", key)
         if lists is None:
-            raise LexveilError(f"build_neighborhoods {segmentation}: another process is making the same lists")
+            raise LexveilError(
+                f"build_neighborhoods {segmentation}: another process is making the same lists"
+            )
         table = NearTable(np.array(lists.ids), np.array(lists.distances), largest_distance(vectors))
         write_lists(table, key, out)
     return table
@@ -86,7 +111,10 @@ def main() -> None:
         np.save(folder / "neighbors.npy", ids, allow_pickle=False)
         np.save(folder / "distances.npy", distances.astype(np.float32), allow_pickle=False)
         write_json(meta, folder / "meta.json")
-    print(f"neighbours: {ids.shape[1]} of each of {len(ids):,} words, {search}; {len(table):,} lists of near words")
+    print(
+        f"neighbours: {ids.shape[1]} of each of {len(ids):,} words, {search}; {len(table):,} "
+        "lists of near words"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Order the vocabulary of each segmentation along lines, for 1-Diffractor: embeddings -> word_orders/SEGMENTATION/SET/.
+"""Order the vocabulary of each segmentation along lines, for 1-Diffractor: embeddings ->
+word_orders/SEGMENTATION/SET/.
 
-A set has one list of each model (L0), two of each (L1), or one of the first model alone (L2). Its words are those that
-all of its models know: were the lists to differ in words, which of them a word can be drawn from would give it away.
+A set has one list of each model (L0), two of each (L1), or one of the first model alone (L2). Its
+words are those that all of its models know: were the lists to differ in words, which of them a word
+can be drawn from would give it away.
 """
 
 from __future__ import annotations
@@ -32,14 +34,20 @@ def main() -> None:
     params = load_params()
     options = params.word_orders
     for segmentation in params.grid.segmentations:
-        # Other models know no collocations: in gst and mst the words that all of them share would be single words only.
+        # Other models know no collocations: in gst and mst the words that all of them share would
+        # be single words only.
         models = options.models if segmentation == "word" else ["own"]
         spaces = {model: load_model(model, segmentation=segmentation) for model in models}
 
         def on_start(
-            n_words: int, label: str = f"lists {segmentation}", size: int = spaces[models[0]].vectors.size
+            n_words: int,
+            label: str = f"lists {segmentation}",
+            size: int = spaces[models[0]].vectors.size,
         ) -> Callable[[int], None]:
-            work, way_out = {"distances ordered": n_words * size}, "Name fewer word_orders.sets or models"
+            work, way_out = (
+                {"distances ordered": n_words * size},
+                "Name fewer word_orders.sets or models",
+            )
             foresee(f"{label}: {n_words:,} words in all", work, way_out, params.machine)
             return Progress(label, n_words, "words").advance
 
@@ -51,7 +59,10 @@ def main() -> None:
         with atomic_directory(paths.ARTIFACTS / "word_orders" / segmentation) as folder:
             for name, (lists, about) in made.items():
                 write_word_orders(lists, about, folder / name)
-                print(f"{segmentation} {name}: lists: {len(lists.orders)}, of {len(lists.words):,} words each")
+                print(
+                    f"{segmentation} {name}: lists: {len(lists.orders)}, of "
+                    f"{len(lists.words):,} words each"
+                )
 
 
 if __name__ == "__main__":

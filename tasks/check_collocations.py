@@ -1,4 +1,6 @@
-"""Judge the collocations against the counts: collocations/*.parquet -> checks/collocations.json, or stop."""
+"""Judge the collocations against the counts: collocations/*.parquet -> checks/collocations.json, or
+stop.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,14 @@ OF_BASE = pa.schema(
 )
 
 
-def run(params: Params, out: Path, docs: DataDocs, base: Mapping[str, pa.Table] | None = None) -> dict[str, int]:
+def run(
+    params: Params, out: Path, docs: DataDocs, base: Mapping[str, pa.Table] | None = None
+) -> dict[str, int]:
     """Write the record and return its totals.
 
     Args:
-        base: by table, the collocations of the base of the training, if there is one: the corpus then need have none.
+        base: by table, the collocations of the base of the training, if there is one: the corpus
+            then need have none.
 
     Raises:
         CheckFailed: if an expectation does not hold; ``out`` is not there then.
@@ -36,7 +41,10 @@ def run(params: Params, out: Path, docs: DataDocs, base: Mapping[str, pa.Table] 
     from lexveil.checks.validation import validate
 
     out.unlink(missing_ok=True)
-    collocations, ngrams = require(paths.COLLOCATIONS, "build_collocations"), require(paths.NGRAMS, "count_ngrams")
+    collocations, ngrams = (
+        require(paths.COLLOCATIONS, "build_collocations"),
+        require(paths.NGRAMS, "count_ngrams"),
+    )
     limits = {"min_count": params.collocations.min_count, "min_pmi": params.collocations.min_pmi}
     with duckdb_session.session(params.machine) as con:
         duckdb_session.view(con, "words", ngrams / "words.parquet")
@@ -44,7 +52,9 @@ def run(params: Params, out: Path, docs: DataDocs, base: Mapping[str, pa.Table] 
             duckdb_session.view(con, f"{name}s", collocations / f"{name}s.parquet")
             duckdb_session.view(con, f"{name}_counts", ngrams / f"{name}s.parquet")
             added = collocations / f"base_{name}s.parquet"
-            con.register(f"base_{name}s", _padded(*[pq.read_table(added)] if added.exists() else []))
+            con.register(
+                f"base_{name}s", _padded(*[pq.read_table(added)] if added.exists() else [])
+            )
         con.register("base", _padded(*(base or {}).values()))
         frame = duckdb_session.run(
             con,
@@ -55,8 +65,13 @@ def run(params: Params, out: Path, docs: DataDocs, base: Mapping[str, pa.Table] 
         ).df()
     verdict = validate("collocations", collocation_suite(**limits), frame, docs)
     summary: dict[str, int] = {}
-    for column, ending in {"n_rows": "", "n_of_base": "_of_base"}.items() if base else [("n_rows", "")]:
-        summary |= {f"n_{kind}{ending}": int(n) for kind, n in zip(frame["ngrams"], frame[column], strict=True)}
+    for column, ending in (
+        {"n_rows": "", "n_of_base": "_of_base"}.items() if base else [("n_rows", "")]
+    ):
+        summary |= {
+            f"n_{kind}{ending}": int(n)
+            for kind, n in zip(frame["ngrams"], frame[column], strict=True)
+        }
     write_json(verdict.record(summary), out)
     return summary
 
@@ -73,7 +88,10 @@ def main() -> None:
     model = find_base(params.embeddings)
     base = None if model is None else base_collocations(params.embeddings, model)
     summary = run(params, paths.CHECKS / "collocations.json", DataDocs(paths.DATA_DOCS), base)
-    print(f"the collocations hold: {summary['n_bigrams']:,} bigrams, {summary['n_trigrams']:,} trigrams")
+    print(
+        f"the collocations hold: {summary['n_bigrams']:,} bigrams, {summary['n_trigrams']:,} "
+        "trigrams"
+    )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,9 @@ def run(params: Params, out: Path, docs: DataDocs) -> dict[str, int]:
         for file in (paths.SAMPLE, paths.TOKENS, paths.WORDS):
             duckdb_session.view(con, file.stem, require(file, "sample_corpus"))
         frame = duckdb_session.run(con, "checks/corpus_totals").df()
-    verdict = validate("corpus", corpus_suite(may_be_empty=params.embeddings.base != NO_BASE), frame, docs)
+    verdict = validate(
+        "corpus", corpus_suite(may_be_empty=params.embeddings.base != NO_BASE), frame, docs
+    )
     summary = {
         "n_documents": len(frame),
         "n_blank_documents": int((frame["is_readable"] == 0).sum()),

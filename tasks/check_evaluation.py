@@ -1,4 +1,6 @@
-"""Judge the scores of every run of the grid, and of the clean baseline: evaluation/** -> checks/evaluation.json."""
+"""Judge the scores of every run of the grid, and of the clean baseline: evaluation/** ->
+checks/evaluation.json.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def read_scores(grid: GridParams) -> dict[str, dict[str, object]]:
     """
     return {
         "/".join(map(str, run)): read_json(
-            paths.evaluation(*run), "evaluate_baseline" if run[0] == "none" else stage_name("evaluate", *run)
+            paths.evaluation(*run),
+            "evaluate_baseline" if run[0] == "none" else stage_name("evaluate", *run),
         )
         for run in grid.runs_and_clean()
     }
@@ -73,9 +76,15 @@ def main() -> None:
         paths.CHECKS / "evaluation.json",
         DataDocs(paths.DATA_DOCS),
     )
-    print(f"the scores hold: {summary['n_runs']} runs, {summary['n_scored']:,} of {summary['n_cells']:,} cells scored")
+    print(
+        f"the scores hold: {summary['n_runs']} runs, {summary['n_scored']:,} of "
+        f"{summary['n_cells']:,} cells scored"
+    )
     if summary["not_above_majority"]:
-        print(f"on clean texts no better than the most frequent class: {', '.join(summary['not_above_majority'])}")
+        print(
+            "on clean texts no better than the most frequent class: "
+            f"{', '.join(summary['not_above_majority'])}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Judge every run of the grid, and the clean baseline: private/**/{documents,ledger}.parquet -> checks/outputs.json."""
+"""Judge every run of the grid, and the clean baseline: private/**/{documents,ledger}.parquet ->
+checks/outputs.json.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from lexveil.runtime import duckdb_session
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import read_json, require, write_json
 
-NO_PLAN = "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget from ledger limit 0"
+NO_PLAN = (
+    "create or replace temp view plan as select dataset, doc_id, field, 0.0 as budget "
+    "from ledger limit 0"
+)
 TOTALS = ("n_tokens_in", "n_tokens_out", "n_words_out", "n_dropped", "n_unprotected")
 
 
@@ -30,7 +35,8 @@ class Run:
         name: mechanism/strategy/epsilon.
         stage: what makes it, as DVC names it.
         folder: with documents.parquet and tokens.parquet.
-        plan: the budget plan it had to keep to; None for the clean baseline, which may spend nothing.
+        plan: the budget plan it had to keep to; None for the clean baseline, which may spend
+            nothing.
         n_vocabulary: rows of its strategy's space; 0 for the clean baseline.
     """
 
@@ -42,9 +48,13 @@ class Run:
 
 
 def runs_of(grid: GridParams) -> list[Run]:
-    """The clean baseline, then every run that params.yaml names; what another grid left behind is not looked at."""
+    """The clean baseline, then every run that params.yaml names; what another grid left behind is
+    not looked at.
+    """
     sizes: dict[str, int] = {
-        strategy: read_json(paths.embedding(segmentation) / "meta.json", "train_embeddings")["n_tokens"]
+        strategy: read_json(paths.embedding(segmentation) / "meta.json", "train_embeddings")[
+            "n_tokens"
+        ]
         for strategy, segmentation in SEGMENTATION_OF.items()
         if strategy in grid.strategies
     }
@@ -68,10 +78,12 @@ def run(
     """Write the record and return the totals of each run.
 
     Args:
-        inputs: the documents as they were given: dataset, doc_id, split, text, text_b, label, attribute.
+        inputs: the documents as they were given: dataset, doc_id, split, text, text_b, label,
+            attribute.
 
     Raises:
-        CheckFailed: at the first run in which an expectation does not hold; ``out`` is not there then.
+        CheckFailed: at the first run in which an expectation does not hold; ``out`` is not there
+            then.
     """
     # Great Expectations takes seconds to import; importing this module does not need it.
     from lexveil.checks.output_suite import output_suite
@@ -90,10 +102,14 @@ def run(
                 con.execute(NO_PLAN)
             else:
                 duckdb_session.view(con, "plan", output.plan)
-            frame = duckdb_session.run(con, "checks/output_lengths", n_vocabulary=output.n_vocabulary).df()
+            frame = duckdb_session.run(
+                con, "checks/output_lengths", n_vocabulary=output.n_vocabulary
+            ).df()
             suite = output_suite(output.stage, is_clean=output.plan is None)
             verdicts.append(validate(f"outputs/{output.name}", suite, frame, docs))
-            totals[output.name] = {"n_documents": len(frame)} | {name: int(frame[name].sum()) for name in TOTALS}
+            totals[output.name] = {"n_documents": len(frame)} | {
+                name: int(frame[name].sum()) for name in TOTALS
+            }
             progress.advance(1)
     write_json(merge("outputs", verdicts).record({"runs": totals}), out)
     return totals
@@ -103,7 +119,11 @@ def main() -> None:
     """Run the stage."""
     params = load_params()
     totals = run(
-        load_documents(), runs_of(params.grid), paths.CHECKS / "outputs.json", DataDocs(paths.DATA_DOCS), params.machine
+        load_documents(),
+        runs_of(params.grid),
+        paths.CHECKS / "outputs.json",
+        DataDocs(paths.DATA_DOCS),
+        params.machine,
     )
     n_tokens = sum(output["n_tokens_out"] for output in totals.values())
     print(f"the outputs hold: {len(totals)} runs, {n_tokens:,} tokens")

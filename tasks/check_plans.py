@@ -1,4 +1,6 @@
-"""Judge the budget plan of every run: plans/**.parquet -> checks/plans/MECHANISM/STRATEGY/EPSILON.json, or stop."""
+"""Judge the budget plan of every run: plans/**.parquet ->
+checks/plans/MECHANISM/STRATEGY/EPSILON.json, or stop.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from lexveil.runtime.tables import atomic_directory, require, write_json
 def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> int:
     """Write one record per plan into folder ``out`` and return the number of texts.
 
-    A record says nothing about the other plans: a new epsilon leaves the bytes of the others as they are. At a base
-    epsilon all mechanisms have the same plan, which is judged once.
+    A record says nothing about the other plans: a new epsilon leaves the bytes of the others as
+    they are. At a base epsilon all mechanisms have the same plan, which is judged once.
 
     Raises:
         CheckFailed: if an expectation does not hold in one of them; ``out`` is not there then.
@@ -39,12 +41,21 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
                 shutil.copyfile(known, record)
                 continue
             judged[strategy, epsilon] = record
-            suite = f"plans/{mechanism}/{strategy}/{epsilon}" if at_level else f"plans/{strategy}/{epsilon}"
-            duckdb_session.view(con, "plan", require(paths.plan(mechanism, strategy, epsilon), "plan_budgets"))
+            suite = (
+                f"plans/{mechanism}/{strategy}/{epsilon}"
+                if at_level
+                else f"plans/{strategy}/{epsilon}"
+            )
+            duckdb_session.view(
+                con, "plan", require(paths.plan(mechanism, strategy, epsilon), "plan_budgets")
+            )
             frame = duckdb_session.run(con, "checks/plan_totals").df()
             verdict = validate(suite, plan_suite(strategy, at_level=at_level), frame, docs)
             n_texts = len(frame)
-            totals = {column: int(frame[column].sum()) for column in ("n_words", "n_tokens", "n_perturbed")}
+            totals = {
+                column: int(frame[column].sum())
+                for column in ("n_words", "n_tokens", "n_perturbed")
+            }
             write_json(verdict.record({"n_texts": n_texts} | totals), record)
     return n_texts
 

@@ -1,4 +1,6 @@
-"""Judge how much of the documents the vocabularies know: documents, embeddings -> checks/coverage.json, or stop."""
+"""Judge how much of the documents the vocabularies know: documents, embeddings ->
+checks/coverage.json, or stop.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from lexveil.runtime.stage import stage_main
 from lexveil.runtime.tables import write_json
 
 
-def run(params: Params, documents: pa.Table, lexicon_of: LexiconOf, out: Path, docs: DataDocs) -> dict[str, Any]:
+def run(
+    params: Params, documents: pa.Table, lexicon_of: LexiconOf, out: Path, docs: DataDocs
+) -> dict[str, Any]:
     """Write the record and return coverage by data set and segmentation.
 
     Raises:
@@ -44,9 +48,16 @@ def main() -> None:
     """Run the stage."""
     params = load_params()
     files = paths.CHECKS / "coverage.json", DataDocs(paths.DATA_DOCS)
-    coverage = run(params, load_documents(), lambda name: load_lexicon(name, Path(), params.model.language), *files)
+    coverage = run(
+        params,
+        load_documents(),
+        lambda name: load_lexicon(name, Path(), params.model.language),
+        *files,
+    )
     for dataset, by_segmentation in coverage.items():
-        shares = ", ".join(f"{name} {figures['coverage']:.1%}" for name, figures in by_segmentation.items())
+        shares = ", ".join(
+            f"{name} {figures['coverage']:.1%}" for name, figures in by_segmentation.items()
+        )
         print(f"words of {dataset} that are known: {shares}")
 
 

@@ -1,4 +1,6 @@
-"""Update code.json, the hash of the library code that each stage runs; the stage runs in every `dvc repro`."""
+"""Update code.json, the hash of the library code that each stage runs; the stage runs in every `dvc
+repro`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Count how often each token of an embedding stands right after each other one: segmented -> bigrams/SEGMENTATION/.
+"""Count how often each token of an embedding stands right after each other one: segmented ->
+bigrams/SEGMENTATION/.
 
 Of a base that training begins with, its own counts are added.
 """
@@ -21,10 +22,14 @@ def main() -> None:
     """Run the stage for the segmentation named on the command line."""
     segmentation, params = named_segmentation("count_bigrams"), load_params()
     tokens, base = load_words(segmentation), find_base(params.embeddings)
-    counted = count_bigrams(require(paths.segmented(segmentation), "segment_corpus"), tokens, params.machine)
+    counted = count_bigrams(
+        require(paths.segmented(segmentation), "segment_corpus"), tokens, params.machine
+    )
     if base is not None and (of_base := base.bigrams(segmentation)) is not None:
         row_of = {token: row for row, token in enumerate(tokens)}
-        rows = np.array([row_of.get(token, -1) for token in base.space(segmentation).tokens], dtype=np.int64)
+        rows = np.array(
+            [row_of.get(token, -1) for token in base.space(segmentation).tokens], dtype=np.int64
+        )
         counted = counted.with_counts(of_base.renumbered(rows, len(tokens)))
     with atomic_directory(paths.bigrams(segmentation)) as folder:
         write_bigrams(counted, folder)

@@ -1,4 +1,6 @@
-"""Count words, bigrams and trigrams: corpus/{tokens,words}.parquet -> ngrams/{words,bigrams,trigrams}.parquet."""
+"""Count words, bigrams and trigrams: corpus/{tokens,words}.parquet ->
+ngrams/{words,bigrams,trigrams}.parquet.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""Score one run: private/**, embeddings, attackers, language_model -> evaluation/**.json and recovery/**.json.
+"""Score one run: private/**, embeddings, attackers, language_model -> evaluation/**.json and
+recovery/**.json.
 
-Utility and attack evaluation of rewritten text: all metrics of every data set. The clean texts are those of the run
-`none none 0.0`, which is evaluated like any other and is the baseline of the report. Training documents and their order
-are the same for all runs, so that runs differ by their texts only.
+Utility and attack evaluation of rewritten text: all metrics of every data set. The clean texts are
+those of the run `none none 0.0`, which is evaluated like any other and is the baseline of the
+report. Training documents and their order are the same for all runs, so that runs differ by their
+texts only.
 """
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 from dataclasses import replace
 
@@ -39,12 +41,16 @@ def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
     Raises:
         MissingArtifact: if it was not made.
     """
-    made_by = "baseline" if mechanism == "none" else stage_name("privatize", mechanism, strategy, epsilon)
+    made_by = (
+        "baseline" if mechanism == "none" else stage_name("privatize", mechanism, strategy, epsilon)
+    )
     file = paths.private(mechanism, strategy, epsilon) / "documents.parquet"
     return read_table(file, made_by, [*KEPT, "text", "text_b"])
 
 
-def evaluate(clean: pa.Table, private: pa.Table, params: Params, models: Models) -> dict[str, dict[str, Entry]]:
+def evaluate(
+    clean: pa.Table, private: pa.Table, params: Params, models: Models
+) -> dict[str, dict[str, Entry]]:
     """All metrics of every data set, by its name.
 
     Args:
@@ -56,11 +62,14 @@ def evaluate(clean: pa.Table, private: pa.Table, params: Params, models: Models)
     """
     if not clean.select(KEPT).equals(private.select(KEPT)):
         raise RequestError(
-            "the run and the clean baseline are not of the same documents; `lexveil run` makes anew what is out of date"
+            "the run and the clean baseline are not of the same documents; `lexveil run` "
+            "makes anew what is out of date"
         )
     scores: dict[str, dict[str, Entry]] = {}
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
-        given, rewritten = (table.filter(pc.equal(table.column("dataset"), dataset)) for table in (clean, private))
+        given, rewritten = (
+            table.filter(pc.equal(table.column("dataset"), dataset)) for table in (clean, private)
+        )
         attackable = not isinstance(parts_of(given.column("label")), LeftOut)
         own = replace(models, attackers=load_attackers(dataset)) if attackable else models
         texts = DatasetTexts(dataset, given, rewritten, params.evaluation, params.seed, own)
@@ -69,7 +78,8 @@ def evaluate(clean: pa.Table, private: pa.Table, params: Params, models: Models)
 
 
 def main() -> None:
-    """Run the stage for the mechanism, strategy and base epsilon, or level, named on the command line.
+    """Run the stage for the mechanism, strategy and base epsilon, or level, named on the command
+    line.
 
     Raises:
         MissingArtifact: if the run, the clean baseline or one of the models was not made.
@@ -80,22 +90,44 @@ def main() -> None:
     private = read_run(*run)
     is_clean = run[0] == "none"
     settings = params.evaluation
-    n_texts, n_words = private.num_rows, (pc.sum(pc.utf8_length(private.column("text"))).as_py() or 0) / LETTERS
-    named = min(1.0, (settings.max_texts or n_texts) * len(pc.unique(private.column("dataset"))) / max(n_texts, 1))
-    work = {"texts scored": n_texts * settings.shuffles, "tokens named": 0 if is_clean else named * n_words}
-    what, way_out = f"evaluate: {n_texts:,} texts", "Lower evaluation.shuffles or evaluation.max_texts"
+    n_texts, n_words = (
+        private.num_rows,
+        (pc.sum(pc.utf8_length(private.column("text"))).as_py() or 0) / LETTERS,
+    )
+    named = min(
+        1.0,
+        (settings.max_texts or n_texts)
+        * len(pc.unique(private.column("dataset")))
+        / max(n_texts, 1),
+    )
+    work = {
+        "texts scored": n_texts * settings.shuffles,
+        "tokens named": 0 if is_clean else named * n_words,
+    }
+    what, way_out = (
+        f"evaluate: {n_texts:,} texts",
+        "Lower evaluation.shuffles or evaluation.max_texts",
+    )
     foresee(what, work, way_out, params.machine)
-    datasets = evaluate(private if is_clean else read_run(*CLEAN), private, params, load_models(settings))
+    datasets = evaluate(
+        private if is_clean else read_run(*CLEAN), private, params, load_models(settings)
+    )
     record = {
         **named_in_record(*run),
-        **{name: getattr(settings, name) for name in ("classifier", "encoder", "language_model", "shuffles")},
+        **{
+            name: getattr(settings, name)
+            for name in ("classifier", "encoder", "language_model", "shuffles")
+        },
         "datasets": datasets,
     }
     write_json(record, paths.evaluation(*run))
     for dataset, entries in datasets.items():
         for name, entry in entries.items():
             left_out = entry["left_out"]
-            print(f"{dataset}, {name}: {BY_NAME[name].summary(entry) if left_out is None else f'left out, {left_out}'}")
+            print(
+                f"{dataset}, {name}: "
+                f"{BY_NAME[name].summary(entry) if left_out is None else f'left out, {left_out}'}"
+            )
     if not is_clean:  # there nothing is replaced
         write_json(measure_recovery(*run, params), paths.recovery(*run))
 

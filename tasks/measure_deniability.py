@@ -1,11 +1,13 @@
-"""Plausible deniability statistics N_w and S_w of each mechanism: embeddings, word orders -> deniability/MECHANISM/.
+"""Plausible deniability statistics N_w and S_w of each mechanism: embeddings, word orders ->
+deniability/MECHANISM/.
 
-Each of some words, drawn at random from the vocabulary, is replaced many times at each epsilon of the grid, as in
-1-Diffractor Figure 4; where the distribution has a closed form, expectations are computed as well. Here a word gets
-epsilon itself; in a text it gets its part of the text's budget.
+Each of some words, drawn at random from the vocabulary, is replaced many times at each epsilon of
+the grid, as in 1-Diffractor Figure 4; where the distribution has a closed form, expectations are
+computed as well. Here a word gets epsilon itself; in a text it gets its part of the text's budget.
 
-The words of a segmentation are the same for all mechanisms, so that they can be compared: only words that are in every
-list set take part, also where the mechanism does not work on lists. The file names words by their rows.
+The words of a segmentation are the same for all mechanisms, so that they can be compared: only
+words that are in every list set take part, also where the mechanism does not work on lists. The
+file names words by their rows.
 """
 
 from __future__ import annotations
@@ -35,14 +37,27 @@ def measure(
 ) -> dict[str, object]:
     """N_w and S_w of the words at ``rows`` of the embedding, as one row of the table.
 
-    An epsilon that the mechanism refuses has no numbers, and says why. It is no error here: the tokens of a text may
-    well get more than that, and whether they do is for the runs to find.
+    An epsilon that the mechanism refuses has no numbers, and says why. It is no error here: the
+    tokens of a text may well get more than that, and whether they do is for the runs to find.
     """
     try:
-        row = statistics(prepared.mechanism, prepared.vocabulary.number[rows], epsilon, rng, n_draws)
+        row = statistics(
+            prepared.mechanism, prepared.vocabulary.number[rows], epsilon, rng, n_draws
+        )
     except ParameterError as error:
-        row = {"mechanism": prepared.mechanism.name, "epsilon": epsilon, "n_words": len(rows), "n_draws": n_draws}
-        return row | {"n_w": None, "s_w": None, "n_w_exact": None, "s_w_expected": None, "refused": str(error)}
+        row = {
+            "mechanism": prepared.mechanism.name,
+            "epsilon": epsilon,
+            "n_words": len(rows),
+            "n_draws": n_draws,
+        }
+        return row | {
+            "n_w": None,
+            "s_w": None,
+            "n_w_exact": None,
+            "s_w_expected": None,
+            "refused": str(error),
+        }
     return row | {"refused": None}
 
 
@@ -58,15 +73,19 @@ def run(mechanism: str, params: Params, out: Path) -> None:
     # Of the policy only punctuation decides which words there are.
     policy = Policy("perturb", params.policy.punctuation, "sample")
     segmentations = sorted({SEGMENTATION_OF[strategy] for strategy in params.grid.strategies})
-    progress = Progress(f"deniability {mechanism}", len(segmentations) * len(epsilons), "statistics")
+    progress = Progress(
+        f"deniability {mechanism}", len(segmentations) * len(epsilons), "statistics"
+    )
     with atomic_directory(out) as folder:
         for segmentation in segmentations:
             space = load_embedding(segmentation)
             shared = shared_rows(segmentation, space, policy, params.word_orders.sets)
             if not len(shared):
                 raise RequestError(
-                    f"{STAGE} {segmentation}: no word of the vocabulary is in every list set of word_orders.sets; "
-                    "enlarge the corpus, or take out of word_orders.models the model that shares no words with it"
+                    f"{STAGE} {segmentation}: no word of the vocabulary is in every list set "
+                    "of word_orders.sets; "
+                    "enlarge the corpus, or take out of word_orders.models the model that "
+                    "shares no words with it"
                 )
             rng = stream(params.seed, STAGE, segmentation, "words")
             rows = shared[choose_words(len(shared), params.deniability.words, rng)]

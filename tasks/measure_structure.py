@@ -1,8 +1,10 @@
-"""Sensitivity of the disclosed structure in public texts: corpus, embedding -> structure/SEGMENTATION.json.
+"""Sensitivity of the disclosed structure in public texts: corpus, embedding ->
+structure/SEGMENTATION.json.
 
-The sample's rows are ordered by the hash of their text, so its first texts are a random choice of them. Each gets some
-copies with one word replaced by another of the corpus, the same copies for all segmentations. Without a corpus the
-measurement is that which the base of the training brings, of the texts it was made of and all of its tokens.
+The sample's rows are ordered by the hash of their text, so its first texts are a random choice of
+them. Each gets some copies with one word replaced by another of the corpus, the same copies for all
+segmentations. Without a corpus the measurement is that which the base of the training brings, of
+the texts it was made of and all of its tokens.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def main() -> None:
     if not texts and (model := find_base(params.embeddings)):
         for segmentation in params.grid.segmentations:
             brought = model.structure(segmentation)
-            write_json(None if brought is None else brought.to_dict(), paths.structure(segmentation))
+            write_json(
+                None if brought is None else brought.to_dict(), paths.structure(segmentation)
+            )
         print(f"there is no corpus; the measurement is that of {model.card.name}, if it has one")
         return
     words = read_table(paths.WORDS, "sample_corpus", ["word", "count"])
@@ -51,7 +55,9 @@ def main() -> None:
             )
         except ValueError as error:
             raise RequestError(f"{STAGE}: {error}; enlarge the corpus") from None
-        result = measured(load_lexicon(segmentation, Path(), params.model.language), replacements, params, source)
+        result = measured(
+            load_lexicon(segmentation, Path(), params.model.language), replacements, params, source
+        )
         write_json(result.to_dict(), paths.structure(segmentation))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 import shutil
 
@@ -42,14 +42,18 @@ def main() -> None:
         return
     if SEGMENTATION not in params.grid.segmentations:
         with atomic_directory(paths.PACKAGED):
-            print(f"params.yaml: grid.segmentations has no {SEGMENTATION}, so there is no model to hand on")
+            print(
+                f"params.yaml: grid.segmentations has no {SEGMENTATION}, so there is no model "
+                "to hand on"
+            )
         return
     space = load_embedding(SEGMENTATION)
     # Who uses the model names purposes anew: their axes are no part of it.
     own = space.vectors.shape[1] - len(params.embeddings.purposes)
     space = WordSpace(space.tokens, space.vectors[:, :own], space.counts)
     in_corpus = {
-        count.token: count for count in count_documents(SEGMENTATION, params.model.min_documents, params.machine)
+        count.token: count
+        for count in count_documents(SEGMENTATION, params.model.min_documents, params.machine)
     }
     # What the base knows was seen in enough documents of its own corpus.
     public = set() if base is None else set(base.tokens)
@@ -61,14 +65,18 @@ def main() -> None:
     chosen = screened(candidates, params.model, params.machine)
     if len(chosen.kept) < 2:
         raise RequestError(
-            f"{len(chosen.kept)} tokens stand in {params.model.min_documents} documents and pass the screens; "
+            f"{len(chosen.kept)} tokens stand in {params.model.min_documents} documents and "
+            "pass the screens; "
             "enlarge the corpus, or lower model.min_documents in params.yaml"
         )
     card = package(paths.PACKAGED, chosen, space, load_pmi(), params)
     row_of = {token: row for row, token in enumerate(space.tokens)}
     kept = np.array([row_of[one.token] for one in chosen.kept], dtype=np.int64)
     add_bigrams(paths.PACKAGED, load_bigrams(SEGMENTATION).only(kept))
-    print(f"{card.n_tokens:,} tokens, {card.n_words:,} of them single words; left out: {sum(card.dropped.values()):,}")
+    print(
+        f"{card.n_tokens:,} tokens, {card.n_words:,} of them single words; left out: "
+        f"{sum(card.dropped.values()):,}"
+    )
 
 
 if __name__ == "__main__":

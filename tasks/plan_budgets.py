@@ -1,6 +1,8 @@
-"""Plan what every text may spend, before any noise is drawn: documents -> plans/MECHANISM/STRATEGY/EPSILON.parquet.
+"""Plan what every text may spend, before any noise is drawn: documents ->
+plans/MECHANISM/STRATEGY/EPSILON.parquet.
 
-The file EPSILON.json beside a plan has the epsilon of the run: its base epsilon, or the one found for its level.
+The file EPSILON.json beside a plan has the epsilon of the run: its base epsilon, or the one found
+for its level.
 """
 
 from __future__ import annotations
@@ -31,11 +33,14 @@ from lexveil.runtime.tables import atomic_directory, write_json, write_table
 
 def policy_of(strategy: str, params: Params) -> Policy:
     """The policy of params.yaml for a strategy."""
-    return Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
+    return Policy.of(
+        strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov
+    )
 
 
 def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> LevelCalibration:
-    """Find the epsilon of a level: from the model, its public counts, mechanism, policy and a public seed.
+    """Find the epsilon of a level: from the model, its public counts, mechanism, policy and a
+    public seed.
 
     No document is read, so the same model has the same epsilon for whatever texts.
 
@@ -46,13 +51,18 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
     """
     band, policy = params.grid.recovery_band, policy_of(strategy, params)
     curve = StoredCurve(
-        Model.load(Path(), OWN), mechanism, strategy, policy, told=lambda epsilon: print(f"epsilon {epsilon:.4g}")
+        Model.load(Path(), OWN),
+        mechanism,
+        strategy,
+        policy,
+        told=lambda epsilon: print(f"epsilon {epsilon:.4g}"),
     )
     try:
         solution = curve.epsilon_for(level.share, band)
     except RequestError as error:
         raise RequestError(
-            f"params.yaml: grid.epsilons, {level}, {mechanism} {strategy}: {error}; or take {mechanism} out of "
+            f"params.yaml: grid.epsilons, {level}, {mechanism} {strategy}: {error}; or take "
+            f"{mechanism} out of "
             "grid.mechanisms"
         ) from None
     return LevelCalibration(
@@ -80,7 +90,10 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
     progress = Progress("plan budgets", len(params.grid.runs()), "runs")
     with atomic_directory(out) as folder:
         for mechanism, strategy, wanted in params.grid.runs():
-            planned, epsilon = PlannedEpsilon(mechanism=mechanism, strategy=strategy, epsilon=wanted), wanted
+            planned, epsilon = (
+                PlannedEpsilon(mechanism=mechanism, strategy=strategy, epsilon=wanted),
+                wanted,
+            )
             if isinstance(wanted, Level):
                 planned = calibrate(mechanism, strategy, wanted, params)
                 epsilon = Level(wanted.share, planned.epsilon)
@@ -88,7 +101,9 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
             plan = named
             budget, per_token = spread(counts[strategy], dataset, strategy, epsilon)
             figures = dict(zip(TokenCounts._fields[:3], counts[strategy], strict=False))
-            for column, values in (figures | {"budget": budget, "epsilon_per_token": per_token}).items():
+            for column, values in (
+                figures | {"budget": budget, "epsilon_per_token": per_token}
+            ).items():
                 plan = plan.append_column(column, pa.array(values))
             file = folder / mechanism / strategy / f"{epsilon}.parquet"
             write_table(plan, file)

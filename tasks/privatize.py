@@ -1,4 +1,6 @@
-"""One run: rewrite the documents by one mechanism, strategy and base epsilon -> private/MECHANISM/STRATEGY/EPSILON/."""
+"""One run: rewrite the documents by one mechanism, strategy and base epsilon ->
+private/MECHANISM/STRATEGY/EPSILON/.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,17 @@ from lexveil.runtime.stage import named_run, stage_main
 
 def main() -> None:
     """Run the stage for the mechanism, strategy and base epsilon named on the command line."""
-    usage = "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, with rLEVEL for a level, or none none 0.0"
+    usage = (
+        "usage: python -m tasks.privatize MECHANISM STRATEGY EPSILON, with rLEVEL for a "
+        "level, or none none 0.0"
+    )
     mechanism, strategy, epsilon = named_run(usage)
     known = mechanism in MECHANISMS and strategy in STRATEGIES
     if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
         raise RequestError(usage)
-    counts = privatize_documents(mechanism, strategy, epsilon, paths.private(mechanism, strategy, epsilon))
+    counts = privatize_documents(
+        mechanism, strategy, epsilon, paths.private(mechanism, strategy, epsilon)
+    )
     share = counts.share_unchanged
     print(
         f"rewrote {counts.n_documents:,} documents: {counts.n_perturbed:,} tokens perturbed"

@@ -16,7 +16,8 @@ from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 
 
 def run(params: Params, out: Path, runs: Path) -> None:
-    """Write the report of the artifacts that ``params`` names into ``out``, the figures of each run into ``runs``.
+    """Write the report of the artifacts that ``params`` names into ``out``, the figures of each run
+    into ``runs``.
 
     Raises:
         MissingArtifact: if one is not there yet.
@@ -33,7 +34,10 @@ def run(params: Params, out: Path, runs: Path) -> None:
     with atomic_directory(runs) as folder:
         for name, figures in run_rows(report).items():
             write_json(figures, folder / f"{name}.json")
-    print(f"report: {len(report.runs)} runs, {len(page.encode()) / 1000:,.0f} kB -> {out / 'index.html'}")
+    print(
+        f"report: {len(report.runs)} runs, {len(page.encode()) / 1000:,.0f} kB -> "
+        f"{out / 'index.html'}"
+    )
 
 
 def main() -> None:

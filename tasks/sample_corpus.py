@@ -1,4 +1,6 @@
-"""Choose the documents to train on and tokenize them once: data/corpus -> corpus/*.parquet, corpus/length.json."""
+"""Choose the documents to train on and tokenize them once: data/corpus -> corpus/*.parquet,
+corpus/length.json.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,17 @@ def main() -> None:
     """Run the stage."""
     params = load_params()
     drawn = sample(paths.CORPUS, paths.SAMPLE, params)
-    n_sentences = tokenize(paths.SAMPLE, paths.TOKENS, paths.WORDS, params.machine, params.model.language)
-    write_json({"n_documents": sum(drawn.values()), "n_words": count_words(paths.WORDS)}, paths.CORPUS_LENGTH)
+    n_sentences = tokenize(
+        paths.SAMPLE, paths.TOKENS, paths.WORDS, params.machine, params.model.language
+    )
+    write_json(
+        {"n_documents": sum(drawn.values()), "n_words": count_words(paths.WORDS)},
+        paths.CORPUS_LENGTH,
+    )
     mix = ", ".join(f"{name} {n:,}" for name, n in drawn.items()) if set(drawn) != {""} else ""
-    print(f"sampled {sum(drawn.values()):,} documents{mix and f' ({mix})'}, {n_sentences:,} sentences")
+    print(
+        f"sampled {sum(drawn.values()):,} documents{mix and f' ({mix})'}, {n_sentences:,} sentences"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Cut the corpus into the tokens of each segmentation: tokens + collocations -> segmented/SEGMENTATION.txt."""
+"""Cut the corpus into the tokens of each segmentation: tokens + collocations ->
+segmented/SEGMENTATION.txt.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,14 @@ def main() -> None:
         machine = machine.alone()
     for segmentation in params.grid.segmentations:
         if segmentation not in params.needed_segmentations:
-            print(f"params.yaml: no strategy needs {segmentation}; without it, grid.segmentations saves its training")
+            print(
+                f"params.yaml: no strategy needs {segmentation}; without it, "
+                "grid.segmentations saves its training"
+            )
         collocations = None if segmentation == "word" else known_collocations
-        totals = segment_file(tokens, words, paths.segmented(segmentation), segmentation, collocations, machine)
+        totals = segment_file(
+            tokens, words, paths.segmented(segmentation), segmentation, collocations, machine
+        )
         write_json(totals, paths.METRICS / "segmented" / f"{segmentation}.json")
 
 

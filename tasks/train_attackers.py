@@ -1,11 +1,13 @@
-"""Train the models of membership inference, once for all runs: private/none/none/0.0/documents.parquet -> attackers/.
+"""Train the models of membership inference, once for all runs:
+private/none/none/0.0/documents.parquet -> attackers/.
 
-They are trained on clean texts only (lexveil/evaluation/metrics/membership.py), and nothing of any run.
+They are trained on clean texts only (lexveil/evaluation/metrics/membership.py), and nothing of any
+run.
 """
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 import pyarrow.compute as pc
 
@@ -23,15 +25,24 @@ from lexveil.runtime.tables import read_table
 def main() -> None:
     """Run the stage: write the models of every data set that can be attacked."""
     params = load_params()
-    clean = read_table(paths.private(*CLEAN) / "documents.parquet", "baseline", ["dataset", "label", "text", "text_b"])
+    clean = read_table(
+        paths.private(*CLEAN) / "documents.parquet",
+        "baseline",
+        ["dataset", "label", "text", "text_b"],
+    )
     trained = {}
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
         documents = clean.filter(pc.equal(clean.column("dataset"), dataset))
         parts = parts_of(documents.column("label").to_pylist())
         if not isinstance(parts, Parts):
             continue
-        counts = Ngrams.counted(joined(documents.column("text").to_pylist(), documents.column("text_b").to_pylist()))[1]
-        rngs = [stream(params.seed, STREAM, dataset, str(number)) for number in range(params.evaluation.shuffles)]
+        counts = Ngrams.counted(
+            joined(documents.column("text").to_pylist(), documents.column("text_b").to_pylist())
+        )[1]
+        rngs = [
+            stream(params.seed, STREAM, dataset, str(number))
+            for number in range(params.evaluation.shuffles)
+        ]
         trained[dataset] = attackers(counts, parts, rngs)
         print(f"{dataset}: attack models of {len(parts.rows):,} texts")
     write_attackers(trained, paths.ATTACKERS)

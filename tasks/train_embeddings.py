@@ -1,13 +1,13 @@
 """Train the embedding of one segmentation: segmented/SEGMENTATION.txt -> embeddings/SEGMENTATION/.
 
-Training begins with the vectors of a packaged model, if params.yaml: embeddings.base names one, and its other tokens
-are added. That of words may be an external model instead (embeddings.word_model). An interrupted training
-goes on after its last finished epoch.
+Training begins with the vectors of a packaged model, if params.yaml: embeddings.base names one, and
+its other tokens are added. That of words may be an external model instead (embeddings.word_model).
+An interrupted training goes on after its last finished epoch.
 """
 
 from __future__ import annotations
 
-import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy
+import lexveil.runtime.blas  # isort: skip - before NumPy  # noqa: F401
 
 from dataclasses import fields
 from importlib.metadata import version
@@ -44,13 +44,30 @@ def main() -> None:
     options = params.embeddings
     purposes_of(options.purposes)  # what is refused is refused before the training
     if segmentation == "word" and options.word_model != "own":
-        write(load_model(options.word_model), segmentation, {"source": options.word_model}, None, params)
+        write(
+            load_model(options.word_model),
+            segmentation,
+            {"source": options.word_model},
+            None,
+            params,
+        )
         return
     model = find_base(options)
-    base = None if model is None else Base(base_space(options, model, segmentation), options.base_vectors == "keep")
+    base = (
+        None
+        if model is None
+        else Base(base_space(options, model, segmentation), options.base_vectors == "keep")
+    )
     corpus = require(paths.segmented(segmentation), "segment_corpus")
-    n_tokens = read_json(paths.METRICS / "segmented" / f"{segmentation}.json", "segment_corpus")["n_tokens"]
-    names = {field.name for field in fields(Word2VecSettings)} - {"seed", "dimensions", "min_count", "epochs"}
+    n_tokens = read_json(paths.METRICS / "segmented" / f"{segmentation}.json", "segment_corpus")[
+        "n_tokens"
+    ]
+    names = {field.name for field in fields(Word2VecSettings)} - {
+        "seed",
+        "dimensions",
+        "min_count",
+        "epochs",
+    }
     settings = Word2VecSettings(
         **{name: getattr(options, name) for name in names},
         min_count=options.min_count or default_min_count(n_tokens),
@@ -73,14 +90,24 @@ def main() -> None:
     with work as folder:  # until the result is written
         if plain_copy:
             read = folder / "with-plain-copies.txt"
-            with corpus.open("rb") as lines, atomic_file(read) as partial, partial.open("wb") as out:
+            with (
+                corpus.open("rb") as lines,
+                atomic_file(read) as partial,
+                partial.open("wb") as out,
+            ):
                 out.writelines(with_plain_copies(lines))
         source = read if plain_copy else corpus
         trained = resumed_training(segmentation, source, settings, base, folder, params.machine)
         write(trained.space, segmentation, about, trained, params)
 
 
-def write(raw: WordSpace, segmentation: str, about: dict[str, object], trained: Trained | None, params: Params) -> None:
+def write(
+    raw: WordSpace,
+    segmentation: str,
+    about: dict[str, object],
+    trained: Trained | None,
+    params: Params,
+) -> None:
     """Write the embedding of one segmentation, with lengths as params.yaml says, and its figures.
 
     Args:

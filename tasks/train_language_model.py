@@ -1,9 +1,10 @@
-"""Train the language model that perplexities are taken from: corpus/{tokens,words}.parquet -> language_model/.
+"""Train the language model that perplexities are taken from: corpus/{tokens,words}.parquet ->
+language_model/.
 
-It learns from the public corpus, never from the documents that are rewritten. Documents of the sample lie in the order
-of their ids, which are hashes of their texts, so that the first ones are a random part of it. Where params.yaml:
-evaluation.language_model names a model that was made elsewhere, or the corpus has no sentence, nothing is trained, and
-meta.json says so.
+It learns from the public corpus, never from the documents that are rewritten. Documents of the
+sample lie in the order of their ids, which are hashes of their texts, so that the first ones are a
+random part of it. Where params.yaml: evaluation.language_model names a model that was made
+elsewhere, or the corpus has no sentence, nothing is trained, and meta.json says so.
 """
 
 from __future__ import annotations
@@ -63,13 +64,19 @@ def main() -> None:
         why = "there is no corpus, so there is none, and perplexity is not measured"
     if why is not None:
         with atomic_directory(paths.LANGUAGE_MODEL) as folder:
-            write_json({"language_model": settings.language_model, "is_trained": False}, folder / "meta.json")
+            write_json(
+                {"language_model": settings.language_model, "is_trained": False},
+                folder / "meta.json",
+            )
         print(f"language model {settings.language_model}: {why}")
         return
     words = read_table(paths.WORDS, "sample_corpus", ["word"]).column("word").to_pylist()
     trained = run(paths.TOKENS, words, settings.language_model_tokens, paths.LANGUAGE_MODEL)
     n_ngrams = ", ".join(f"{n:,}" for n in trained["n_ngrams"])
-    print(f"language model: {trained['n_tokens']:,} tokens; n-grams of length 1 to {ORDER}: {n_ngrams}")
+    print(
+        f"language model: {trained['n_tokens']:,} tokens; n-grams of length 1 to {ORDER}: "
+        f"{n_ngrams}"
+    )
 
 
 if __name__ == "__main__":

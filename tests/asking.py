@@ -43,13 +43,23 @@ def command(*arguments: object) -> int:
 
 
 def privatize_file(
-    source: Path | str, target: Path | str, *, project: Any = None, model: Any = None, hooks: Any = None, **how: Any
+    source: Path | str,
+    target: Path | str,
+    *,
+    project: Any = None,
+    model: Any = None,
+    hooks: Any = None,
+    **how: Any,
 ) -> PrivatizedFiles:
     """Rewrite a file or a folder."""
-    return files.privatize_file(source, target, FileRequest.of(how), project=project, model=model, hooks=hooks)
+    return files.privatize_file(
+        source, target, FileRequest.of(how), project=project, model=model, hooks=hooks
+    )
 
 
-def preview(source: Path | str, n_rows: int, *, project: Any = None, model: str | None = None, **how: Any) -> Preview:
+def preview(
+    source: Path | str, n_rows: int, *, project: Any = None, model: str | None = None, **how: Any
+) -> Preview:
     """Rewrite the first rows."""
     request = FileRequest.of(how | {"mode": "experiment"})
     return looking.preview(source, n_rows, request, project=project, model=model)

@@ -1,11 +1,13 @@
-"""A small project with everything made: the embedded default data through the real stages, with few dimensions."""
+"""A small project with everything made: the embedded default data through the real stages, with few
+dimensions."""
 
 import os
 
-import lexveil.runtime.blas  # noqa: F401  # isort: skip - before NumPy: as in the stages that tests compare with
+import lexveil.runtime.blas  # isort: skip - before NumPy: as in the stages that tests compare with  # noqa: F401
 from lexveil.runtime.process_start import ONE_THREAD
 
-# Tests run side by side: threads of matrix products would wait for each other, and take a third more processor time.
+# Tests run side by side: threads of matrix products would wait for each other, and take a third
+# more processor time.
 os.environ |= ONE_THREAD
 
 import importlib
@@ -28,23 +30,28 @@ from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_collocations
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.model import CHECKED_BY
-from lexveil.artifacts.packaged_model import ModelContent, PackagedModel, add_bigrams, write_packaged
+from lexveil.artifacts.packaged_model import (
+    ModelContent,
+    PackagedModel,
+    add_bigrams,
+    write_packaged,
+)
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.runtime.tables import read_json, write_json
 from tests.asking import command
 from tests.shared_trees import build_once, changes, share, stand_beside
 
-# A worker of pytest-xdist has a main module of no file, which PySpark, where it is installed, takes for doctests: it
-# would end the process when Great Expectations looks for it.
+# A worker of pytest-xdist has a main module of no file, which PySpark, where it is installed, takes
+# for doctests: it would end the process when Great Expectations looks for it.
 if sys.modules["__main__"].__spec__ is None:
     sys.modules["__main__"].__spec__ = SimpleNamespace(name=None)  # type: ignore[assignment]
 
 ROOT = Path(__file__).parents[1]
 SEGMENTATIONS = ("word", "gst", "mst")
 
-# No test judges by the clock, and none leaves a database of examples behind. The nightly searches try more of them:
-# `pytest -m "nightly or hypothesis" --hypothesis-profile=nightly`.
+# No test judges by the clock, and none leaves a database of examples behind. The nightly searches
+# try more of them: `pytest -m "nightly or hypothesis" --hypothesis-profile=nightly`.
 settings.register_profile("project", deadline=None, database=None, max_examples=50)
 settings.register_profile("nightly", settings.get_profile("project"), max_examples=1000)
 settings.load_profile("project")
@@ -52,7 +59,8 @@ settings.load_profile("project")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Files by file, and those that want a Prefect server in one worker: a server costs more than most files.
+    """Files by file, and those that want a Prefect server in one worker: a server costs more than
+    most files.
 
     The longest come first, so that no worker is left alone with one at the end.
     """
@@ -61,7 +69,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling
 
     asking = re.compile("prefect_server: |run: RunFlow")
-    served = {file.name for file in (ROOT / "tests/flows").glob("test_*.py") if asking.search(file.read_text())}
+    served = {
+        file.name
+        for file in (ROOT / "tests/flows").glob("test_*.py")
+        if asking.search(file.read_text())
+    }
 
     class OneServer(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
@@ -89,18 +101,29 @@ def run_stage(name: str, *arguments: str) -> None:
 
 
 def write_toy_model(folder: Path, name: str, project: Path) -> None:
-    """Package the gst embedding of a project; its orders, which may be any, follow its first two coordinates."""
+    """Package the gst embedding of a project; its orders, which may be any, follow its first two
+    coordinates."""
     space, collocations = load_embedding("gst", project), load_collocations(project)
     words = [token.split("_") for token in space.tokens]
     offsets = np.cumsum([0, *map(len, words)])
-    pairs, triples = collocations.scores(collocations.ids(word for token in words for word in token), offsets)
+    pairs, triples = collocations.scores(
+        collocations.ids(word for token in words for word in token), offsets
+    )
     bits = {1: np.zeros(len(words)), 2: pairs[offsets[:-1]], 3: triples[offsets[:-1]]}
     pmi = np.array([bits[len(token)][row] for row, token in enumerate(words)])
     vectors, single = np.asarray(space.vectors), np.array([len(token) == 1 for token in words])
     length = read_json(project / paths.CORPUS_LENGTH, "sample_corpus")
-    structure = {one: read_json(project / paths.structure(one), "measure_structure") for one in SEGMENTATIONS}
+    structure = {
+        one: read_json(project / paths.structure(one), "measure_structure") for one in SEGMENTATIONS
+    }
     card: dict[str, Any] = {"name": name, "version": "1.0", "language": "en", "license": "CC0-1.0"}
-    card |= {"description": "a toy", "built": "2026-11-22", "sources": [], "cleaning": [], "known_faults": []}
+    card |= {
+        "description": "a toy",
+        "built": "2026-11-22",
+        "sources": [],
+        "cleaning": [],
+        "known_faults": [],
+    }
     card |= {field: {} for field in ("dropped", "parameters", "made_with", "quality")}
     card["average_words"] = length["n_words"] / length["n_documents"]
     of_kind = {"word": vectors[single], "all": vectors}
@@ -115,7 +138,13 @@ def _make_built(root: Path) -> None:
     write_default_documents(root / "data" / "documents")
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     # Lengths as trained: of so few words, the rare ones of the default would hardly differ.
-    params["embeddings"] |= {"base": "none", "dimensions": 16, "epochs": 2, "min_count": 3, "scale": "none"}
+    params["embeddings"] |= {
+        "base": "none",
+        "dimensions": 16,
+        "epochs": 2,
+        "min_count": 3,
+        "scale": "none",
+    }
     params["grid"]["epsilons"] = [1.0, 20.0]
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
@@ -163,7 +192,9 @@ def _listed(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def packaged(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> PackagedModel:
     """A toy packaged model of the built project's words, called toy; only for reading."""
-    root = build_once(tmp_path_factory, "packaged", lambda root: write_toy_model(root / "toy", "toy", _built))
+    root = build_once(
+        tmp_path_factory, "packaged", lambda root: write_toy_model(root / "toy", "toy", _built)
+    )
     share(root)
     return PackagedModel(root / "toy")
 
@@ -184,22 +215,30 @@ def _own_environment() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _quick_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What an epsilon means is estimated from few words, and once for all tests that are about something else."""
+def _quick_meaning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What an epsilon means is estimated from few words, and once for all tests that are about
+    something else."""
     monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 30)
     monkeypatch.setattr("lexveil.recovery.estimate.DRAWS", 256)
-    monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", tmp_path_factory.getbasetemp() / "figures")
+    monkeypatch.setattr(
+        "lexveil.artifacts.project.Project.recovery", tmp_path_factory.getbasetemp() / "figures"
+    )
 
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """Runs `lexveil ...`, which ends with ``code``, and gives what it prints; a refusal is one line after ``told``."""
+    """Runs `lexveil ...`, which ends with ``code``, and gives what it prints; a refusal is one line
+    after ``told``."""
 
     def run(*arguments: object, code: int = 0, told: str = "") -> Any:
         capsys.readouterr()
         assert command(*arguments) == code
         shown = capsys.readouterr()
-        assert code != 2 or (shown.out == "" and re.fullmatch(told + r"lexveil.*\n", shown.err)), shown
+        assert code != 2 or (shown.out == "" and re.fullmatch(told + r"lexveil.*\n", shown.err)), (
+            shown
+        )
         return shown
 
     return run
@@ -207,7 +246,8 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
 
 @pytest.fixture
 def outside(packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty current folder in no project; the user has the model toy in an own data folder, $LEXVEIL_HOME."""
+    """An empty current folder in no project; the user has the model toy in an own data folder,
+    $LEXVEIL_HOME."""
     home, here = tmp_path / "home", tmp_path / "here"
     home.mkdir(mode=0o700)
     (home / "models").mkdir()
@@ -222,17 +262,24 @@ def outside(packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def _shared_is_only_read() -> Iterator[None]:
     yield
     changed = changes()
-    assert not changed, f"the test wrote into what all tests share (the fixture `project` is a copy): {changed}"
+    assert not changed, (
+        f"the test wrote into what all tests share (the fixture `project` is a copy): {changed}"
+    )
 
 
 @pytest.fixture
-def built(_built: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project's folder with everything made, as current folder; artifacts and data are links, for reading."""
+def built(
+    _built: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A project's folder with everything made, as current folder; artifacts and data are links, for
+    reading."""
     return stand_beside(_built, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 
 @pytest.fixture
-def listed(_listed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def listed(
+    _listed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The same with lists of words."""
     return stand_beside(_listed, tmp_path_factory.mktemp("beside"), monkeypatch)
 

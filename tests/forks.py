@@ -1,7 +1,8 @@
-"""Processes that may be killed, for the price of a fork: of one that has imported what they need and done nothing else.
+"""Processes that may be killed, for the price of a fork: of one that has imported what they need
+and done nothing else.
 
-A fork is in all that tests look at what a new interpreter is: its own memory, descriptors, current folder, environment
-and end. Importing is most of what a new one costs.
+A fork is in all that tests look at what a new interpreter is: its own memory, descriptors, current
+folder, environment and end. Importing is most of what a new one costs.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ class Forks:
         self._requests = requests
 
     def start(self, code: str, *arguments: object, stdin: int | None = None) -> Fork:
-        """Begin to run code in the current folder and environment; ``stdin`` is closed to it if none is given."""
-        out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115 - Fork.wait closes them
+        """Begin to run code in the current folder and environment; ``stdin`` is closed to it if
+        none is given."""
+        out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115
         with Path(os.devnull).open() as null:
             streams = (null.fileno() if stdin is None else stdin, out.fileno(), err.fileno())
             return Fork(self, self.ask(code, 0, *map(str, arguments), streams=streams), out, err)
@@ -101,7 +103,8 @@ class Forks:
         return self.start(code, *arguments).wait()
 
     def ask(self, code: str, pid: int, *arguments: str, streams: tuple[int, ...] = ()) -> int:
-        """Ask for a fork that runs code, whose number is returned; or for the exit code of the one of a number."""
+        """Ask for a fork that runs code, whose number is returned; or for the exit code of the one
+        of a number."""
         request = json.dumps([code, pid, arguments, str(Path.cwd()), dict(os.environ)]).encode()
         socket.send_fds(self._requests, [request], streams)
         answer = self._requests.recv(64)
@@ -115,7 +118,9 @@ def forks_of(*modules: str) -> Iterator[Forks]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-c", SERVER, *modules], stdin=theirs.fileno(), env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER, *modules], stdin=theirs.fileno(), env=environment
+    )
     theirs.close()
     try:
         yield Forks(ours)

@@ -1,4 +1,5 @@
-"""German-like texts: sentences from a list of patterns and words, with fixed expressions that become collocations."""
+"""German-like texts: sentences from a list of patterns and words, with fixed expressions that
+become collocations."""
 
 import numpy as np
 
@@ -13,11 +14,19 @@ PATTERNS = (
 )
 WORDS = {
     "n": "Kellner Hund Zug Brief Garten Lehrer Arzt Nachbar Vertrag Schrank Koch Fahrer".split(),
-    "m": "Bahnhof Tisch Kaffee Wagen Bericht Markt Abend Kuchen Regen Termin Schlüssel Stuhl".split(),
+    "m": "Bahnhof Tisch Kaffee Wagen Bericht Markt Abend Kuchen Regen Termin "
+    "Schlüssel Stuhl".split(),
     "a": "freundlich müde pünktlich laut höflich langsam".split(),
     "b": "günstig schön kaputt teuer neu grün".split(),
     "v": "gesprochen gerechnet verhandelt gewartet gelacht gestritten".split(),
-    "p": ["in der Vereinigten Republik", "bei der Roten Brücke", "im Weißen Haus", "am Hafen", "in Köln", "zu Hause"],
+    "p": [
+        "in der Vereinigten Republik",
+        "bei der Roten Brücke",
+        "im Weißen Haus",
+        "am Hafen",
+        "in Köln",
+        "zu Hause",
+    ],
     "t": "gestern heute morgens später wieder selten".split(),
     "d": "Mai März August Oktober".split(),
 }

@@ -1,6 +1,8 @@
-"""Two sources that differ in all that is not disclosed, and a world in which the mechanism answers both alike.
+"""Two sources that differ in all that is not disclosed, and a world in which the mechanism answers
+both alike.
 
-What is published must then be the same, byte by byte: it is a function of output, parameters and disclosed structure.
+What is published must then be the same, byte by byte: it is a function of output, parameters and
+disclosed structure.
 """
 
 import copy
@@ -24,7 +26,8 @@ from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.text.encode import encode
 
 PUBLIC = 0o044  # what others may read is published
-PERTURBED, UNKNOWN, STOP, PAIR = "w", "u", "s", "c"  # a word, an unknown word, a stop word, a collocation of two words
+# a word, an unknown word, a stop word, a collocation of two words
+PERTURBED, UNKNOWN, STOP, PAIR = "w", "u", "s", "c"
 # Each row of the two sources by the classes of its tokens. Of S1 each collocation is two words.
 ROWS = (
     ("www", "www"),
@@ -44,7 +47,9 @@ def sources(model: Model) -> tuple[list[str], list[str]]:
     number = {strategy: np.arange(len(lexicon.tokens)) for strategy, lexicon in lexicons.items()}
     policy = Policy("perturb", "drop", "sample")
     known = [set(lexicon.tokens) for lexicon in lexicons.values()]
-    stops = [word for word in ("the", "and", "with", "they") if all(word in tokens for tokens in known)]
+    stops = [
+        word for word in ("the", "and", "with", "they") if all(word in tokens for tokens in known)
+    ]
     shared = sorted(set.intersection(*known))
     # Short ones for one source, long ones for the other: no size may depend on them.
     words = sorted((word for word in shared if word.isalpha() and len(word) > 4), key=len)
@@ -62,10 +67,14 @@ def sources(model: Model) -> tuple[list[str], list[str]]:
             found.append((plan.action.tolist(), int(encoded.n_words[plan.pays].sum())))
         return found
 
-    def text(pattern: str, own: Iterator[str], stop: Iterator[str], pair: Iterator[str], unknown: str) -> str:
+    def text(
+        pattern: str, own: Iterator[str], stop: Iterator[str], pair: Iterator[str], unknown: str
+    ) -> str:
         """The first text of a pattern that is cut into just these tokens."""
         n_words = len(pattern) + pattern.count(PAIR)
-        actions = [Action.SAMPLED.value if kind == UNKNOWN else Action.PERTURBED.value for kind in pattern]
+        actions = [
+            Action.SAMPLED.value if kind == UNKNOWN else Action.PERTURBED.value for kind in pattern
+        ]
         while True:
             tokens = [{"w": own, "s": stop, "c": pair}[kind] for kind in pattern if kind != UNKNOWN]
             chosen = iter([next(source) for source in tokens])
@@ -91,7 +100,8 @@ def sources(model: Model) -> tuple[list[str], list[str]]:
 
 
 class SameAnswers:
-    """Mechanism, draws, names and times that are the same for every run that begins by ``restart``."""
+    """Mechanism, draws, names and times that are the same for every run that begins by
+    ``restart``."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.restart()
@@ -99,10 +109,13 @@ class SameAnswers:
             patch.setattr(mechanism, "noise", lambda _, epsilon, __: np.zeros((len(epsilon), 1)))
             patch.setattr(mechanism, "replace", lambda _, ids, *__: self._answers(len(ids)))
         patch.setattr(TemContext, "replace_texts", lambda _, texts, *__: self._in_context(texts))
-        patch.setattr("lexveil.privatization.engine.worker.release_generator", lambda: self.generator)
+        patch.setattr(
+            "lexveil.privatization.engine.worker.release_generator", lambda: self.generator
+        )
         patch.setattr("secrets.token_hex", lambda n: f"{next(self.names):0{2 * n}x}")
         patch.setattr("lexveil.ledger.ledger.datetime", Clock)
-        # What an epsilon means may have been computed before: that must move nothing, and other tests must not find it.
+        # What an epsilon means may have been computed before: that must move nothing, and other
+        # tests must not find it.
         meaning = StoredCurve.meaning
 
         def aside(curve: StoredCurve, least: float, most: float) -> Any:
@@ -113,7 +126,8 @@ class SameAnswers:
 
         patch.setattr(StoredCurve, "meaning", aside)
         patch.setattr(Project, "recovery", cast(Path, Project.recovery) / "same answers")
-        patch.setattr("lexveil.formats.chunks.CHARACTERS", 60)  # chunks end within the first rows, and differ
+        # chunks end within the first rows, and differ
+        patch.setattr("lexveil.formats.chunks.CHARACTERS", 60)
 
     def restart(self) -> None:
         self.given, self.names = 0, itertools.count(1)
@@ -143,5 +157,9 @@ class Clock(datetime):
 def published(folder: Path) -> dict[str, bytes]:
     """All that others may read below a folder, and the names of all files in it."""
     files = sorted(Path(where, name) for where, _, names in os.walk(folder) for name in names)
-    shown = {str(file.relative_to(folder)): file.read_bytes() for file in files if file.stat().st_mode & PUBLIC}
+    shown = {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in files
+        if file.stat().st_mode & PUBLIC
+    }
     return shown | {"names": "\n".join(str(file.relative_to(folder)) for file in files).encode()}

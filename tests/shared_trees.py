@@ -1,4 +1,5 @@
-"""Folders that tests share: built once for all workers, and only read. A test that writes into one of them fails."""
+"""Folders that tests share: built once for all workers, and only read. A test that writes into one
+of them fails."""
 
 import os
 import shutil
@@ -24,14 +25,17 @@ def changes() -> list[str]:
     for root, before in _shared.items():
         after = _fingerprint(root)
         if after != before:
-            names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+            names = sorted(
+                name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+            )
             changed += [str(root / name) for name in names]
             _shared[root] = after  # so that only the culprit fails
     return changed
 
 
 def build_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:
-    """Let the first worker of this run build a folder; whoever comes later waits for it. Nobody may write into it."""
+    """Let the first worker of this run build a folder; whoever comes later waits for it. Nobody may
+    write into it."""
     common = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         common = common.parent
@@ -48,7 +52,8 @@ def build_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path
 def stand_beside(shared: Path, root: Path, patch: pytest.MonkeyPatch) -> Path:
     """Make ``root`` a project, and the current folder, with the data and artifacts of a shared one.
 
-    Its folders are its own and its files are links: they can be replaced and removed, but not written into.
+    Its folders are its own and its files are links: they can be replaced and removed, but not
+    written into.
     """
     for name in ("artifacts", "data"):
         shutil.copytree(shared / name, root / name, copy_function=os.symlink)

@@ -13,30 +13,43 @@ HOW = {"mechanism": "madlib", "strategy": "S1"}
 
 def test_every_name_is_there() -> None:
     assert sorted(lexveil.__all__) == dir(lexveil)
-    assert all(hasattr(lexveil, name) for name in lexveil.__all__) and "madlib" in lexveil.MECHANISMS
+    assert (
+        all(hasattr(lexveil, name) for name in lexveil.__all__) and "madlib" in lexveil.MECHANISMS
+    )
     assert issubclass(lexveil.MissingArtifact, lexveil.RequestError)
     with pytest.raises(AttributeError, match="no attribute 'privatise'"):
         _ = lexveil.privatise
 
 
 def test_it_tells_how_far_it_is(built: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Texts as they are counted, then as they are rewritten; neither this nor what is returned shows a text."""
+    """Texts as they are counted, then as they are rewritten; neither this nor what is returned
+    shows a text."""
     steps: list[tuple[int, int | None]] = []
     texts = [*TEXTS, None] * 700
     how = HOW | {"epsilon": 2.0, "project": built, "seed": 1}
     done = lexveil.privatize(texts, progress=lambda *step: steps.append(step), **how)
-    counted, rewritten = ([step for step in steps if (step[1] is None) == wanted] for wanted in (True, False))
-    assert steps == counted + rewritten and counted[-1] == (2100, None) and rewritten[-1] == (2100, 2100)
+    counted, rewritten = (
+        [step for step in steps if (step[1] is None) == wanted] for wanted in (True, False)
+    )
+    assert (
+        steps == counted + rewritten
+        and counted[-1] == (2100, None)
+        and rewritten[-1] == (2100, 2100)
+    )
     assert [step[0] for step in rewritten] == sorted(step[0] for step in rewritten)
     assert repr(done) == "<Privatized list: madlib S1, experiment, no guarantee>"
     capfd.readouterr()
     assert lexveil.privatize(texts, progress=True, **how).values == done.values
-    assert "rewriting" in (said := capfd.readouterr().err) and "100%" in said and "river" not in said
+    assert (
+        "rewriting" in (said := capfd.readouterr().err) and "100%" in said and "river" not in said
+    )
     assert lexveil.privatize(texts, progress=True, quiet=True, **how).values == done.values
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_release_is_charged_to_the_ledger_of_the_project(project: Path, tmp_path_factory, monkeypatch) -> None:
+def test_a_release_is_charged_to_the_ledger_of_the_project(
+    project: Path, tmp_path_factory, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
     how = HOW | {"document_budget": 5.0, "max_token_epsilon": 2.0}
     done = lexveil.privatize(TEXTS, **how, subjects=["ana", "ana"], project=project)
@@ -50,8 +63,13 @@ def test_a_release_is_charged_to_the_ledger_of_the_project(project: Path, tmp_pa
 
 
 def test_a_wrong_folder_argument_or_kind_says_what_to_do(tmp_path: Path) -> None:
-    for wrong, says in ({"project": tmp_path}, r"params\.yaml"), ({"columns": []}, r"columns; did you mean column\?"):
+    for wrong, says in (
+        ({"project": tmp_path}, r"params\.yaml"),
+        ({"columns": []}, r"columns; did you mean column\?"),
+    ):
         with pytest.raises(lexveil.RequestError, match=says):
             lexveil.privatize(TEXTS, **HOW, **wrong, epsilon=1.0)
-    with pytest.raises(lexveil.RequestError, match=r"source: a list; give the path of a file or folder"):
+    with pytest.raises(
+        lexveil.RequestError, match=r"source: a list; give the path of a file or folder"
+    ):
         lexveil.inspect(TEXTS)

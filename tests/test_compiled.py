@@ -25,7 +25,10 @@ print(caller(10), caller.stats.cache_hits.total())
 
 
 def test_a_change_of_what_is_inlined_from_another_file_is_compiled(tmp_path: Path) -> None:
-    code = {each.__name__[8:]: Path(each.__file__).read_text(encoding="utf-8") for each in (absent, compiled)}
+    code = {
+        each.__name__[8:]: Path(each.__file__).read_text(encoding="utf-8")
+        for each in (absent, compiled)
+    }
     code |= {"__init__": "", "caller": CALLER}
     (tmp_path / "lexveil").mkdir()
 
@@ -34,8 +37,15 @@ def test_a_change_of_what_is_inlined_from_another_file_is_compiled(tmp_path: Pat
             (tmp_path / f"lexveil/{name}.py").write_text(text, encoding="utf-8")
         command = [sys.executable, "-c", "import lexveil.caller"]
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=-1, text=True).stdout
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, check=True, stdout=-1, text=True
+        ).stdout
 
-    steps = [(HELPER, "STEP = 1"), (HELPER, "STEP = 1"), (HELPER, "STEP = 5"), (HELPER.replace("+", "-"), "STEP = 5")]
+    steps = [
+        (HELPER, "STEP = 1"),
+        (HELPER, "STEP = 1"),
+        (HELPER, "STEP = 5"),
+        (HELPER.replace("+", "-"), "STEP = 5"),
+    ]
     # The value, and whether it comes of what was compiled before.
     assert [ran(*step) for step in steps] == ["11 0\n", "11 1\n", "15 0\n", "5 0\n"]

@@ -1,4 +1,5 @@
-"""The documentation holds together: links lead somewhere, messages name pages that exist, the README stays short."""
+"""The documentation holds together: links lead somewhere, messages name pages that exist, the
+README stays short."""
 
 import re
 import string
@@ -49,7 +50,9 @@ def test_every_page_is_in_the_index() -> None:
 def test_pages_that_code_and_configuration_name_exist() -> None:
     pattern = r"\bdocs/[a-z-]+/[0-9A-Za-z-]+\.md"
     command = ["git", "grep", "-hoE", pattern, "--", ":!tests", ":!docs", ":!*.md"]
-    files = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    files = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     assert files
     assert [name for name in sorted(set(files)) if not (ROOT / name).is_file()] == []
 
@@ -61,15 +64,20 @@ def test_generated_pages_are_up_to_date() -> None:
 
 
 def commands() -> set[tuple[str, str]]:
-    """Verb, or verb and action, and option of every command in a code block of the documentation."""
+    """Verb, or verb and action, and option of every command in a code block of the
+    documentation."""
     named = set()
     for page in PAGES:
-        blocks = re.findall(r"(?:^    .+\n)+", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+        blocks = re.findall(
+            r"(?:^    .+\n)+", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
+        )
         for line in re.sub(r"\\\n\s*", "", "".join(blocks)).splitlines():
             for command in re.findall(r"(?:^ {4}|uv run |\$ |&& |\| )lexveil ([a-z][^#|&]*)", line):
                 words = command.split()
                 verb = words[0] if words[0] not in GROUPS else " ".join(words[:2])
-                named |= {(verb, "")} | {(verb, option) for option in re.findall(r"(?<= )--?[a-z][a-z-]*", command)}
+                named |= {(verb, "")} | {
+                    (verb, option) for option in re.findall(r"(?<= )--?[a-z][a-z-]*", command)
+                }
     return named
 
 

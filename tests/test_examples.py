@@ -25,27 +25,40 @@ def folder(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(built)
 
 
-def test_privatize_dataframe(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_privatize_dataframe(
+    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("privatize_dataframe.py", monkeypatch, "--project", folder, "--seed", "7")
     out = capsys.readouterr().out
     assert out.count("  -> ") == 5 and "mode experiment" in out and "perturbed" in out
 
 
-def test_compare_mechanisms(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_mechanisms(
+    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = "--mechanisms madlib tem --epsilons 1 50".split()
     run("compare_mechanisms.py", monkeypatch, "--project", folder, *options)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    shares = {row[0]: [int(cell[:-1]) for cell in row[-2:]] for row in rows if row and row[0] in ("madlib", "tem")}
-    assert len(shares) == 2 and all(low < high for low, high in shares.values())  # a larger epsilon keeps more
+    shares = {
+        row[0]: [int(cell[:-1]) for cell in row[-2:]]
+        for row in rows
+        if row and row[0] in ("madlib", "tem")
+    }
+    # a larger epsilon keeps more
+    assert len(shares) == 2 and all(low < high for low, high in shares.values())
 
 
-def test_audit_claim(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_audit_claim(
+    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("audit_claim.py", monkeypatch, "--project", folder, "--words", "3", "--samples", "400")
     out = capsys.readouterr().out
     assert "tem claims Pr[M(w)=y]" in out and "no violation was found" in out
 
 
-def test_notebook(folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_notebook(
+    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its code cells, one after the other; it is kept without outputs."""
     monkeypatch.setenv("LEXVEIL_PROJECT", folder)
     cells = json.loads((EXAMPLES / "first_private_text.ipynb").read_text(encoding="utf-8"))["cells"]

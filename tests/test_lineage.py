@@ -1,4 +1,5 @@
-"""The graph is complete: a stage is stale when what it uses has changed; and rooms import as their contracts say."""
+"""The graph is complete: a stage is stale when what it uses has changed; and rooms import as their
+contracts say."""
 
 import re
 from graphlib import TopologicalSorter
@@ -16,7 +17,9 @@ ROOT = Path(__file__).parents[1]
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 WORKING = [stage for stage in STAGES if stage != "code"]
 QUERIES = {f"sql/{file.relative_to(ROOT / 'sql')}" for file in (ROOT / "sql").rglob("*.sql")}
-QUERY = re.compile(rf'"((?:{"|".join(sorted({name.split("/")[1] for name in QUERIES}))})/[\w{{}}]+)"')
+QUERY = re.compile(
+    rf'"((?:{"|".join(sorted({name.split("/")[1] for name in QUERIES}))})/[\w{{}}]+)"'
+)
 
 
 def task_of(stage: str) -> Path:
@@ -50,20 +53,28 @@ def imports() -> grimp.ImportGraph:
 
 
 @pytest.mark.parametrize("stage", WORKING)
-def test_code_value_follows_every_module_the_stage_imports(stage: str, imports: grimp.ImportGraph) -> None:
+def test_code_value_follows_every_module_the_stage_imports(
+    stage: str, imports: grimp.ImportGraph
+) -> None:
     """DVC notices a change of code by this value alone; another library finds the same imports."""
     task = task_of(stage)
     upstream = imports.find_upstream_modules(f"tasks.{task.stem}") - {"tasks", "lexveil"}
-    packages = {name.rsplit(".", depth)[0] for name in upstream for depth in range(1, name.count(".") + 1)}
+    packages = {
+        name.rsplit(".", depth)[0] for name in upstream for depth in range(1, name.count(".") + 1)
+    }
     assert stage_code.modules_of(task) == (upstream | packages) - {"lexveil"}
     assert {stage_code.source_of(module) for module in upstream} <= stage_code.files_of(task)
 
 
-def test_a_change_of_one_module_changes_the_values_of_those_that_import_it(tmp_path: Path, monkeypatch) -> None:
+def test_a_change_of_one_module_changes_the_values_of_those_that_import_it(
+    tmp_path: Path, monkeypatch
+) -> None:
     before = stage_code.code_hashes()
     changed = paths.LIBRARY / "report" / "page.py"
     content = stage_code._content
-    monkeypatch.setattr(stage_code, "_content", lambda file: "another" if file == changed else content(file))
+    monkeypatch.setattr(
+        stage_code, "_content", lambda file: "another" if file == changed else content(file)
+    )
     after = stage_code.code_hashes()
     assert before.keys() == after.keys() == {task_of(stage).stem for stage in WORKING}
     assert {name for name in before if before[name] != after[name]} == {"report"}
@@ -75,23 +86,38 @@ def test_a_stage_declares_its_code_its_queries_and_its_own_file(stage: str) -> N
     deps = STAGES[stage]["deps"]
     assert declared(stage)["code.json"] == [task.stem]
     assert f"tasks/{task.name}" in deps and not [dep for dep in deps if dep.startswith("lexveil")]
-    assert {dep for dep in deps if dep.startswith("sql/")} == queries_in({task, *stage_code.files_of(task)})
+    assert {dep for dep in deps if dep.startswith("sql/")} == queries_in(
+        {task, *stage_code.files_of(task)}
+    )
 
 
 @pytest.mark.parametrize("stage", WORKING)
 def test_no_stage_depends_on_what_its_result_does_not(stage: str) -> None:
-    """Every stage reads params.yaml, whose models know the ranges of mechanisms: no reason to be stale."""
+    """Every stage reads params.yaml, whose models know the ranges of mechanisms: no reason to be
+    stale."""
     task, modules = task_of(stage).stem, stage_code.modules_of(task_of(stage))
-    rooms = {"cli", "ledger", "inbox", "service", "lineage", "report", "runtime.dask_cluster"} - {task}
-    assert not [module for module in modules for room in rooms if f"{module}.".startswith(f"lexveil.{room}.")]
+    rooms = {"cli", "ledger", "inbox", "service", "lineage", "report", "runtime.dask_cluster"} - {
+        task
+    }
+    assert not [
+        module
+        for module in modules
+        for room in rooms
+        if f"{module}.".startswith(f"lexveil.{room}.")
+    ]
     runs_them = task in ("privatize", "plan_budgets", "measure_deniability", "evaluate", "report")
-    assert ("lexveil.mechanisms.tem" in modules) == runs_them == ("lexveil.mechanisms.registry" in modules)
+    assert (
+        ("lexveil.mechanisms.tem" in modules)
+        == runs_them
+        == ("lexveil.mechanisms.registry" in modules)
+    )
 
 
 @pytest.mark.parametrize("stage", WORKING)
 def test_a_stage_declares_every_parameter_it_reads(stage: str) -> None:
     if stage in ("baseline", "evaluate_baseline"):
-        return  # the same module as another stage, of which it takes the branch that reads fewer parameters
+        # the same module as another stage, of which it takes the branch that reads fewer parameters
+        return
     text = task_of(stage).read_text(encoding="utf-8")
     keys = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")).keys()
     read = set(re.findall(r"\bparams\.(\w+)", text)) & keys
@@ -105,13 +131,18 @@ def test_every_query_belongs_to_a_stage_or_a_command() -> None:
     assert queries_in(sources) == QUERIES
 
 
-def test_import_contracts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_contracts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(Path(__file__).parents[1])
     failed = lint_imports(no_cache=True)
     assert not failed, capsys.readouterr().out
 
 
 def test_there_are_no_circles() -> None:
-    """Inside rooms neither, where no contract looks; imports inside functions and for types count too."""
+    """Inside rooms neither, where no contract looks; imports inside functions and for types count
+    too."""
     graph = grimp.build_graph("lexveil", "tasks", "flows", cache_dir=None)
-    TopologicalSorter({module: graph.find_modules_directly_imported_by(module) for module in graph.modules}).prepare()
+    TopologicalSorter(
+        {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    ).prepare()

@@ -1,4 +1,5 @@
-"""Lexveil as an operator of presidio-anonymizer: what it rewrites, what it charges, and when it refuses."""
+"""Lexveil as an operator of presidio-anonymizer: what it rewrites, what it charges, and when it
+refuses."""
 
 import importlib.util
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 from lexveil import Ledger, LexveilError, RequestError
 
-# Not imported here: with presidio_analyzer, which it brings, it takes a third of the time in which all are listed.
+# Not imported here: with presidio_analyzer, which it brings, it takes a third of the time in which
+# all are listed.
 if importlib.util.find_spec("presidio_anonymizer") is None:
     pytest.skip("presidio_anonymizer is not installed", allow_module_level=True)
 
@@ -33,7 +35,11 @@ def engine(outside: Path) -> Any:
 
 
 def anonymized(
-    engine: Any, operator: str = "lexveil", text: str = TEXT, found: tuple[tuple[int, int], ...] = FOUND, **how: Any
+    engine: Any,
+    operator: str = "lexveil",
+    text: str = TEXT,
+    found: tuple[tuple[int, int], ...] = FOUND,
+    **how: Any,
 ) -> Any:
     from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
 
@@ -45,17 +51,24 @@ def anonymized(
 def test_spans_are_rewritten_and_paid_and_the_rest_stays(engine: Any) -> None:
     records: list[Any] = []
     result = anonymized(engine, records=records)
-    assert result.text.startswith("Ask the ") and result.text.endswith(", today.") and " of the " in result.text
+    assert (
+        result.text.startswith("Ask the ")
+        and result.text.endswith(", today.")
+        and " of the " in result.text
+    )
     assert [item.operator for item in result.items] == ["lexveil"] * 2
     assert [record.spent.most for record in records] == [5.0, 5.0]
     assert all(record.mode == "release" and record.guarantee.holds for record in records)
-    assert len({record.release.id for record in records}) == 2  # each is a transaction of the ledger
+    # each is a transaction of the ledger
+    assert len({record.release.id for record in records}) == 2
 
 
 def test_an_exhausted_subject_is_not_anonymized(engine: Any, outside: Path) -> None:
     anonymized(engine)
     home = outside.parent / "home"
-    with Ledger.open(home / "ledger", None, make=False, anchor=home / "ledger-anchor.json") as ledger:
+    with Ledger.open(
+        home / "ledger", None, make=False, anchor=home / "ledger-anchor.json"
+    ) as ledger:
         ledger.set_cap(1.0, "of the test")
     with pytest.raises(LexveilError, match="cap"):
         anonymized(engine)
@@ -63,24 +76,32 @@ def test_an_exhausted_subject_is_not_anonymized(engine: Any, outside: Path) -> N
 
 def test_an_experiment_is_stamped_and_repeatable(engine: Any) -> None:
     records: list[Any] = []
-    one, other = (anonymized(engine, "lexveil-experiment", seed=7, records=records) for _ in range(2))
-    assert one.text == other.text and {item.operator for item in one.items} == {"lexveil-experiment"}
+    one, other = (
+        anonymized(engine, "lexveil-experiment", seed=7, records=records) for _ in range(2)
+    )
+    assert one.text == other.text and {item.operator for item in one.items} == {
+        "lexveil-experiment"
+    }
     assert all(record.mode == "experiment" and record.release is None for record in records)
 
 
 def test_each_find_of_an_experiment_has_noise_of_its_own(engine: Any) -> None:
-    """By a generator equal finds can differ, by a number they cannot; either gives the same text again."""
+    """By a generator equal finds can differ, by a number they cannot; either gives the same text
+    again."""
     text = ", ".join(["police"] * 6)
     found = tuple((8 * i, 8 * i + 6) for i in range(6))
 
     def drawn(seed: object) -> list[str]:
-        return str(anonymized(engine, "lexveil-experiment", text, found, epsilon=1.0, seed=seed).text).split(", ")
+        return str(
+            anonymized(engine, "lexveil-experiment", text, found, epsilon=1.0, seed=seed).text
+        ).split(", ")
 
     assert len(set(drawn(Random(7)))) > 1 and drawn(Random(7)) == drawn(Random(7))
     assert len(set(drawn(7))) == 1
     from lexveil import presidio
 
-    # Different finds do not share their noise: else equal words of two of them would come out together.
+    # Different finds do not share their noise: else equal words of two of them would come out
+    # together.
     seeds = {presidio._seed_of(7, name) for name in ("police", "government", "Police")}
     assert len(seeds) == 3 and all(0 <= seed < 2**63 for seed in seeds)
 
@@ -93,9 +114,15 @@ def test_each_find_of_an_experiment_has_noise_of_its_own(engine: Any) -> None:
         ("lexveil-experiment", {"seed": "7"}, "seed is '7'; it must be a whole number"),
         ("lexveil", {"epsilon": None}, "epsilon must be given"),
         ("lexveil", {"mode": "experiment"}, "unknown parameter mode"),
-        ("lexveil", {"mechanism": "truncated_gumbel"}, "no guarantee .*; take another .* lexveil-experiment$"),
+        (
+            "lexveil",
+            {"mechanism": "truncated_gumbel"},
+            "no guarantee .*; take another .* lexveil-experiment$",
+        ),
     ],
 )
-def test_wrong_parameters_are_refused(engine: Any, operator: str, how: dict[str, Any], message: str) -> None:
+def test_wrong_parameters_are_refused(
+    engine: Any, operator: str, how: dict[str, Any], message: str
+) -> None:
     with pytest.raises(RequestError, match=message):
         anonymized(engine, operator, **how)

@@ -35,25 +35,34 @@ def root(tmp_path: Path) -> Path:
     mechanisms.mkdir(parents=True)
     page.parent.mkdir(parents=True)
     (mechanisms / "one_way.py").write_text(CODE, encoding="utf-8")
-    page.write_text("---\nreviewed:\ncode:\n  lexveil/mechanisms/one_way.py:\n---\n\n# One\n", encoding="utf-8")
+    page.write_text(
+        "---\nreviewed:\ncode:\n  lexveil/mechanisms/one_way.py:\n---\n\n# One\n", encoding="utf-8"
+    )
     proofs.review(tmp_path, page)
     assert proofs.problems(tmp_path) == []
     return tmp_path
 
 
-@pytest.mark.parametrize(("old", "new"), [("x + x", "x - x"), ("field: int", "field: float"), (": twice", ": thrice")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("x + x", "x - x"), ("field: int", "field: float"), (": twice", ": thrice")]
+)
 def test_changed_code_names_itself_and_its_page(root: Path, old: str, new: str) -> None:
     code, page = root / "lexveil/mechanisms/one_way.py", root / "docs/proofs/one-way.md"
     code.write_text(code.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     (found,) = proofs.problems(root)
-    assert found.startswith("docs/proofs/one-way.md: lexveil/mechanisms/one_way.py has changed since")
+    assert found.startswith(
+        "docs/proofs/one-way.md: lexveil/mechanisms/one_way.py has changed since"
+    )
     proofs.review(root, page)
-    assert proofs.problems(root) == [] and page.read_text(encoding="utf-8").endswith("---\n\n# One\n")
+    assert proofs.problems(root) == [] and page.read_text(encoding="utf-8").endswith(
+        "---\n\n# One\n"
+    )
 
 
 def test_a_mechanism_without_proof_is_found(root: Path) -> None:
     shutil.copy(root / "lexveil/mechanisms/one_way.py", root / "lexveil/mechanisms/other.py")
     assert proofs.problems(root) == [
-        "docs/proofs/other.md: mechanism other has no proof that covers lexveil/mechanisms/other.py",
+        "docs/proofs/other.md: mechanism other has no proof that covers "
+        "lexveil/mechanisms/other.py",
         "lexveil/mechanisms/other.py: no page of docs/proofs covers it",
     ]

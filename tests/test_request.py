@@ -18,15 +18,27 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "epsilon": 2.0}
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"document_budget": 9.0}, r"^give one of protection \(a level\), epsilon \(base .*, document_budget .* and "),
+        (
+            {"document_budget": 9.0},
+            r"^give one of protection \(a level\), epsilon \(base .*, document_budget .* and ",
+        ),
         ({"mechanism": "laplace"}, "^mechanism is 'laplace'; it must be one of none, "),
         ({"max_token_epsilon": "none"}, r"^max_token_epsilon none: .*, or add mode experiment$"),
-        ({"types": {"PERSON": "drop"}}, "^types: nothing is looked for; add detector, protect or spans$"),
-        ({"types": {"PERSON": "melt"}, "spans": [[]]}, "^types.PERSON is 'melt'; it must be one of perturb"),
+        (
+            {"types": {"PERSON": "drop"}},
+            "^types: nothing is looked for; add detector, protect or spans$",
+        ),
+        (
+            {"types": {"PERSON": "melt"}, "spans": [[]]},
+            "^types.PERSON is 'melt'; it must be one of perturb",
+        ),
         ({"protect": "absent.txt"}, "^protect"),
         ({"text_column": "x"}, "^unknown option text_column; did you mean column"),
         ({"project": "nowhere"}, "there is no such file; project must be the folder of a project$"),
-        ({"model": "own"}, r"^model own: what a project's run made, .* make one by `lexveil init DIR`"),
+        (
+            {"model": "own"},
+            r"^model own: what a project's run made, .* make one by `lexveil init DIR`",
+        ),
     ],
 )
 def test_privatize_names_arguments(outside: Path, wrong: dict[str, Any], says: str) -> None:
@@ -39,7 +51,9 @@ def test_files_and_audits_name_arguments_too(outside: Path) -> None:
     with pytest.raises(lexveil.RequestError, match=r"^samples is 10; it must be at least 200"):
         lexveil.audit("madlib", 2.0, samples=10)
     (outside / "in.jsonl").write_text('{"body": "quiet"}\n', encoding="utf-8")
-    with pytest.raises(lexveil.RequestError, match=r"no column `text` among its 1: `body`.*with text_column"):
+    with pytest.raises(
+        lexveil.RequestError, match=r"no column `text` among its 1: `body`.*with text_column"
+    ):
         lexveil.inspect(outside / "in.jsonl", **HOW)
     with pytest.raises(lexveil.RequestError, match="choose one with spans_column"):
         lexveil.inspect(outside / "in.jsonl", text_column="body", spans_column="found", **HOW)
@@ -88,5 +102,7 @@ def test_a_request_that_makes_no_sense_is_refused(wrong: dict[str, Any], says: s
 def test_numbers_are_taken_as_libraries_have_them_and_as_they_are_written() -> None:
     of_numpy = Request.of(HOW | {"epsilon": np.float32(2), "seed": np.int64(7)})
     assert (of_numpy.epsilon, of_numpy.seed, of_numpy.is_release) == (2.0, 7, False)
-    written = Request.of({"mechanism": "tem", "strategy": "S1", "epsilon": "2", "seed": "7"}, written=True)
+    written = Request.of(
+        {"mechanism": "tem", "strategy": "S1", "epsilon": "2", "seed": "7"}, written=True
+    )
     assert (written.epsilon, written.seed) == (2.0, 7)

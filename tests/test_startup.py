@@ -32,7 +32,7 @@ done = lexveil.privatize(
     epsilon=10.0, model="toy",
 )
 assert len(done.values) == 1 and done.values[0]
-"""
+"""  # noqa: E501
 
 COMMAND = """
 from lexveil.cli.main import main
@@ -53,7 +53,7 @@ for line in (
 os.environ["LEXVEIL_HOME"] = os.path.abspath("another")
 assert main(["model", "add", "toy.zip"]) == 0
 import lexveil.auditing.audit
-"""
+"""  # noqa: E501
 
 OF_A_PROJECT = """
 import os
@@ -70,7 +70,12 @@ def without(names: Iterable[str], script: str, folder: Path) -> subprocess.Compl
     """Run a script with these packages absent."""
     code = ABSENT.replace("NAMES", repr(tuple(names))) + script
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=os.environ, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done
@@ -78,7 +83,10 @@ def without(names: Iterable[str], script: str, folder: Path) -> subprocess.Compl
 
 def imported(script: str, folder: Path) -> set[str]:
     """The top-level modules that a script has imported when it ends, with the heavy ones absent."""
-    report = "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    report = (
+        "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name "
+        "in sys.modules})))"
+    )
     return set(json.loads(without(HEAVY, script + report, folder).stdout.splitlines()[-1]))
 
 
@@ -109,5 +117,12 @@ def test_what_needs_no_project_needs_nothing_of_the_extra(outside: Path) -> None
 def test_what_needs_the_extra_says_so_in_one_line(outside: Path) -> None:
     (outside / "in.jsonl").write_text('{"text": "The fire burned for days."}\n', encoding="utf-8")
     said = without(sorted(PACKAGES), OF_A_PROJECT, outside).stderr.splitlines()
-    assert [line.split(":")[0].split()[1] for line in said] == ["model", "run", "ui", "schedule", "gc", "release"]
+    assert [line.split(":")[0].split()[1] for line in said] == [
+        "model",
+        "run",
+        "ui",
+        "schedule",
+        "gc",
+        "release",
+    ]
     assert all("which is not installed; `pip install 'lexveil[graph]'`" in line for line in said)

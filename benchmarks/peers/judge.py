@@ -45,7 +45,12 @@ def shares(sentences: Sentences, out: Sentences, vocabulary: Collection[str]) ->
                 same[word in vocabulary] += word == new
     clear, unchanged = (same[kind] / known[kind] if known[kind] else None for kind in (False, True))
     aligned = not (lost or added)
-    return Shares(clear if aligned else None, unchanged if aligned else None, lost / max(n, 1), added / max(n, 1))
+    return Shares(
+        clear if aligned else None,
+        unchanged if aligned else None,
+        lost / max(n, 1),
+        added / max(n, 1),
+    )
 
 
 def distances_of(
@@ -61,7 +66,10 @@ def distances_of(
 
 
 def black_box(
-    drawn: Mapping[str, Sequence[str]], words: Sequence[str], distances: Callable[[Ids, Ids], Floats], epsilon: float
+    drawn: Mapping[str, Sequence[str]],
+    words: Sequence[str],
+    distances: Callable[[Ids, Ids], Floats],
+    epsilon: float,
 ) -> SampledResult:
     """Look for a loss above ε·d between the words of which there are draws; equally many of each.
 
@@ -72,7 +80,9 @@ def black_box(
     codes = [np.array([code.setdefault(word, len(code)) for word in out]) for out in drawn.values()]
     ids = np.array([row[word] for word in drawn], dtype=np.int64)
     n = min(map(len, codes))
-    return sampled_audit([each[:n] for each in codes], epsilon * distances(ids, ids), epsilon, CONFIDENCE)
+    return sampled_audit(
+        [each[:n] for each in codes], epsilon * distances(ids, ids), epsilon, CONFIDENCE
+    )
 
 
 def verdict(results: Sequence[SampledResult], samples: int, repeats: bool) -> str:

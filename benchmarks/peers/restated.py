@@ -1,8 +1,9 @@
-"""The functions of CLMLDP as its paper prints them (Algorithms 1 to 3), for which there is no package.
+"""The functions of CLMLDP as its paper prints them (Algorithms 1 to 3), for which there is no
+package.
 
-The slips of the pseudocode are kept, because what they do to a text is what is measured: after a single word
-Algorithm 1 advances by three, and Algorithm 2 takes a word that occurs twice for one that is matched. NumPy is all it
-needs.
+The slips of the pseudocode are kept, because what they do to a text is what is measured: after a
+single word Algorithm 1 advances by three, and Algorithm 2 takes a word that occurs twice for one
+that is matched. NumPy is all it needs.
 """
 
 from __future__ import annotations
@@ -35,11 +36,17 @@ def gst(words: Sequence[str], bigrams: Collection[Gram], trigrams: Collection[Gr
     return output
 
 
-def mst(words: Sequence[str], bigrams: Mapping[Gram, float], trigrams: Mapping[Gram, float]) -> list[Gram]:
-    """Algorithm 2, Max Score Tokenization, with the scores of what is found; single words come last."""
+def mst(
+    words: Sequence[str], bigrams: Mapping[Gram, float], trigrams: Mapping[Gram, float]
+) -> list[Gram]:
+    """Algorithm 2, Max Score Tokenization, with the scores of what is found; single words come
+    last.
+    """
     single: list[Gram] = [(word,) for word in words]
     pairs = [pair for pair in pairwise(words) if pair in bigrams]
-    triples = [triple for triple in zip(words, words[1:], words[2:], strict=False) if triple in trigrams]
+    triples = [
+        triple for triple in zip(words, words[1:], words[2:], strict=False) if triple in trigrams
+    ]
     scores = {**bigrams, **trigrams}
     output: list[Gram] = []
     matched: set[str] = set()
@@ -51,7 +58,9 @@ def mst(words: Sequence[str], bigrams: Mapping[Gram, float], trigrams: Mapping[G
 
 
 class Madlib:
-    """Algorithm 3, token by token; what has no vector stays as it is, on which the paper says nothing."""
+    """Algorithm 3, token by token; what has no vector stays as it is, on which the paper says
+    nothing.
+    """
 
     def __init__(self, words: Sequence[str], vectors: Any, epsilon: float) -> None:
         self.words, self.vectors, self.epsilon = list(words), vectors, epsilon
@@ -66,4 +75,6 @@ class Madlib:
         p = self.vectors.shape[1]
         noise = self.rng.standard_normal(p)
         noise *= self.rng.gamma(p, 1 / self.epsilon) / np.linalg.norm(noise)
-        return self.words[int(np.linalg.norm(self.vectors - (self.vectors[row] + noise), axis=1).argmin())]
+        return self.words[
+            int(np.linalg.norm(self.vectors - (self.vectors[row] + noise), axis=1).argmin())
+        ]

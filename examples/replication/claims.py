@@ -1,7 +1,8 @@
-"""Whether results have the shape of the papers' results, which depends less on models and data than the numbers do.
+"""Whether results have the shape of the papers' results, which depends less on models and data than
+the numbers do.
 
-Each claim is a set of comparisons "this is at most that". A comparison that is against it by less than the spread (the
-standard errors of both sides together) may be chance, and is counted apart.
+Each claim is a set of comparisons "this is at most that". A comparison that is against it by less
+than the spread (the standard errors of both sides together) may be chance, and is counted apart.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Comparison:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether it does so by the spread or more; without a known spread, whether it does at all."""
+        """Whether it does so by the spread or more; without a known spread, whether it does at
+        all.
+        """
         return self.is_against and (self.spread is None or -self.gap >= self.spread)
 
 
@@ -86,7 +89,9 @@ class ReplicationClaim:
     @property
     def n_within(self) -> int:
         """Comparisons against it by less than the spread."""
-        return sum(comparison.is_against and not comparison.is_beyond for comparison in self.comparisons)
+        return sum(
+            comparison.is_against and not comparison.is_beyond for comparison in self.comparisons
+        )
 
     @property
     def n_beyond(self) -> int:
@@ -106,7 +111,9 @@ class ReplicationClaim:
 
     @property
     def evidence(self) -> str:
-        """The comparison that speaks most against it, or that comes nearest to it, with its numbers."""
+        """The comparison that speaks most against it, or that comes nearest to it, with its
+        numbers.
+        """
         if not self.comparisons:
             return self.missing
         worst = min(self.comparisons, key=lambda one: one.gap)
@@ -139,7 +146,11 @@ def cosine_rises(values_of: Mapping[str, Values]) -> ReplicationClaim:
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy in dict.fromkeys(key[:2] for key in keys_of(of)):
-            line = {key[2]: value for (name, key), value in of.items() if _is_cosine(name, key, mechanism, strategy)}
+            line = {
+                key[2]: value
+                for (name, key), value in of.items()
+                if _is_cosine(name, key, mechanism, strategy)
+            }
             comparisons += _rising(f"{dataset}, {mechanism}, {strategy}", line)
     return ReplicationClaim(
         "Cosine similarity rises with ε for each strategy.",
@@ -150,7 +161,9 @@ def cosine_rises(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def strategies_in_order(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """S3 ≥ S2 ≥ S1 in cosine at larger ε: collocations lose less than words, and more budget for each loses less."""
+    """S3 ≥ S2 ≥ S1 in cosine at larger ε: collocations lose less than words, and more budget for
+    each loses less.
+    """
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy, epsilon in keys_of(of):
@@ -172,7 +185,9 @@ def strategies_in_order(values_of: Mapping[str, Values]) -> ReplicationClaim:
 
 
 def tem_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """TEM against MADLIB at the same ε, in the paper's setting: trained on rewritten texts, evaluated on clean ones."""
+    """TEM against MADLIB at the same ε, in the paper's setting: trained on rewritten texts,
+    evaluated on clean ones.
+    """
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy, epsilon in keys_of(of):
@@ -204,7 +219,9 @@ def lists_are_similar(values_of: Mapping[str, Values]) -> ReplicationClaim:
             }
             if at:
                 epsilon = max(at)
-                where = f"{dataset}, {mechanism}, {strategy}, ε {epsilon:g}, {HIGH:g} and the cosine"
+                where = (
+                    f"{dataset}, {mechanism}, {strategy}, ε {epsilon:g}, {HIGH:g} and the cosine"
+                )
                 comparisons.append(Comparison(where, MeanSd(HIGH, None), at[epsilon]))
     return ReplicationClaim(
         f"One-dimensional methods reach a cosine of at least {HIGH:g} at ε {low:g} to {high:g}.",
@@ -235,7 +252,9 @@ def fewer_words_come_out(measured: Sequence[Record]) -> ReplicationClaim:
 
 
 def static_is_weaker(values_of: Mapping[str, Values]) -> ReplicationClaim:
-    """An attacker trained on rewritten texts is better on rewritten texts than one trained on clean texts."""
+    """An attacker trained on rewritten texts is better on rewritten texts than one trained on clean
+    texts.
+    """
     comparisons = []
     for dataset, of in values_of.items():
         for mechanism, strategy, epsilon in keys_of(of):
@@ -263,7 +282,9 @@ def shapes_table(claims: Sequence[ReplicationClaim]) -> Table:
         Column("evidence", "Nearest to contradicting it"),
     ]
     names = ("claim", "source", "verdict", "n_within", "n_beyond", "evidence")
-    rows = [{name: getattr(one, name) for name in names} | {"n": len(one.comparisons)} for one in claims]
+    rows = [
+        {name: getattr(one, name) for name in names} | {"n": len(one.comparisons)} for one in claims
+    ]
     return Table("shapes", columns, rows)
 
 
@@ -271,14 +292,19 @@ def _is_cosine(name: str, key: Key, mechanism: str, strategy: str) -> bool:
     return name == COSINE.name and key[:2] == (mechanism, strategy)
 
 
-def _pair(of: Values, lesser: tuple[str, Key], greater: tuple[str, Key], where: str) -> list[Comparison]:
-    """The comparison of two measures of runs, each named as in ``of``; none where one of them is not known."""
+def _pair(
+    of: Values, lesser: tuple[str, Key], greater: tuple[str, Key], where: str
+) -> list[Comparison]:
+    """The comparison of two measures of runs, each named as in ``of``; none where one of them is
+    not known.
+    """
     low, high = of.get(lesser), of.get(greater)
     return [] if low is None or high is None else [Comparison(where, low, high)]
 
 
 def _rising(where: str, line: Mapping[float, MeanSd], sign: int = 1) -> list[Comparison]:
-    """Each epsilon against the next, and the first against the last; nothing of a flat line, which says nothing.
+    """Each epsilon against the next, and the first against the last; nothing of a flat line, which
+    says nothing.
 
     Args:
         line: by epsilon.
@@ -299,10 +325,14 @@ def _deniability(measured: Iterable[Record], statistic: str, *, rises: bool) -> 
             float(row["epsilon"]): MeanSd(
                 row[statistic]["mean"],
                 None,
-                (row[statistic]["q75"] - row[statistic]["q25"]) / IQR_PER_SD / math.sqrt(row["n_words"]),
+                (row[statistic]["q75"] - row[statistic]["q25"])
+                / IQR_PER_SD
+                / math.sqrt(row["n_words"]),
             )
             for row in record["statistics"]
             if row[statistic] is not None
         }
-        comparisons += _rising(f"{record['mechanism']}, {record['segmentation']}", line, 1 if rises else -1)
+        comparisons += _rising(
+            f"{record['mechanism']}, {record['segmentation']}", line, 1 if rises else -1
+        )
     return comparisons

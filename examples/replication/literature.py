@@ -1,10 +1,11 @@
 """The figures that the papers print, to stand beside those of this project.
 
-Sources: CLMLDP (Meisenbacher et al. 2024), Tables 1 to 6 and 8; 1-Diffractor (Meisenbacher et al. 2024), Tables 1 to 4;
-TEM (Carvalho et al. 2023), the values that section 5.2 names of Figure 1. published.csv has them as printed, with the
-slips (CLMLDP Table 8 gives MRPC the same budget at ε 10 and 15). Of CLMLDP Table 4 it has Yelp alone, without its clean
-baseline, and takes its four unnamed blocks to be S1 to S4 in order. Figures 2 to 5 of 1-Diffractor and those of Vickrey
-print no numbers.
+Sources: CLMLDP (Meisenbacher et al. 2024), Tables 1 to 6 and 8; 1-Diffractor (Meisenbacher et al.
+2024), Tables 1 to 4; TEM (Carvalho et al. 2023), the values that section 5.2 names of Figure 1.
+published.csv has them as printed, with the slips (CLMLDP Table 8 gives MRPC the same budget at ε 10
+and 15). Of CLMLDP Table 4 it has Yelp alone, without its clean baseline, and takes its four unnamed
+blocks to be S1 to S4 in order. Figures 2 to 5 of 1-Diffractor and those of Vickrey print no
+numbers.
 """
 
 from __future__ import annotations
@@ -88,7 +89,11 @@ class Literature:
     def source(self) -> str:
         """Where it is printed, of what, and with which model."""
         where = f"Table {self.table}" if self.table.isdigit() else self.table
-        return ", ".join(part for part in (f"{self.paper} {where}", self.variant, self.model) if part not in ("", NONE))
+        return ", ".join(
+            part
+            for part in (f"{self.paper} {where}", self.variant, self.model)
+            if part not in ("", NONE)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +121,17 @@ def parse(text: str) -> list[Literature]:
     found = []
     for line, row in enumerate(csv.DictReader(io.StringIO(text)), 2):
         try:
-            if row["unit"] not in _UNITS or not all(row[name] for name in row if name not in ("sd", "variant")):
+            if row["unit"] not in _UNITS or not all(
+                row[name] for name in row if name not in ("sd", "variant")
+            ):
                 raise ValueError
             found.append(
                 Literature(
-                    **{name: row[name] for name in Literature.__slots__ if name not in ("epsilon", "value", "sd")},
+                    **{
+                        name: row[name]
+                        for name in Literature.__slots__
+                        if name not in ("epsilon", "value", "sd")
+                    },
                     epsilon=float(row["epsilon"]),
                     value=float(row["value"]),
                     sd=float(row["sd"]) if row["sd"] else None,
@@ -141,7 +152,8 @@ def beside(
     rows: Iterable[tuple[str, str]],
     epsilons: Sequence[float],
 ) -> list[LiteratureRow]:
-    """What is printed of the same data sets, mechanisms and strategies at base epsilons that a table of ours has.
+    """What is printed of the same data sets, mechanisms and strategies at base epsilons that a
+    table of ours has.
 
     Args:
         datasets: one, or those that were averaged, in any order.
@@ -149,8 +161,16 @@ def beside(
         rows: (mechanism, strategy) of the table; one of ANY matches what does not depend on them.
     """
     wanted = set(rows)
-    own = [figure for figure in published if sorted(figure.datasets) == sorted(datasets) and figure.measure in measures]
-    clean = {(figure.paper, figure.table, figure.measure): figure.share for figure in own if figure.mechanism == NONE}
+    own = [
+        figure
+        for figure in published
+        if sorted(figure.datasets) == sorted(datasets) and figure.measure in measures
+    ]
+    clean = {
+        (figure.paper, figure.table, figure.measure): figure.share
+        for figure in own
+        if figure.mechanism == NONE
+    }
     found = []
 
     def key(one: Literature) -> tuple[str, str, str, str]:
@@ -162,12 +182,26 @@ def beside(
         if (mechanism, strategy) in wanted and at:
             first = some[0]
             found.append(
-                LiteratureRow(mechanism, strategy, source, at, clean.get((first.paper, first.table, first.measure)))
+                LiteratureRow(
+                    mechanism,
+                    strategy,
+                    source,
+                    at,
+                    clean.get((first.paper, first.table, first.measure)),
+                )
             )
     return found
 
 
-def groups(published: Iterable[Literature], measures: Sequence[str], datasets: Sequence[str]) -> list[tuple[str, ...]]:
-    """The sets of several data sets over which a measure is printed as one average, of those that are all there."""
-    named = {figure.datasets for figure in published if figure.measure in measures and len(figure.datasets) > 1}
+def groups(
+    published: Iterable[Literature], measures: Sequence[str], datasets: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """The sets of several data sets over which a measure is printed as one average, of those that
+    are all there.
+    """
+    named = {
+        figure.datasets
+        for figure in published
+        if figure.measure in measures and len(figure.datasets) > 1
+    }
     return sorted(group for group in named if set(group) <= set(datasets))

@@ -1,4 +1,6 @@
-"""Strategies: how a text's budget is divided among its tokens (CLMLDP section 5.2, Table 8), and what is perturbed."""
+"""Strategies: how a text's budget is divided among its tokens (CLMLDP section 5.2, Table 8), and
+what is perturbed.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,13 @@ TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
 
 
 class Action(IntEnum):
-    """What happens to a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in NumPy.
+    """What happens to a token. Arrays hold the numbers; compare them with ``.value``, ten times as
+    fast in NumPy.
 
-    Kept tokens are unprotected. Sampled ones are replaced by a uniform draw from the vocabulary, which tells nothing
-    but that a token of the class stood there. The others are of tokens that a detector found: the name of the type
-    takes their place, or a name of a public list, the same for equal ones of a document, or random characters in the
-    same form.
+    Kept tokens are unprotected. Sampled ones are replaced by a uniform draw from the vocabulary,
+    which tells nothing but that a token of the class stood there. The others are of tokens that a
+    detector found: the name of the type takes their place, or a name of a public list, the same for
+    equal ones of a document, or random characters in the same form.
     """
 
     PERTURBED = 0
@@ -41,11 +44,14 @@ class Action(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """Their names in token logs and records, in the order of their numbers; those of found tokens if asked for."""
+        """Their names in token logs and records, in the order of their numbers; those of found
+        tokens if asked for.
+        """
         return [member.name.lower() for member in cls if with_found or member <= cls.SAMPLED]
 
 
-# What happens to a token that a detector found, by the name of the action; of those that are perturbed, as to any.
+# What happens to a token that a detector found, by the name of the action; of those that are
+# perturbed, as to any.
 FOUND_ACTIONS = {
     "perturb": Action.PERTURBED,
     "sample": Action.SAMPLED,
@@ -56,7 +62,12 @@ FOUND_ACTIONS = {
 }
 DEFAULT_FOUND = "placeholder"  # of a type that nothing is said of
 
-_ACTION_OF = {"perturb": Action.PERTURBED, "keep": Action.KEPT, "drop": Action.DROPPED, "sample": Action.SAMPLED}
+_ACTION_OF = {
+    "perturb": Action.PERTURBED,
+    "keep": Action.KEPT,
+    "drop": Action.DROPPED,
+    "sample": Action.SAMPLED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +83,9 @@ class Policy:
 
     @classmethod
     def of(cls, strategy: str, stopwords: str, punctuation: str, oov: str) -> Policy:
-        """Resolve ``paper``: stop words are kept in S1 and perturbed in the others (CLMLDP section 5.2)."""
+        """Resolve ``paper``: stop words are kept in S1 and perturbed in the others (CLMLDP section
+        5.2).
+        """
         if stopwords == "paper":
             stopwords = "keep" if strategy == "S1" else "perturb"
         return cls(stopwords, punctuation, oov)
@@ -85,8 +98,8 @@ class Policy:
             known: (n,) whether the token has a vector.
 
         Returns:
-            (n,) ``Action`` of each. What should be perturbed and has no vector falls under ``oov``; what a detector
-            found is dropped until its type says otherwise.
+            (n,) ``Action`` of each. What should be perturbed and has no vector falls under ``oov``;
+                what a detector found is dropped until its type says otherwise.
         """
         classes = (_ACTION_OF[name] for name in (self.stopwords, self.punctuation, self.oov))
         table = [Action.PERTURBED, *classes, Action.DROPPED]
@@ -96,8 +109,12 @@ class Policy:
 
 
 def document_budget(base_epsilon: float, n_words: Counts) -> float:
-    """B = base ε × average words per text of the data set, the same for each of its texts; 0 if there are no words."""
-    return budget_of_average(base_epsilon, int(n_words.sum()) / len(n_words) if len(n_words) else 0.0)
+    """B = base ε × average words per text of the data set, the same for each of its texts; 0 if
+    there are no words.
+    """
+    return budget_of_average(
+        base_epsilon, int(n_words.sum()) / len(n_words) if len(n_words) else 0.0
+    )
 
 
 def budget_of_average(base_epsilon: float, average_words: float) -> float:
@@ -110,7 +127,9 @@ def budget_of_average(base_epsilon: float, average_words: float) -> float:
         raise ParameterError(f"epsilon is {base_epsilon}; it must be finite and greater than 0")
     budget = base_epsilon * average_words
     if not np.isfinite(budget):
-        raise ParameterError(f"epsilon is {base_epsilon}; a budget that large has no number, lower it")
+        raise ParameterError(
+            f"epsilon is {base_epsilon}; a budget that large has no number, lower it"
+        )
     return budget
 
 
@@ -118,15 +137,20 @@ BITS = 32  # significant bits of a token's ε: sums of up to 2 ** 21 equal ones 
 
 
 def epsilon_per_token(
-    strategy: str, budget: float, n_perturbed: Counts, n_perturbed_words: Counts, cap: float = math.inf
+    strategy: str,
+    budget: float,
+    n_perturbed: Counts,
+    n_perturbed_words: Counts,
+    cap: float = math.inf,
 ) -> Floats:
     """The ε of each perturbed token of each text.
 
-    S1, S3 and S4 divide the budget by the tokens to be perturbed. S2 divides it by the words in them, so that a
-    collocation costs what one word does and the text spends less than B. No token gets more than ``cap``; what a short
-    text does not spend for that stays unspent.
+    S1, S3 and S4 divide the budget by the tokens to be perturbed. S2 divides it by the words in
+    them, so that a collocation costs what one word does and the text spends less than B. No token
+    gets more than ``cap``; what a short text does not spend for that stays unspent.
 
-    Rounded down, so that the ε of a text's tokens add up exactly in float64, in any order, to B at most.
+    Rounded down, so that the ε of a text's tokens add up exactly in float64, in any order, to B at
+    most.
 
     Args:
         n_perturbed: (n,) tokens to be perturbed, per text.
@@ -141,11 +165,14 @@ def epsilon_per_token(
     return rounded_down(np.minimum(shares, cap), parts, budget)
 
 
-def epsilon_per_part(strategy: str, budget: DocumentBudget, n_parts: Counts, n_word_parts: Counts, most: int) -> Floats:
-    """The ε of each part of each text, where tokens of some classes get more parts of the budget than others.
+def epsilon_per_part(
+    strategy: str, budget: DocumentBudget, n_parts: Counts, n_word_parts: Counts, most: int
+) -> Floats:
+    """The ε of each part of each text, where tokens of some classes get more parts of the budget
+    than others.
 
-    A token of k parts gets k times this: it stands for k equal tokens, so all that ``epsilon_per_token`` says of sums
-    holds of those of parts.
+    A token of k parts gets k times this: it stands for k equal tokens, so all that
+    ``epsilon_per_token`` says of sums holds of those of parts.
 
     Args:
         n_parts: (n,) parts of the tokens to be perturbed, per text.
@@ -153,23 +180,27 @@ def epsilon_per_part(strategy: str, budget: DocumentBudget, n_parts: Counts, n_w
         most: parts that a token can get: so many are within the cap.
     """
     cap = budget.cap / most
-    if math.isfinite(cap) and Fraction(cap) * most > Fraction(budget.cap):  # the division rounded up
+    # the division rounded up
+    if math.isfinite(cap) and Fraction(cap) * most > Fraction(budget.cap):
         cap = math.nextafter(cap, 0.0)
     return epsilon_per_token(strategy, budget.total, n_parts, n_word_parts, cap)
 
 
 def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
-    """The largest number of so few bits that n of it are exact in float64, at most a share and at most B / n.
+    """The largest number of so few bits that n of it are exact in float64, at most a share and at
+    most B / n.
 
     Args:
         shares: (n,) not negative; may be above B / n by the rounding of the division.
         parts: (n,) how many of each share are added up at most.
     """
-    # Fewer bits for more than 2 ** 21 tokens, so that every sum of them still fits the 53 bits of a float64.
+    # Fewer bits for more than 2 ** 21 tokens, so that every sum of them still fits the 53 bits of a
+    # float64.
     bits = np.minimum(BITS, 53 - np.frexp(parts.astype(np.float64))[1])
     mantissa, exponent = np.frexp(shares)
     whole = np.floor(np.ldexp(mantissa, bits))
-    # A share that the division rounded up can lie above B / n; the product is exact, so this is seen.
+    # A share that the division rounded up can lie above B / n; the product is exact, so this is
+    # seen.
     whole -= np.ldexp(whole, exponent - bits) * parts > budget
     rounded: Floats = np.ldexp(whole, exponent - bits)
     return rounded
@@ -177,7 +208,8 @@ def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBudget:
-    """What each document may spend, known before any of them is read unless it is the data set's own average.
+    """What each document may spend, known before any of them is read unless it is the data set's
+    own average.
 
     Attributes:
         total: B, in 1 / units of the metric.

@@ -1,4 +1,6 @@
-"""Changes: the fate of each token of a text, and the positions of the token and of its replacement."""
+"""Changes: the fate of each token of a text, and the positions of the token and of its
+replacement.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ class TextChanges:
     output_spans: Int32
 
     def source_parts(self, n_tokens: int | None = None) -> list[Part]:
-        """The source cut at its tokens; joined they are the text, or what of it its first ``n_tokens`` tokens span."""
+        """The source cut at its tokens; joined they are the text, or what of it its first
+        ``n_tokens`` tokens span.
+        """
         return list(_parts(self.source, self.source_spans[:n_tokens], self.fates, n_tokens))
 
     def output_parts(self, n_tokens: int | None = None) -> list[Part]:
@@ -73,7 +77,10 @@ class TextChanges:
     def to_dict(self) -> dict[str, object]:
         """Texts, fates and spans as JSON values; the output of a token that was dropped is null."""
         spans = zip(self.fates, self.source_spans.tolist(), self.output_spans.tolist(), strict=True)
-        tokens = [{"fate": f, "source": source, "output": None if out[0] < 0 else out} for f, source, out in spans]
+        tokens = [
+            {"fate": f, "source": source, "output": None if out[0] < 0 else out}
+            for f, source, out in spans
+        ]
         return {"source": self.source, "output": self.output, "tokens": tokens}
 
     def counts(self) -> dict[Fate, int]:
@@ -119,7 +126,11 @@ def changes_of(
         ValueError: if an output does not hold these tokens in this order.
     """
     starts, last = encoded.first_word, encoded.first_word + encoded.n_words - 1
-    source_spans = np.stack([encoded.spans[starts, 0], encoded.spans[last, 1]], axis=1) if len(starts) else _NO_SPANS
+    source_spans = (
+        np.stack([encoded.spans[starts, 0], encoded.spans[last, 1]], axis=1)
+        if len(starts)
+        else _NO_SPANS
+    )
     fates = fates_of(action, encoded.rows, rows)
     forms = [
         lexicon.tokens[row] if row >= 0 else encoded.words[first] if fate == Fate.KEPT else None
@@ -134,7 +145,9 @@ def changes_of(
             output,
             fates[start:end],
             source_spans[start:end],
-            output_spans(output, [None if token is None else plain(token) for token in forms[start:end]]),
+            output_spans(
+                output, [None if token is None else plain(token) for token in forms[start:end]]
+            ),
         )
         for text, output, start, end in zip(texts, outputs, bounds[:-1], bounds[1:], strict=True)
     ]
@@ -144,7 +157,9 @@ _NO_SPANS: Int32 = np.zeros((0, 2), dtype=np.int32)
 
 
 def fates_of(action: npt.NDArray[np.int8], source_rows: Ids, output_rows: Ids) -> list[Fate]:
-    """The fate of each of n tokens, from what was done to it and its rows in the vocabulary before and after."""
+    """The fate of each of n tokens, from what was done to it and its rows in the vocabulary before
+    and after.
+    """
     fixed = {Action.KEPT: Fate.KEPT, Action.DROPPED: Fate.DROPPED, Action.SAMPLED: Fate.RANDOM}
     fixed |= dict.fromkeys((Action.PLACEHOLDER, Action.PSEUDONYM, Action.DIGITS), Fate.FOUND)
     same = (source_rows == output_rows).tolist()
@@ -158,8 +173,8 @@ def output_spans(output: str, written: Sequence[str | None]) -> Int32:
     """Where each output token stands in its text, shape (n, 2); -1 for those that are None.
 
     Args:
-        written: the tokens in lower case, in order. Between two of them stands nothing but white space, and the text
-            may have the writer's capitals, if it was asked to keep them.
+        written: the tokens in lower case, in order. Between two of them stands nothing but white
+            space, and the text may have the writer's capitals, if it was asked to keep them.
 
     Raises:
         ValueError: if the text is another one.

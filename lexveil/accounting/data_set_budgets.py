@@ -13,7 +13,9 @@ from lexveil.types import Floats, Ids
 
 
 class TokenCounts(NamedTuple):
-    """What the budgets of n texts follow from, (n,) each; the last: words of the tokens that are perturbed."""
+    """What the budgets of n texts follow from, (n,) each; the last: words of the tokens that are
+    perturbed.
+    """
 
     n_words: Ids
     n_tokens: Ids
@@ -21,12 +23,15 @@ class TokenCounts(NamedTuple):
     n_perturbed_words: Ids
 
 
-def spread(counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, epsilon: float) -> tuple[Floats, Floats]:
+def spread(
+    counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, epsilon: float
+) -> tuple[Floats, Floats]:
     """Budgets (n,) and epsilons of a token (n,) of n texts: one budget for each data set.
 
-    At a level every perturbed token gets its epsilon, however long its text is: a budget that is the same for all texts
-    would be spread over more tokens in long ones, and of those an adversary would name less than the level says. The
-    budget of a data set is there what its longest text spends.
+    At a level every perturbed token gets its epsilon, however long its text is: a budget that is
+    the same for all texts would be spread over more tokens in long ones, and of those an adversary
+    would name less than the level says. The budget of a data set is there what its longest text
+    spends.
 
     Args:
         epsilon: base epsilon, or a level with the epsilon that was found for it.

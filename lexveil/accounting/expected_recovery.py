@@ -1,14 +1,15 @@
 """What the strongest reader is expected to get back, as records and commands say it.
 
-The numbers follow from public things alone: space, counts of words and of which follow each other, mechanism, policy
-and epsilon.
+The numbers follow from public things alone: space, counts of words and of which follow each other,
+mechanism, policy and epsilon.
 """
 
 from __future__ import annotations
 
 from lexveil.accounting.results import Number, Result
 
-WORDS_ALONE = "by single words alone"  # said wherever a figure is printed that no reader in context has part in
+# said wherever a figure is printed that no reader in context has part in
+WORDS_ALONE = "by single words alone"
 
 
 class BandRecovery(Result):
@@ -29,11 +30,12 @@ class BandRecovery(Result):
 
 
 class RecoveryAt(Result):
-    """What is expected of tokens of one epsilon, by frequency band: function, frequent, middle, rare, and all.
+    """What is expected of tokens of one epsilon, by frequency band: function, frequent, middle,
+    rare, and all.
 
     Attributes:
-        in_context: Whether it is the larger of what two readers name, of which one reads the words together; else it
-            is by single words alone.
+        in_context: Whether it is the larger of what two readers name, of which one reads the words
+            together; else it is by single words alone.
     """
 
     epsilon: Number
@@ -47,9 +49,11 @@ class RecoveryAt(Result):
 
 
 class Factor(Result):
-    """How many times likelier an output is at most under the true word than under another, as its natural logarithm.
+    """How many times likelier an output is at most under the true word than under another, as its
+    natural logarithm.
 
-    Rounded to four digits. The largest ones are beyond what floating point numbers hold, so that logarithms stand here.
+    Rounded to four digits. The largest ones are beyond what floating point numbers hold, so that
+    logarithms stand here.
 
     Attributes:
         median: Of the words of the vocabulary.
@@ -103,11 +107,12 @@ class MeaningAt(RecoveryAt):
 
 
 class Meaning(Result):
-    """What epsilon means for the tokens of an output: a function of public things and epsilon, never of a source.
+    """What epsilon means for the tokens of an output: a function of public things and epsilon,
+    never of a source.
 
     Attributes:
-        at: At the smallest epsilon of a token, or the next larger one of a fixed lattice, and at the largest; or at
-            one.
+        at: At the smallest epsilon of a token, or the next larger one of a fixed lattice, and at
+            the largest; or at one.
         sentences: The same for people, of the largest epsilon.
     """
 

@@ -1,9 +1,11 @@
-"""Measurements: what ran, with what is proven of it. A statement is generated from one and cannot say more.
+"""Measurements: what ran, with what is proven of it. A statement is generated from one and cannot
+say more.
 
-A ``Measurement`` has an input domain, a neighbour relation, a privacy map (from the distances of tokens to a bound in
-nats, and a δ), conditions, and preconditions that were checked: any that failed is a refusal, and then there is no
-bound. ``of_token`` makes one of a mechanism as it is configured; each function after it composes one more part of a
-run. The design is that of OpenDP's measurements (Gaboardi et al. 2020); composition is basic composition.
+A ``Measurement`` has an input domain, a neighbour relation, a privacy map (from the distances of
+tokens to a bound in nats, and a δ), conditions, and preconditions that were checked: any that
+failed is a refusal, and then there is no bound. ``of_token`` makes one of a mechanism as it is
+configured; each function after it composes one more part of a run. The design is that of OpenDP's
+measurements (Gaboardi et al. 2020); composition is basic composition.
 """
 
 from __future__ import annotations
@@ -24,16 +26,21 @@ from lexveil.mechanisms.registry import Mechanism
 from lexveil.types import Floats
 
 FORMULA = "Pr[M(D)=y] <= exp(Σ ε_i·d(w_i,w'_i))·Pr[M(D')=y]"
-NEIGHBOURS = "two texts with the same number of tokens, the same fate of each token and the same ε_i"
+NEIGHBOURS = (
+    "two texts with the same number of tokens, the same fate of each token and the same ε_i"
+)
 
 # Where the number comes from that B, and with it every ε_i, follows from.
 BudgetSource = Literal["level", "given", "given words", "corpus", "data"]
 SOURCES: dict[BudgetSource, str] = {
-    "level": "the ε_i are public: each is that of the level of protection, or less in a text of so many tokens that "
+    "level": "the ε_i are public: each is that of the level of protection, or less in a text "
+    "of so many tokens that "
     "they would spend more than B",
     "given": "the document budget B is public: it was given",
-    "given words": "the document budget B is public: the base ε times a number of words that was given",
-    "corpus": "the document budget B is public: the base ε times the mean words of the public corpus's documents",
+    "given words": "the document budget B is public: the base ε times a number of words that "
+    "was given",
+    "corpus": "the document budget B is public: the base ε times the mean words of the "
+    "public corpus's documents",
 }
 
 Loss = Callable[[Floats, Floats], Floats]
@@ -50,8 +57,11 @@ class PrivacyBound(NamedTuple):
     delta: float
 
 
-def check_spent(spent: Floats, per_token: Floats, per_part: Floats, n_parts: Floats, budget: DocumentBudget) -> None:
-    """See that what was drawn is what the measurement is of: ε_i within their limit that add up to B at most.
+def check_spent(
+    spent: Floats, per_token: Floats, per_part: Floats, n_parts: Floats, budget: DocumentBudget
+) -> None:
+    """See that what was drawn is what the measurement is of: ε_i within their limit that add up to
+    B at most.
 
     They are equal for each part of the budget: a token has one, or those that its class gets.
 
@@ -64,8 +74,12 @@ def check_spent(spent: Floats, per_token: Floats, per_part: Floats, n_parts: Flo
     Raises:
         NoBound: if not; nothing may be published then.
     """
-    if not ((spent == per_part * n_parts) & (spent <= budget.total) & (per_token <= budget.cap)).all():
-        raise NoBound("the noise that was drawn is not that of the plan; nothing was released. This is a bug")
+    if not (
+        (spent == per_part * n_parts) & (spent <= budget.total) & (per_token <= budget.cap)
+    ).all():
+        raise NoBound(
+            "the noise that was drawn is not that of the plan; nothing was released. This is a bug"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +118,9 @@ class Measurement:
     looks_for: bool = False
     refusals: tuple[str, ...] = ()
 
-    def adding(self, *conditions: str, not_covered: Sequence[str] = (), **changes: Any) -> Measurement:
+    def adding(
+        self, *conditions: str, not_covered: Sequence[str] = (), **changes: Any
+    ) -> Measurement:
         """The same under further conditions, with less covered, and with other attributes."""
         changes["not_covered"] = (*self.not_covered, *not_covered)
         return replace(self, conditions=(*self.conditions, *conditions), **changes)
@@ -118,7 +134,8 @@ class Measurement:
 
         Args:
             distances: (n,) of the n tokens that are perturbed, d(w_i, w'_i).
-            epsilon: (n,) the ε_i, as the token log has them; None bounds them by B and by the largest ε_i.
+            epsilon: (n,) the ε_i, as the token log has them; None bounds them by B and by the
+                largest ε_i.
 
         Raises:
             NoBound: if a precondition failed, or the distances or ε_i are none.
@@ -129,7 +146,9 @@ class Measurement:
             epsilon, distances = self._worst(distances)
         elif self.budget is not None and math.fsum(epsilon.tolist()) > self.budget.total:
             raise NoBound("the ε_i add up to more than the document budget")
-        if len(epsilon) != len(distances) or not (np.isfinite(distances).all() and (distances >= 0).all()):
+        if len(epsilon) != len(distances) or not (
+            np.isfinite(distances).all() and (distances >= 0).all()
+        ):
             raise NoBound("there must be one finite distance for each perturbed token")
         spent = epsilon > 0  # a token that copies another's replacement pays nothing
         nats = math.fsum(self.loss(epsilon[spent], distances[spent]).tolist())
@@ -147,8 +166,10 @@ class Measurement:
         figures = [] if structure is None else [self._figures(structure)]
         return Guarantee(
             formula=formula,
-            statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are indistinguishable up to "
-            f"exp(Σ ε_i·d(w_i,w'_i)): the sum is over the perturbed tokens on which ε is spent, d is the "
+            statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are "
+            "indistinguishable up to "
+            "exp(Σ ε_i·d(w_i,w'_i)): the sum is over the perturbed tokens on which ε is "
+            "spent, d is the "
             f"{self.metric}.",
             because=[*self.conditions],
             not_covered=" ".join((*self.not_covered, *figures)) or None,
@@ -164,25 +185,33 @@ class Measurement:
         }
         left_out = " and ".join(name for name, is_so in uncounted.items() if is_so)
         return (
-            f"On {structure.source} ({structure.texts:,} texts, {structure.replacements:,} replacements of one word by "
-            f"another) it changed the number of tokens in {structure.number_changed:.1%}, the number or a fate in "
-            f"{structure.pattern_changed:.1%}, and anything of the structure in {structure.structure_changed:.1%}"
+            f"On {structure.source} ({structure.texts:,} texts, {structure.replacements:,} "
+            "replacements of one word by "
+            f"another) it changed the number of tokens in {structure.number_changed:.1%}, the "
+            "number or a fate in "
+            f"{structure.pattern_changed:.1%}, and anything of the structure in "
+            f"{structure.structure_changed:.1%}"
             f"{f'; {left_out} is not in these figures' if left_out else ''}."
         )
 
     def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
-        """The ε_i that B and the largest one allow and that tell most: all on the largest distances."""
+        """The ε_i that B and the largest one allow and that tell most: all on the largest
+        distances.
+        """
         if self.budget is None or not math.isfinite(self.budget.cap):
             raise NoBound("the ε_i are not known, and nothing bounds them")
         ordered = np.sort(np.asarray(distances, dtype=np.float64))[::-1]
         before = np.minimum(self.budget.cap * np.arange(len(ordered)), self.budget.total)
         worst = np.minimum(self.budget.cap, self.budget.total - before)
-        # Where nothing is left a token still has its rounding and its δ, which a loss of next to no ε brings in.
+        # Where nothing is left a token still has its rounding and its δ, which a loss of next to no
+        # ε brings in.
         return np.maximum(worst, 2.0**-60 * self.budget.cap), ordered
 
 
 def of_token(mechanism: Mechanism) -> Measurement:
-    """One draw of a mechanism as it is configured. What it does to outputs afterwards leaves the bound as it is."""
+    """One draw of a mechanism as it is configured. What it does to outputs afterwards leaves the
+    bound as it is.
+    """
     measurement = Measurement(
         domain=f"one of {mechanism.size:,} words",
         neighbours="two words",
@@ -206,33 +235,54 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
 
     Precondition: nobody knows the noise.
     """
-    treatments = {"stop words": policy.stopwords, "punctuation": policy.punctuation, "unknown words": policy.oov}
+    treatments = {
+        "stop words": policy.stopwords,
+        "punctuation": policy.punctuation,
+        "unknown words": policy.oov,
+    }
     kept = [name for name, treatment in treatments.items() if treatment == "keep"]
     conditions = [
-        "not hidden: the number of tokens of a text, the fate of each (perturbed, kept, dropped or sampled) and its ε_i"
+        "not hidden: the number of tokens of a text, the fate of each (perturbed, kept, "
+        "dropped or sampled) and its ε_i"
     ]
     if kept:
         conditions.append(f"kept, unprotected: {', '.join(kept)}; the same in both texts")
     if "sample" in treatments.values():
         conditions.append(f"what replaces a sampled token is {token.sampled}, whatever stood there")
-    text = replace(token, domain="a text", neighbours=NEIGHBOURS, conditions=(*conditions, *token.conditions))
-    return text.refused("the seed of the noise is known: it can be subtracted") if seed_is_known else text
+    text = replace(
+        token, domain="a text", neighbours=NEIGHBOURS, conditions=(*conditions, *token.conditions)
+    )
+    return (
+        text.refused("the seed of the noise is known: it can be subtracted")
+        if seed_is_known
+        else text
+    )
 
 
 def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
-    """The class of a token decides how much of the budget it gets, so that ε_i is not the same for all of a text.
+    """The class of a token decides how much of the budget it gets, so that ε_i is not the same for
+    all of a text.
 
-    Classes are decided by the token alone and the ε_i are disclosed, so that they are equal in neighbours: a token of
-    one share has none of another beside it. Before ``under_strategy``, whose claim about words it narrows.
+    Classes are decided by the token alone and the ε_i are disclosed, so that they are equal in
+    neighbours: a token of one share has none of another beside it. Before ``under_strategy``, whose
+    claim about words it narrows.
     """
     named = ", ".join(
-        f"{share:g} of what another token gets for {MEANING[name]}" for name, share in shares.differing.items()
+        f"{share:g} of what another token gets for {MEANING[name]}"
+        for name, share in shares.differing.items()
     )
-    listed = f" (the list's sha256 begins with {shares.list_sha256[:12]})" if shares.list_sha256 else ""
+    listed = (
+        f" (the list's sha256 begins with {shares.list_sha256[:12]})" if shares.list_sha256 else ""
+    )
     return text.adding(
-        f"shares of the budget by public classes of tokens: {named}{listed}; not hidden: which tokens have which "
-        "share, so that a word is protected among the words of its own share, and not against any other",
-        not_covered=["Not covered: a word in place of one that has another share of the budget; it changes the ε_i."],
+        f"shares of the budget by public classes of tokens: {named}{listed}; not hidden: "
+        "which tokens have which "
+        "share, so that a word is protected among the words of its own share, and not "
+        "against any other",
+        not_covered=[
+            "Not covered: a word in place of one that has another share of the budget; it "
+            "changes the ε_i."
+        ],
         shares=shares,
     )
 
@@ -242,24 +292,30 @@ def under_strategy(
 ) -> Measurement:
     """The ε_i are those that a strategy makes of a document budget.
 
-    Precondition: B is public. Equal numbers of tokens, fates and ε_i are preconditions of ``between``. In S1 each token
-    is a word, so replacing one that is perturbed by another that is leaves the structure as it is, unless equal ones
-    are replaced alike or capitals are copied; in the others it can change how the text is cut.
+    Precondition: B is public. Equal numbers of tokens, fates and ε_i are preconditions of
+    ``between``. In S1 each token is a word, so replacing one that is perturbed by another that is
+    leaves the structure as it is, unless equal ones are replaced alike or capitals are copied; in
+    the others it can change how the text is cut.
     """
     text = replace(text, budget=budget)
     if source == "data":
-        return text.refused("the document budget follows from the private texts, and every ε_i from it")
+        return text.refused(
+            "the document budget follows from the private texts, and every ε_i from it"
+        )
     if budget is not None and not math.isfinite(budget.cap):
         text = text.refused("no limit holds the ε of a token: short texts come out as they are")
     text = text.adding(SOURCES[source])
     if strategy != "S1":
         cut = (
-            "Not covered: the text itself decides how it is cut into tokens. Replacing one word by another can change "
-            "the number of tokens, their fates or the ε_i, and between such texts nothing is claimed."
+            "Not covered: the text itself decides how it is cut into tokens. Replacing one "
+            "word by another can change "
+            "the number of tokens, their fates or the ε_i, and between such texts nothing is "
+            "claimed."
         )
         return text.adding(not_covered=[cut])
     other = (
-        "Not covered: texts with another number of words, and a word whose fate is another, such as a stop word or an "
+        "Not covered: texts with another number of words, and a word whose fate is another, "
+        "such as a stop word or an "
         "unknown word in place of one that is perturbed."
     )
     if text.repeats or text.looks_for:
@@ -267,16 +323,20 @@ def under_strategy(
     alike = " and has the same capitals" if text.copies_layout else ""
     alike += " and has the same share of the budget" if text.shares is not None else ""
     return text.adding(
-        f"each token is one word: two texts that differ in one word which is perturbed in both{alike} always have the "
+        "each token is one word: two texts that differ in one word which is perturbed in "
+        f"both{alike} always have the "
         "same structure, so each such word is protected by ε_i·d(w_i,w'_i)",
         not_covered=[other],
     )
 
 
 def with_screened_words(text: Measurement) -> Measurement:
-    """Words of a public list are written as their nearest word that is not on it: post-processing of each draw."""
+    """Words of a public list are written as their nearest word that is not on it: post-processing
+    of each draw.
+    """
     return text.adding(
-        "words of a public list do not come out: where one is drawn its nearest other word is written, whatever stood "
+        "words of a public list do not come out: where one is drawn its nearest other word "
+        "is written, whatever stood "
         "there"
     )
 
@@ -294,26 +354,30 @@ def over_columns(text: Measurement, n_columns: int) -> Measurement:
 def repeated_alike(text: Measurement) -> Measurement:
     """Equal tokens of a text are replaced alike, on one payment.
 
-    Given where its tokens are equal, the first of each are perturbed independently and the others copied, which is
-    post-processing. Between texts whose tokens are equal at other places there is no bound: a copy never differs from
-    what it was copied from, two draws do.
+    Given where its tokens are equal, the first of each are perturbed independently and the others
+    copied, which is post-processing. Between texts whose tokens are equal at other places there is
+    no bound: a copy never differs from what it was copied from, two draws do.
     """
     return text.adding(
         "which tokens of a text are equal is not hidden; the sum is over the distinct ones",
         neighbours=f"{NEIGHBOURS}, whose tokens are repeated at the same places,",
         not_covered=[
-            "Not covered: texts whose tokens are repeated at other places, also where only one word is another."
+            "Not covered: texts whose tokens are repeated at other places, also where only "
+            "one word is another."
         ],
         repeats=True,
     )
 
 
 def with_layout_copied(text: Measurement) -> Measurement:
-    """White space and capitals are those of the source. Before ``under_strategy``: one word can change its capitals."""
+    """White space and capitals are those of the source. Before ``under_strategy``: one word can
+    change its capitals.
+    """
     return text.adding(
         "kept, unprotected: layout; white space and capitals are copied and the same in both texts",
         not_covered=[
-            "Not covered: texts with another layout, also where only one word is another and has other capitals, "
+            "Not covered: texts with another layout, also where only one word is another and "
+            "has other capitals, "
             "which no figure here counts."
         ],
         copies_layout=True,
@@ -321,9 +385,12 @@ def with_layout_copied(text: Measurement) -> Measurement:
 
 
 def with_rows_withheld(text: Measurement) -> Measurement:
-    """Rows are left out where the ledger has nothing left for their subject, by the ε_i of all releases."""
+    """Rows are left out where the ledger has nothing left for their subject, by the ε_i of all
+    releases.
+    """
     return text.adding(
-        "that a row is withheld is not hidden: it tells that its subject (without a subject column, the same text) was "
+        "that a row is withheld is not hidden: it tells that its subject (without a subject "
+        "column, the same text) was "
         "released before, in this output or another, unless the row alone costs more than the cap"
     )
 
@@ -333,19 +400,25 @@ _IN_PLACE = {
     "sample": "each replaced by {sampled}",
     "drop": "left out",
     "placeholder": "each replaced by the name of its type",
-    "pseudonym": "each replaced by a random name of a public list, equal ones of a document by the same, so that which "
+    "pseudonym": "each replaced by a random name of a public list, equal ones of a document "
+    "by the same, so that which "
     "of them are equal is not hidden",
-    "digits": "each digit and letter replaced by a random one, so that the form (how many there are, capitals, and the "
+    "digits": "each digit and letter replaced by a random one, so that the form (how many "
+    "there are, capitals, and the "
     "marks between) is not hidden",
 }
 
 
-def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str) -> Measurement:
-    """Detectors decide the fate of the tokens that they find. Before ``under_strategy``, whose claim they void.
+def with_detectors(
+    text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str
+) -> Measurement:
+    """Detectors decide the fate of the tokens that they find. Before ``under_strategy``, whose
+    claim they void.
 
-    They may look at the whole text, so that one other word can change what they find anywhere in it. So what is found
-    is part of the structure, which neighbours share; given it, what stands in the place of a found token is a function
-    of that structure and of noise, whatever stood there. Nothing is claimed of found tokens that are not perturbed.
+    They may look at the whole text, so that one other word can change what they find anywhere in
+    it. So what is found is part of the structure, which neighbours share; given it, what stands in
+    the place of a found token is a function of that structure and of noise, whatever stood there.
+    Nothing is claimed of found tokens that are not perturbed.
 
     Args:
         sources: what finds.
@@ -356,19 +429,26 @@ def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[s
     in_place = {action: what.format(sampled=text.sampled) for action, what in _IN_PLACE.items()}
     for name, action in sorted(actions.items()):
         by_action.setdefault(action, []).append(name)
-    told = [f"{', '.join(names)}: {in_place[action]}" for action, names in sorted(by_action.items())]
+    told = [
+        f"{', '.join(names)}: {in_place[action]}" for action, names in sorted(by_action.items())
+    ]
     others = "all other types" if told else "all types"
     alike = ["equal in the same way where they get pseudonyms"] if "pseudonym" in by_action else []
     alike += ["in the same form where they are redrawn in it"] if "digits" in by_action else []
-    same = f"in which the same was found at the same places{''.join(f', {what}' for what in alike)},"
+    same = (
+        f"in which the same was found at the same places{''.join(f', {what}' for what in alike)},"
+    )
     return text.adding(
-        f"found by {' and '.join(sources)}; which tokens were found, and of which type, is not hidden, and no claim "
+        f"found by {' and '.join(sources)}; which tokens were found, and of which type, is "
+        "not hidden, and no claim "
         "rests on it: what is not found is treated as any other token",
-        f"unprotected, of found tokens: that they were found, and their type. {'; '.join([*told, ''])}{others}: "
+        "unprotected, of found tokens: that they were found, and their type. "
+        f"{'; '.join([*told, ''])}{others}: "
         f"{in_place[other]}",
         neighbours=f"{text.neighbours.removesuffix(',')}, {same}",
         not_covered=[
-            "Not covered: texts in which other tokens are found. One other word can change that anywhere in a text."
+            "Not covered: texts in which other tokens are found. One other word can change "
+            "that anywhere in a text."
         ],
         looks_for=True,
     )
@@ -376,4 +456,6 @@ def with_detectors(text: Measurement, sources: Sequence[str], actions: Mapping[s
 
 def unchanged() -> Guarantee:
     """The statement of a copy."""
-    return Guarantee(formula=NONE, statement="The text is unchanged.", because=["no mechanism was applied"])
+    return Guarantee(
+        formula=NONE, statement="The text is unchanged.", because=["no mechanism was applied"]
+    )

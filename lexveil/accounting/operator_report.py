@@ -1,4 +1,5 @@
-"""The operator's report: it compares a source with its output, or counts the source, and is as secret as the source.
+"""The operator's report: it compares a source with its output, or counts the source, and is as
+secret as the source.
 
 One number of nine digits that does so tells a short text exactly, whatever epsilon is.
 """
@@ -16,7 +17,8 @@ from lexveil.text.languages import LANGUAGES
 SCHEMA = 2
 MUCH_KEPT = 0.5  # of the content words of a text: most of what it says
 SECRECY = (
-    "As secret as the source: exact statistics of source and output tell short texts whatever epsilon is. Publish the "
+    "As secret as the source: exact statistics of source and output tell short texts "
+    "whatever epsilon is. Publish the "
     "output and its record, never this file"
 )
 
@@ -40,11 +42,13 @@ class ClassCounts(Result):
 
 
 class DocumentShares(Result):
-    """How much of each document came out as it went in, of its content words (neither stop words nor punctuation).
+    """How much of each document came out as it went in, of its content words (neither stop words
+    nor punctuation).
 
     Attributes:
         documents: In which there is a content word.
-        median_unchanged: Share of its content words that came out as themselves, of the middle document.
+        median_unchanged: Share of its content words that came out as themselves, of the middle
+            document.
         worst_tenth_unchanged: Of the tenth of the documents that kept most: at least so much.
         nearly_verbatim: Documents that kept nine tenths of them or more.
     """
@@ -57,7 +61,8 @@ class DocumentShares(Result):
     def sentence(self, unit: str = "text") -> str:
         """For people; ``unit`` is what they call a document."""
         return (
-            f"of the content words of a {unit} {self.median_unchanged:.0%} came out as they are (median), in a tenth "
+            f"of the content words of a {unit} {self.median_unchanged:.0%} came out as they "
+            "are (median), in a tenth "
             f"of the {unit}s {self.worst_tenth_unchanged:.0%} or more; {self.nearly_verbatim:,} of "
             f"{self.documents:,} {unit}s with content words came out nearly as they are"
         )
@@ -67,8 +72,10 @@ class DocumentShares(Result):
         if self.worst_tenth_unchanged <= MUCH_KEPT:
             return None
         return (
-            f"CAUTION: a tenth of the {unit}s keep {self.worst_tenth_unchanged:.0%} or more of their content words: "
-            "epsilon is large, or texts are short, whose tokens get more of a budget; choose a stronger protection, or "
+            f"CAUTION: a tenth of the {unit}s keep {self.worst_tenth_unchanged:.0%} or more "
+            "of their content words: "
+            "epsilon is large, or texts are short, whose tokens get more of a budget; choose "
+            "a stronger protection, or "
             "a smaller max_token_epsilon"
         )
 
@@ -81,7 +88,8 @@ class RunCounts(Result):
         mean_cosine: Of the vectors of perturbed tokens that changed, and of their replacements.
         unprotected_share: Of all tokens: kept.
         epsilon_spent_mean: Per text.
-        found: Tokens that detectors found, by type and action; they are in no class. Null without a detector.
+        found: Tokens that detectors found, by type and action; they are in no class. Null without a
+            detector.
     """
 
     n_texts: NonNegativeInt
@@ -103,7 +111,15 @@ class RunCounts(Result):
 
     def public(self, **further: int | None) -> Counts:
         """What of it a record publishes; ``further`` are counts of rows and of formula cells."""
-        same = ("n_texts", "n_documents", "n_perturbed", "n_kept", "n_dropped", "n_sampled", "n_words_out")
+        same = (
+            "n_texts",
+            "n_documents",
+            "n_perturbed",
+            "n_kept",
+            "n_dropped",
+            "n_sampled",
+            "n_words_out",
+        )
         values: dict[str, object] = {name: getattr(self, name) for name in same} | further
         if self.found is not None:
             values["found"] = self.found
@@ -135,7 +151,8 @@ class LanguageFinding(Result):
         shares = ", ".join(f"{code} {share:.0%}" for code, share in self.function_words.items())
         name = LANGUAGES[self.looks_like].name
         return (
-            f"looks like {name} (function words {shares}); the model `{self.model}` knows {self.known:.0%} of its "
+            f"looks like {name} (function words {shares}); the model `{self.model}` knows "
+            f"{self.known:.0%} of its "
             f"words. Take a model of {name} (docs/how-to/languages.md)"
         )
 
@@ -149,11 +166,12 @@ class LedgerCosts(Result):
         cap: Lifetime epsilon of a subject.
         documents_withheld: Left out, and not charged, because their subject's budget is exhausted.
         subjects: Of all documents requested.
-        subjects_near: Of these, who differ from another one in capitals or punctuation only: probably one, with two
-            budgets.
+        subjects_near: Of these, who differ from another one in capitals or punctuation only:
+            probably one, with two budgets.
         subjects_exhausted: Of these, who had documents withheld.
         subjects_charged: Of these, who pay.
-        subjects_charged_before: Of those who pay, who had paid for earlier releases: their budgets add up.
+        subjects_charged_before: Of those who pay, who had paid for earlier releases: their budgets
+            add up.
         epsilon_charged: Spent over all subjects.
         largest_balance: The most that one of its subjects has spent, over all releases.
     """

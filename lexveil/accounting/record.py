@@ -1,8 +1,9 @@
-"""The privacy record that is published with each output: what was done, what is guaranteed, and what is not.
+"""The privacy record that is published with each output: what was done, what is guaranteed, and
+what is not.
 
-Its numbers are functions of the output, of parameters and of what a guarantee discloses: how many tokens each text has,
-the fate of each and its epsilon. What compares a source with its output, or counts a source, is the operator's and
-stands in ``lexveil.accounting.operator_report``.
+Its numbers are functions of the output, of parameters and of what a guarantee discloses: how many
+tokens each text has, the fate of each and its epsilon. What compares a source with its output, or
+counts a source, is the operator's and stands in ``lexveil.accounting.operator_report``.
 """
 
 from __future__ import annotations
@@ -88,13 +89,14 @@ class DetectionRecord(Result):
 
 
 class Counts(Result):
-    """What an output holds, and the fates of the tokens of its source. A copy counts its texts only.
+    """What an output holds, and the fates of the tokens of its source. A copy counts its texts
+    only.
 
     Attributes:
         n_documents: Rows in which there is any text.
         n_rows: Rows that came out.
-        found: Tokens that detectors found, by type and action; those that are perturbed, kept, dropped or sampled are
-            among the numbers above, too. Null without a detector.
+        found: Tokens that detectors found, by type and action; those that are perturbed, kept,
+            dropped or sampled are among the numbers above, too. Null without a detector.
         n_formula_cells: Rewritten fields that a spreadsheet would compute.
     """
 
@@ -168,7 +170,8 @@ class ModelReference(Result):
     Attributes:
         name: Of a packaged model; `own` is what a run of the project made.
         version: Of a packaged model.
-        sha256: Of its card, which has the hashes of all its files; of `own`, of the embedding and the collocations.
+        sha256: Of its card, which has the hashes of all its files; of `own`, of the embedding and
+            the collocations.
     """
 
     name: str
@@ -181,7 +184,8 @@ class ModelReference(Result):
 
 
 class Protection(Result):
-    """The level of protection of an output: what a reader who knows the method is expected to name of its words.
+    """The level of protection of an output: what a reader who knows the method is expected to name
+    of its words.
 
     By public texts and frequencies: a text of other words may give back more or less.
 
@@ -200,7 +204,8 @@ class Protection(Result):
     def sentence(self) -> str:
         """As statements say it."""
         return (
-            f"protection {self.level}: a reader who knows the method is expected to name {_of_100(self.content)} of "
+            f"protection {self.level}: a reader who knows the method is expected to name "
+            f"{_of_100(self.content)} of "
             f"100 content words and {_of_100(self.rare)} of 100 rare ones ({self.reader})"
         )
 
@@ -210,7 +215,9 @@ def _of_100(share: float) -> str:
 
 
 class OutputHashes(Result):
-    """Hashes of what is published, never of the source: with its hash anybody could test a guess of the text."""
+    """Hashes of what is published, never of the source: with its hash anybody could test a guess of
+    the text.
+    """
 
     sha256: Sha256 | None = None
     files: dict[str, Sha256] | None = None
@@ -235,25 +242,25 @@ class PrivacyRecord(Result):
         metric: The distance d of the guarantee; epsilon is in 1 / its units.
         parameters: Of the mechanism, as params.yaml had them.
         no_proof: Why the mechanism as configured has no proven guarantee.
-        protection: Null where epsilon, a budget or a share of words was asked for; then the base epsilon is that of
-            every token.
+        protection: Null where epsilon, a budget or a share of words was asked for; then the base
+            epsilon is that of every token.
         base_epsilon: Per word; null where the document budget was given.
-        average_words: Of a document, by which the base epsilon became its budget; null where it was not needed, or not
-            one number.
+        average_words: Of a document, by which the base epsilon became its budget; null where it was
+            not needed, or not one number.
         document_budget: Budget B of each document, by data set; `input` for a user's own.
         shares: Null where all tokens of a document got the same.
         detection: Null where nothing was looked for.
-        screen: The public list of words that do not come out: their nearest other word takes their place; null without
-            one.
+        screen: The public list of words that do not come out: their nearest other word takes their
+            place; null without one.
         consistent: Whether equal tokens of a document were replaced alike.
         mode: experiment: the seed is known, so nothing is private.
-        meaning: What epsilon means; null where nothing was perturbed, or classes have shares; runs of the graph measure
-            it.
+        meaning: What epsilon means; null where nothing was perturbed, or classes have shares; runs
+            of the graph measure it.
         without_guarantee: It was released although no guarantee can be given of it.
         columns: The text columns.
         release: What the ledger charged; null of an experiment, for which nothing is paid.
-        audit: The audit that is relied on: of the same code, space, parameters and policy, and recent; null without
-            one.
+        audit: The audit that is relied on: of the same code, space, parameters and policy, and
+            recent; null without one.
         model: What gave the words and their vectors; null of a copy, and of records up to schema 4.
         made_with: The artifacts that decide what comes out: embedding, collocations, word orders.
         publication: Of `lexveil release`.
@@ -296,7 +303,8 @@ class PrivacyRecord(Result):
 
     @classmethod
     def of(cls, **fields: Any) -> PrivacyRecord:
-        """The record of this version with these fields; most of what is left out is not in its JSON form.
+        """The record of this version with these fields; most of what is left out is not in its JSON
+        form.
 
         Raises:
             pydantic.ValidationError: if it is no privacy record.

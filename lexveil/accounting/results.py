@@ -14,26 +14,33 @@ Sha256: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Number: TypeAlias = int | float  # as it was given: 5 stays 5
 
 ATTRIBUTES = "\n\nAttributes:\n"
+_LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")  # within a paragraph
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Result(BaseModel):
-    """A result that never changes. What was not set is not in its JSON form, which is not the same as null."""
+    """A result that never changes. What was not set is not in its JSON form, which is not the same
+    as null.
+    """
 
-    # Validators are made of the classes that a process uses, when it does: there are too many to wait for all.
+    # Validators are made of the classes that a process uses, when it does: there are too many to
+    # wait for all.
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
         """What a docstring says of an attribute describes the field."""
         shown = handler(schema)
         resolved = handler.resolve_ref_schema(shown)
-        resolved["description"], properties = (
-            (inspect.getdoc(cls) or "").partition(ATTRIBUTES)[0],
-            resolved["properties"],
-        )
+        about = (inspect.getdoc(cls) or "").partition(ATTRIBUTES)[0]
+        resolved["description"] = _LINE_BREAK.sub(" ", about)
+        properties = resolved["properties"]
         for base in reversed(cls.__mro__):
-            _, _, attributes = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition(ATTRIBUTES)
+            _, _, attributes = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition(
+                ATTRIBUTES
+            )
             for name, meaning in _ATTRIBUTE.findall(attributes):
                 if name in cls.model_fields:
                     key = cls.model_fields[name].alias

@@ -1,7 +1,8 @@
 """Classes of tokens that get a share of the budget of their own.
 
-The class of a token follows from the token alone, by a public rule: it is a stop word, a number, or on a public list.
-So it is the same in every text. What a token spends is as public as its class: it tells the class, and no more.
+The class of a token follows from the token alone, by a public rule: it is a stop word, a number, or
+on a public list. So it is the same in every text. What a token spends is as public as its class: it
+tells the class, and no more.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def parts_of(share: Any) -> int:
     parts = round(float(share) * WHOLE) if is_number and 0 < share <= LARGEST else 0
     if parts < 1 or abs(share * WHOLE - parts) > 1e-9 * WHOLE:
         raise ValueError(
-            f"must be a number from 0.01 to {LARGEST:g} in steps of 0.01; 1 is what every other token gets"
+            f"must be a number from 0.01 to {LARGEST:g} in steps of 0.01; 1 is what every "
+            "other token gets"
         )
     return parts
 
@@ -57,7 +59,8 @@ class ShareClasses:
 
     Attributes:
         codes: (V,) each token's class, as a number in ``CLASSES``.
-        parts: (4,) what a token of each class gets, in parts of the budget of which others get ``WHOLE``.
+        parts: (4,) what a token of each class gets, in parts of the budget of which others get
+            ``WHOLE``.
     """
 
     codes: Codes
@@ -80,7 +83,8 @@ class ShareClasses:
 
 @dataclass(frozen=True, slots=True)
 class BudgetShares:
-    """What tokens of each class get of a document's budget, and the public rule by which they are of the class.
+    """What tokens of each class get of a document's budget, and the public rule by which they are
+    of the class.
 
     Attributes:
         stopwords, numbers, listed: in hundredths of what a token of no class gets.
@@ -111,14 +115,18 @@ class BudgetShares:
         return {name: parts / WHOLE for name, parts in named} | {"list_sha256": self.list_sha256}
 
     def class_of(self, token: str, function_words: frozenset[str] = STOP_WORDS) -> int:
-        """The class of a token, as a number in ``CLASSES``; nothing but token, list and language decides it."""
+        """The class of a token, as a number in ``CLASSES``; nothing but token, list and language
+        decides it.
+        """
         if is_listed(token, self.words):
             return LISTED
         if is_number(token):
             return NUMBERS
         return STOPWORDS if token in function_words else OTHER
 
-    def over(self, tokens: Sequence[str], function_words: frozenset[str] = STOP_WORDS) -> ShareClasses:
+    def over(
+        self, tokens: Sequence[str], function_words: frozenset[str] = STOP_WORDS
+    ) -> ShareClasses:
         """The class of each token of a vocabulary, with the function words of its language."""
         codes = (self.class_of(token, function_words) for token in tokens)
         return ShareClasses(np.fromiter(codes, dtype=np.int8, count=len(tokens)), self.parts)
@@ -134,10 +142,14 @@ class BudgetShares:
         """
         sizes = classes.sizes(rows)
         for parts in np.unique(self.parts).tolist():
-            names = [name for name, own in zip(CLASSES, self.parts.tolist(), strict=True) if own == parts]
+            names = [
+                name for name, own in zip(CLASSES, self.parts.tolist(), strict=True) if own == parts
+            ]
             if sum(sizes[name] for name in names) == 1:
                 raise ParameterError(
-                    f"release.shares: a single word of the vocabulary gets the share {parts / WHOLE:g} "
-                    f"({' and '.join(names)}), so that what is spent on it would tell the word. Give its class the "
+                    "release.shares: a single word of the vocabulary gets the share "
+                    f"{parts / WHOLE:g} "
+                    f"({' and '.join(names)}), so that what is spent on it would tell the "
+                    "word. Give its class the "
                     "share of others, or list more words"
                 )

@@ -16,8 +16,11 @@ MUCH_UNCHANGED = 0.8
 PRIVATE = "private to the operator, as secret as the source:"
 
 
-def statement(record: PrivacyRecord, operator: OperatorReport | None = None, files: Sequence[str] = ()) -> list[str]:
-    """What a reader may name, what was done and is guaranteed; then, marked, what compares source and output, and cost.
+def statement(
+    record: PrivacyRecord, operator: OperatorReport | None = None, files: Sequence[str] = ()
+) -> list[str]:
+    """What a reader may name, what was done and is guaranteed; then, marked, what compares source
+    and output, and cost.
 
     Args:
         files: lines about what was written.
@@ -44,7 +47,9 @@ def _environment(room: str) -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader(f"lexveil.{room}")
-    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     cautions = {"much_unprotected": MUCH_UNPROTECTED, "much_unchanged": MUCH_UNCHANGED}
     environment.globals |= {**cautions, "private": PRIVATE}
     environment.filters |= {"n": "{:,}".format, "figure": _figure, "percent": _percent}

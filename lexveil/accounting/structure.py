@@ -1,8 +1,9 @@
 """How often one replaced word changes the disclosed structure of a text, measured on public texts.
 
-The guarantee compares texts with the same number of tokens, the same fate of each token and the same ε_i. Where the
-text itself decides how it is cut, as in S2 to S4, one other word may change all three, and between such texts nothing
-is claimed. How often that happens depends on collocations, vocabulary and policy, and on no private text.
+The guarantee compares texts with the same number of tokens, the same fate of each token and the
+same ε_i. Where the text itself decides how it is cut, as in S2 to S4, one other word may change all
+three, and between such texts nothing is claimed. How often that happens depends on collocations,
+vocabulary and policy, and on no private text.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class StructureFigures(Result):
         source: The texts.
         number_changed: The number of tokens: a share of the replacements.
         pattern_changed: The number of tokens, or the fate of one of them.
-        structure_changed: Any of number, fates, epsilon and kept words: between such texts nothing is claimed.
+        structure_changed: Any of number, fates, epsilon and kept words: between such texts nothing
+            is claimed.
     """
 
     source: str
@@ -55,8 +57,10 @@ class StructureChange(Result):
         number: The number of tokens.
         cuts: The number of tokens, or the number of words in one of them.
         pattern: The number of tokens, or the fate of one of them.
-        epsilon: What the budget is divided by, and with it every ε_i: perturbed tokens, or words in them (S2).
-        structure: Any of number, pattern, ε_i and kept words: between such texts nothing is claimed.
+        epsilon: What the budget is divided by, and with it every ε_i: perturbed tokens, or words in
+            them (S2).
+        structure: Any of number, pattern, ε_i and kept words: between such texts nothing is
+            claimed.
     """
 
     number: ReplacementShare
@@ -69,9 +73,10 @@ class StructureChange(Result):
 class Replacements:
     """Texts, and copies of them in each of which one word is another.
 
-    A word is a token of letters and digits. Which one is replaced is uniform over the words of a text; the other word
-    is drawn by its frequency until it is another one, and written with a capital where the replaced one was. A copy
-    that has not as many words as its text, because the tokenizer joins them otherwise, is left out.
+    A word is a token of letters and digits. Which one is replaced is uniform over the words of a
+    text; the other word is drawn by its frequency until it is another one, and written with a
+    capital where the replaced one was. A copy that has not as many words as its text, because the
+    tokenizer joins them otherwise, is left out.
 
     Attributes:
         texts: (n,) those with at least one word.
@@ -98,14 +103,20 @@ class Replacements:
         lexicon = Lexicon.build("word", [], None, language)
         before = encode(texts, lexicon)
         places = np.flatnonzero([word.isalnum() for word in before.words])
-        rows, starts, sizes = np.unique(before.text_of[places], return_index=True, return_counts=True)
+        rows, starts, sizes = np.unique(
+            before.text_of[places], return_index=True, return_counts=True
+        )
         text_of = np.repeat(np.arange(len(rows)), PER_TEXT)
-        drawn = places[starts[text_of] + (rng.random(len(text_of)) * sizes[text_of]).astype(np.int64)]
+        drawn = places[
+            starts[text_of] + (rng.random(len(text_of)) * sizes[text_of]).astype(np.int64)
+        ]
         copies = []
         for word, row in zip(drawn.tolist(), rows[text_of].tolist(), strict=True):
             other = before.words[word]
             while other == before.words[word]:
-                other = candidates[int(np.searchsorted(steps, rng.random() * steps[-1], side="right"))]
+                other = candidates[
+                    int(np.searchsorted(steps, rng.random() * steps[-1], side="right"))
+                ]
             start, end = before.spans[word].tolist()
             written = texts[row]
             if written[start].isupper():
@@ -118,24 +129,31 @@ class Replacements:
         self.copies, self.text_of = [copies[row] for row in kept.tolist()], text_of[kept]
 
 
-def measure(replacements: Replacements, lexicon: Lexicon, policy: Policy | None, strategy: str) -> StructureChange:
+def measure(
+    replacements: Replacements, lexicon: Lexicon, policy: Policy | None, strategy: str
+) -> StructureChange:
     """Cut texts and their copies by ``lexicon``, and compare.
 
     Args:
-        policy: None compares the classes of tokens in place of their fates, and takes all that a policy can keep for
-            kept, which bounds every policy from above.
+        policy: None compares the classes of tokens in place of their fates, and takes all that a
+            policy can keep for kept, which bounds every policy from above.
         strategy: whose budget is divided.
 
     Raises:
         ValueError: if the lexicon is not that of the strategy, or there is no copy.
     """
     if lexicon.segmentation != SEGMENTATION_OF[strategy] or not replacements.copies:
-        raise ValueError(f"{strategy} cannot be measured with a lexicon of {lexicon.segmentation} and these texts")
+        raise ValueError(
+            f"{strategy} cannot be measured with a lexicon of {lexicon.segmentation} and "
+            "these texts"
+        )
     before = encode(replacements.texts, lexicon)
     flags = []
     for start in range(0, len(replacements.copies), BATCH):
         after = encode(replacements.copies[start : start + BATCH], lexicon)
-        flags.append(_compared(before, after, replacements.text_of[start : start + BATCH], policy, strategy))
+        flags.append(
+            _compared(before, after, replacements.text_of[start : start + BATCH], policy, strategy)
+        )
     number, cuts, pattern, epsilon, kept = np.concatenate(flags, axis=1)
     return StructureChange(
         number=_share(number, replacements.text_of),
@@ -146,8 +164,12 @@ def measure(replacements: Replacements, lexicon: Lexicon, policy: Policy | None,
     )
 
 
-def _compared(before: Encoded, after: Encoded, text_of: Ids, policy: Policy | None, strategy: str) -> Flags:
-    """Whether number, cuts, pattern, ε_i and kept words of each copy differ from its text's, shape (5, n_copies)."""
+def _compared(
+    before: Encoded, after: Encoded, text_of: Ids, policy: Policy | None, strategy: str
+) -> Flags:
+    """Whether number, cuts, pattern, ε_i and kept words of each copy differ from its text's, shape
+    (5, n_copies).
+    """
     old, new = _fates(before, policy), _fates(after, policy)
     offsets, ends = before.offsets(), after.offsets()
     number: Flags = np.diff(ends) != np.diff(offsets)[text_of]
@@ -160,8 +182,12 @@ def _compared(before: Encoded, after: Encoded, text_of: Ids, policy: Policy | No
     )
     stays = _may_be_kept(old, policy)[twins] & _may_be_kept(new, policy)[tokens]
     forms = ((after, tokens[stays]), (before, twins[stays]))
-    then_and_now = zip(*([each.words[i] for i in each.first_word[at].tolist()] for each, at in forms), strict=True)
-    others = np.fromiter((now != then for now, then in then_and_now), dtype=np.bool_, count=int(stays.sum()))
+    then_and_now = zip(
+        *([each.words[i] for i in each.first_word[at].tolist()] for each, at in forms), strict=True
+    )
+    others = np.fromiter(
+        (now != then for now, then in then_and_now), dtype=np.bool_, count=int(stays.sum())
+    )
     kept: Flags = np.bincount(copy[stays], others, minlength=len(number)) > 0
     if policy is None:  # any class may be perturbed
         epsilon = pattern | cuts if strategy == "S2" else pattern
@@ -173,7 +199,11 @@ def _compared(before: Encoded, after: Encoded, text_of: Ids, policy: Policy | No
 def _fates(encoded: Encoded, policy: Policy | None) -> Codes:
     """The fate of each token, or its class and whether it is unknown, as a stop word may be."""
     known = encoded.rows >= 0
-    return np.where(known, encoded.kind, encoded.kind + 4) if policy is None else policy.actions(encoded.kind, known)
+    return (
+        np.where(known, encoded.kind, encoded.kind + 4)
+        if policy is None
+        else policy.actions(encoded.kind, known)
+    )
 
 
 def _may_be_kept(fates: Codes, policy: Policy | None) -> Flags:
@@ -184,12 +214,16 @@ def _may_be_kept(fates: Codes, policy: Policy | None) -> Flags:
 
 def _divisors(encoded: Encoded, action: Codes, strategy: str) -> Floats:
     """What each text's budget is divided by, (n_texts,)."""
-    weight = (action == Action.PERTURBED.value) * (encoded.n_words if strategy == "S2" else np.int8(1))
+    weight = (action == Action.PERTURBED.value) * (
+        encoded.n_words if strategy == "S2" else np.int8(1)
+    )
     return np.bincount(encoded.text_of, weight, minlength=encoded.n_texts).astype(np.float64)
 
 
 def _share(changed: Flags, text_of: Ids) -> ReplacementShare:
-    """The share that changed, with Wilson's interval at the sample size that the spread over texts leaves."""
+    """The share that changed, with Wilson's interval at the sample size that the spread over texts
+    leaves.
+    """
     n, k = np.bincount(text_of), np.bincount(text_of, changed)
     whole, texts = float(n.sum()), int(np.count_nonzero(n))
     p = float(k.sum()) / whole
@@ -197,5 +231,7 @@ def _share(changed: Flags, text_of: Ids) -> ReplacementShare:
     size = min(whole, p * (1 - p) / spread) if spread > 0 else whole
     centre = p + Z**2 / (2 * size)
     half = Z * float(np.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)))
-    low, high = (max(0.0, min(1.0, end / (1 + Z**2 / size))) for end in (centre - half, centre + half))
+    low, high = (
+        max(0.0, min(1.0, end / (1 + Z**2 / size))) for end in (centre - half, centre + half)
+    )
     return ReplacementShare(share=round(p, 6), low=round(low, 6), high=round(high, 6))

@@ -2,17 +2,19 @@
 
 One rule for all verbs, because two spellings of one subject would have two budgets:
 
-* A row whose subject is named has that value, as text: without characters that show nothing (Unicode's category Cf
-  and property Default_Ignorable_Code_Point, and C1 controls), in the normal form NFKC, white space trimmed and
-  every run of it one space. What is then a decimal number as JSON writes one without exponent is that number: ``7``,
-  ``7.0`` and ``7.00`` are one subject, and so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and remain
-  themselves. Capitals and punctuation count: ``c7`` and ``C7`` are two.
-* A row without a named subject has its texts: the normal forms of their tokens, cut by the rules of English whatever
-  the model's language, after the same treatment of characters. Capitals, white space and Unicode form do not matter,
-  nor does a column without any token: a text has one key, wherever in a row it stands.
+* A row whose subject is named has that value, as text: without characters that show nothing
+  (Unicode's category Cf and property Default_Ignorable_Code_Point, and C1 controls), in the normal
+  form NFKC, white space trimmed and every run of it one space. What is then a decimal number as
+  JSON writes one without exponent is that number: ``7``, ``7.0`` and ``7.00`` are one subject, and
+  so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and remain themselves. Capitals
+  and punctuation count: ``c7`` and ``C7`` are two.
+* A row without a named subject has its texts: the normal forms of their tokens, cut by the rules of
+  English whatever the model's language, after the same treatment of characters. Capitals, white
+  space and Unicode form do not matter, nor does a column without any token: a text has one key,
+  wherever in a row it stands.
 
-The two kinds never meet: no subject's name holds a NUL. ``KEYS_RULE`` is the version of all this; a ledger remembers
-under which one it was made, and takes no release under another.
+The two kinds never meet: no subject's name holds a NUL. ``KEYS_RULE`` is the version of all this; a
+ledger remembers under which one it was made, and takes no release under another.
 """
 
 from __future__ import annotations
@@ -31,16 +33,41 @@ import pyarrow as pa
 TEXT = "\0text:"  # before the hash of a row's texts
 
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
-KEYS_RULE = "3"  # 1 took texts and names as they are written; 2 gave a text a key for each further column without any
-# Code points that show nothing, as Unicode 15.1 has them. Written down, because libraries have tables of several
-# versions: categories Cf and Default_Ignorable_Code_Point, and C1 controls that are no white space.
+# 1 took texts and names as they are written; 2 gave a text a key for each further column without
+# any
+KEYS_RULE = "3"
+# Code points that show nothing, as Unicode 15.1 has them. Written down, because libraries have
+# tables of several versions: categories Cf and Default_Ignorable_Code_Point, and C1 controls that
+# are no white space.
 UNSEEN = (
-    (0x80, 0x84), (0x86, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD),
-    (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
-    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
-    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x110BD, 0x110BD), (0x110CD, 0x110CD), (0x13430, 0x1343F),
-    (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
-)  # fmt: skip
+    (0x80, 0x84),
+    (0x86, 0x9F),
+    (0xAD, 0xAD),
+    (0x34F, 0x34F),
+    (0x600, 0x605),
+    (0x61C, 0x61C),
+    (0x6DD, 0x6DD),
+    (0x70F, 0x70F),
+    (0x890, 0x891),
+    (0x8E2, 0x8E2),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200F),
+    (0x202A, 0x202E),
+    (0x2060, 0x206F),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0x110BD, 0x110BD),
+    (0x110CD, 0x110CD),
+    (0x13430, 0x1343F),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+)
 _UNSEEN = "[%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in UNSEEN)  # noqa: UP031
 MAX_COMPARED = 2**18  # different subjects that are compared with each other, in some 50 MB
 
@@ -67,9 +94,12 @@ def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
     """The keys of rows by their texts.
 
     Args:
-        rows: the texts of each row, one for each column, None for null; no text holds a NUL or an unpaired surrogate.
+        rows: the texts of each row, one for each column, None for null; no text holds a NUL or an
+            unpaired surrogate.
     """
-    return keys_of_columns([pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)])
+    return keys_of_columns(
+        [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
+    )
 
 
 def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
@@ -81,7 +111,9 @@ def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
     forms = [_normal_texts(column) for column in columns]
     if len(forms) > 1:
         # Not by its own way to leave values out: PyArrow then drops rows in which there is none.
-        joined = pc.replace_substring_regex(pc.binary_join_element_wise(*forms, "\0"), r"\x00+", "\0")
+        joined = pc.replace_substring_regex(
+            pc.binary_join_element_wise(*forms, "\0"), r"\x00+", "\0"
+        )
         forms = [pc.utf8_trim(joined, "\0")]
     data, offsets = _bytes_of(forms[0])
     sha256 = hashlib.sha256
@@ -89,7 +121,9 @@ def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
 
 
 def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
-    """The normal forms of each text's tokens, joined by spaces; of null as of a text without any."""
+    """The normal forms of each text's tokens, joined by spaces; of null as of a text without
+    any.
+    """
     import pyarrow.compute as pc
 
     from lexveil.text.tokenize import tokenize_texts
@@ -99,7 +133,9 @@ def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
         present = pc.utf8_normalize(pc.replace_substring_regex(present, _UNSEEN, ""), "NFKC")
     tokens = tokenize_texts(pc.utf8_lower(present))
     sentence_ends = np.concatenate([[0], np.cumsum(tokens.sentence_sizes, dtype=np.int64)])
-    offsets = sentence_ends[np.concatenate([[0], np.cumsum(tokens.sentences_per_text, dtype=np.int64)])]
+    offsets = sentence_ends[
+        np.concatenate([[0], np.cumsum(tokens.sentences_per_text, dtype=np.int64)])
+    ]
     words = tokens.words.take(pa.array(tokens.ids))
     return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words), " ")
 
@@ -112,13 +148,16 @@ def _bytes_of(array: pa.StringArray) -> tuple[memoryview, npt.NDArray[np.int32]]
 
 
 class NearCollisions:
-    """Counts subjects whose keys differ, but not without capitals and punctuation: probably one person, two budgets.
+    """Counts subjects whose keys differ, but not without capitals and punctuation: probably one
+    person, two budgets.
 
-    It keeps hashes only, under the key of this process, and compares the first ``MAX_COMPARED`` subjects.
+    It keeps hashes only, under the key of this process, and compares the first ``MAX_COMPARED``
+    subjects.
     """
 
     def __init__(self) -> None:
-        self._hashes: set[tuple[int, int]] = set()  # of a key without capitals and punctuation, and of the key
+        # of a key without capitals and punctuation, and of the key
+        self._hashes: set[tuple[int, int]] = set()
 
     def add(self, keys: Sequence[str]) -> None:
         """Add the keys of rows."""

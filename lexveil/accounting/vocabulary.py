@@ -16,7 +16,8 @@ from lexveil.types import Floats, Ids, Vectors
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """W, the words that may go into a mechanism and come out of it, as a part of an embedding's rows.
+    """W, the words that may go into a mechanism and come out of it, as a part of an embedding's
+    rows.
 
     Attributes:
         rows: (W,) row of the embedding, ascending.
@@ -31,14 +32,19 @@ class Vocabulary:
     @cached_property
     def lengths(self) -> Floats:
         """(W,) length of each vector."""
-        squares = (np.linalg.norm(part.astype(np.float64), axis=1) for part in np.array_split(self.vectors, self.PARTS))
+        squares = (
+            np.linalg.norm(part.astype(np.float64), axis=1)
+            for part in np.array_split(self.vectors, self.PARTS)
+        )
         return np.concatenate([*squares])
 
     PARTS: ClassVar = 16  # worked on at a time: double precision takes twice the memory
 
     @classmethod
     def of(cls, tokens: Sequence[str], vectors: Vectors, policy: Policy) -> Vocabulary:
-        """All tokens; without punctuation if that is not perturbed, so that no word turns into a comma."""
+        """All tokens; without punctuation if that is not perturbed, so that no word turns into a
+        comma.
+        """
         keep = np.ones(len(tokens), dtype=bool)
         if policy.punctuation != "perturb":
             keep = np.array([not is_punctuation(token) for token in tokens], dtype=bool)

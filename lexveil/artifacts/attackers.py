@@ -1,4 +1,6 @@
-"""Read and write attack models: for each data set a folder with the weights and biases of each layer, no pickle."""
+"""Read and write attack models: for each data set a folder with the weights and biases of each
+layer, no pickle.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ N_LAYERS = 3
 
 
 def write_attackers(trained: Mapping[str, Sequence[PaperAttacker]], out: Path) -> None:
-    """Write the attack models of each data set into folder ``out``, those of one data set side by side in one array."""
+    """Write the attack models of each data set into folder ``out``, those of one data set side by
+    side in one array.
+    """
     with atomic_directory(out) as folder:
         for dataset, models in trained.items():
             (folder / dataset).mkdir()
@@ -37,7 +41,8 @@ def load_attackers(dataset: str) -> list[PaperAttacker]:
     """
     folder = require(paths.ATTACKERS / dataset, STAGE)
     weights, biases = (
-        read_arrays(folder, *(f"{name}_{number + 1}" for number in range(N_LAYERS))) for name in ("weights", "biases")
+        read_arrays(folder, *(f"{name}_{number + 1}" for number in range(N_LAYERS)))
+        for name in ("weights", "biases")
     )
     layers = [list(zip(*arrays, strict=True)) for arrays in zip(weights, biases, strict=True)]
     return [PaperAttacker(0, list(model)) for model in zip(*layers, strict=True)]

@@ -22,8 +22,9 @@ def find_base(settings: EmbeddingParams) -> PackagedModel | None:
     """The base that params.yaml names; None if it is ``none``.
 
     Raises:
-        ParameterError: if there is no such model, it has another content than the hash says, it is one of the user's
-            and named without a hash, or its vectors have other dimensions than params.yaml asks for.
+        ParameterError: if there is no such model, it has another content than the hash says, it is
+            one of the user's and named without a hash, or its vectors have other dimensions than
+            params.yaml asks for.
     """
     name, _, wanted = settings.base.partition("@")
     if name == NO_BASE:
@@ -31,24 +32,28 @@ def find_base(settings: EmbeddingParams) -> PackagedModel | None:
     models = installed()
     if name not in models:
         raise ParameterError(
-            f"params.yaml: embeddings.base: there is no model {name} (there are: {', '.join(models) or 'none'}); "
+            f"params.yaml: embeddings.base: there is no model {name} (there are: "
+            f"{', '.join(models) or 'none'}); "
             f"import it by `lexveil model add FILE`, or write `base: {NO_BASE}`"
         )
     model = models[name]
     named = f"{name}@{model.hash[:DIGITS]}"
     if settings.base not in (named, name):
         raise ParameterError(
-            f"params.yaml: embeddings.base is {settings.base}, but the installed model is {named}; write that, or "
+            f"params.yaml: embeddings.base is {settings.base}, but the installed model is "
+            f"{named}; write that, or "
             "import the other one again"
         )
     if not wanted and model.folder.parent != paths.MODELS:
         raise ParameterError(
-            f"params.yaml: embeddings.base: {name} does not ship with the library; write {named}, so that DVC sees "
+            f"params.yaml: embeddings.base: {name} does not ship with the library; write "
+            f"{named}, so that DVC sees "
             "when it changes"
         )
     if settings.dimensions not in (None, model.card.dimensions):
         raise ParameterError(
-            f"params.yaml: embeddings.dimensions is {settings.dimensions}, but vectors of the base {name} have "
+            f"params.yaml: embeddings.dimensions is {settings.dimensions}, but vectors of the "
+            f"base {name} have "
             f"{model.card.dimensions}; write `dimensions: null`, or `base: {NO_BASE}`"
         )
     return model
@@ -62,7 +67,8 @@ def require_language(base: PackagedModel | None, language: str) -> None:
     """
     if base is not None and language_of(base.card.language) != language_of(language):
         raise ParameterError(
-            f"params.yaml: embeddings.base {base.card.name} is of language {base.card.language}, and model.language is "
+            f"params.yaml: embeddings.base {base.card.name} is of language "
+            f"{base.card.language}, and model.language is "
             f"{language}; write `base: {NO_BASE}`, or name a base of that language"
         )
 
@@ -80,16 +86,27 @@ def base_space(settings: EmbeddingParams, model: PackagedModel, segmentation: st
 
 
 def base_collocations(settings: EmbeddingParams, model: PackagedModel) -> dict[str, pa.Table]:
-    """The collocations that are taken, by ``bigrams`` and ``trigrams``: their words, count and pmi_bits, by words."""
+    """The collocations that are taken, by ``bigrams`` and ``trigrams``: their words, count and
+    pmi_bits, by words.
+    """
     space, pmi = base_space(settings, model, "mst"), np.asarray(model.pmi, dtype=np.float64)
     words = [token.split("_") for token in space.tokens]
     tables = {}
     for name, columns in (("bigrams", WORD_COLUMNS[:2]), ("trigrams", WORD_COLUMNS)):
-        rows = np.array([row for row, parts in enumerate(words) if len(parts) == len(columns)], dtype=np.int64)
+        rows = np.array(
+            [row for row, parts in enumerate(words) if len(parts) == len(columns)], dtype=np.int64
+        )
         parts = [[words[row][number] for row in rows] for number in range(len(columns))]
-        figures = {"count": pa.array(space.counts[rows], pa.int64()), "pmi_bits": pa.array(pmi[rows], pa.float64())}
-        texts = {column: pa.array(part, pa.string()) for column, part in zip(columns, parts, strict=True)}
-        tables[name] = pa.table(texts | figures).sort_by([(column, "ascending") for column in columns])
+        figures = {
+            "count": pa.array(space.counts[rows], pa.int64()),
+            "pmi_bits": pa.array(pmi[rows], pa.float64()),
+        }
+        texts = {
+            column: pa.array(part, pa.string()) for column, part in zip(columns, parts, strict=True)
+        }
+        tables[name] = pa.table(texts | figures).sort_by(
+            [(column, "ascending") for column in columns]
+        )
     return tables
 
 

@@ -11,7 +11,8 @@ from lexveil.artifacts.embeddings import read_arrays, write_arrays
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.runtime.tables import require
 
-MOST = 2_000_000  # pairs of a table, the most frequent, so that it fits into memory whatever the corpus
+# pairs of a table, the most frequent, so that it fits into memory whatever the corpus
+MOST = 2_000_000
 FILES = ("starts.npy", "ids.npy", "counts.npy")
 LARGEST = 2**16 - 1  # count that is kept; the few larger ones become this one
 
@@ -35,4 +36,6 @@ def read_bigrams(folder: Path) -> Bigrams:
 
 def load_bigrams(segmentation: str, project: Path = Path()) -> Bigrams:
     """The counts of the tokens of one segmentation's embedding, by its rows."""
-    return read_bigrams(require(project / paths.bigrams(segmentation), f"count_bigrams@{segmentation}"))
+    return read_bigrams(
+        require(project / paths.bigrams(segmentation), f"count_bigrams@{segmentation}")
+    )

@@ -18,12 +18,14 @@ class PlannedEpsilon(Result):
 
 
 class LevelCalibration(PlannedEpsilon):
-    """The epsilon at which an adversary is expected to name so much; it follows from public things alone.
+    """The epsilon at which an adversary is expected to name so much; it follows from public things
+    alone.
 
     It is that of each replaced token.
 
     Attributes:
-        recovery: The level: the share of the words of ``band`` that an adversary is expected to name.
+        recovery: The level: the share of the words of ``band`` that an adversary is expected to
+            name.
         achieved: At that epsilon, of other words and other noise than those it was found with.
     """
 
@@ -50,11 +52,17 @@ def resolved(mechanism: str, strategy: str, epsilon: float) -> float:
     Raises:
         MissingArtifact: if the run was not planned.
     """
-    return Level(epsilon.share, epsilon_of(mechanism, strategy, epsilon)) if isinstance(epsilon, Level) else epsilon
+    return (
+        Level(epsilon.share, epsilon_of(mechanism, strategy, epsilon))
+        if isinstance(epsilon, Level)
+        else epsilon
+    )
 
 
 def named_in_record(mechanism: str, strategy: str, epsilon: float) -> dict[str, object]:
-    """What names a run in the records of what was measured of it: a run at a level has its level beside its epsilon."""
+    """What names a run in the records of what was measured of it: a run at a level has its level
+    beside its epsilon.
+    """
     named: dict[str, object] = {"mechanism": mechanism, "strategy": strategy}
     named["epsilon"] = epsilon_of(mechanism, strategy, epsilon)
     return named | ({"level": epsilon.share} if isinstance(epsilon, Level) else {})

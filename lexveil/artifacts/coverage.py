@@ -22,27 +22,38 @@ SCHEMA = pa.schema(
 
 
 def count_words(texts: Sequence[str], lexicon: Lexicon) -> dict[str, Ids]:
-    """Words, words in the vocabulary, and words outside it, of each of n texts: (n,) each. Punctuation is no word."""
+    """Words, words in the vocabulary, and words outside it, of each of n texts: (n,) each.
+    Punctuation is no word.
+    """
     encoded = encode(texts, lexicon)
     is_word = encoded.kind != TokenClass.PUNCTUATION.value
     is_known = is_word & (encoded.rows >= 0)
 
     n_words, n_covered = (
-        np.bincount(encoded.text_of[chosen], encoded.n_words[chosen], minlength=len(texts)).astype(np.int64)
+        np.bincount(encoded.text_of[chosen], encoded.n_words[chosen], minlength=len(texts)).astype(
+            np.int64
+        )
         for chosen in (is_word, is_known)
     )
     return {"n_words": n_words, "n_covered": n_covered, "n_oov": n_words - n_covered}
 
 
-def text_words(documents: pa.Table, segmentations: Sequence[str], lexicon_of: LexiconOf) -> pa.Table:
-    """One row per segmentation and text: dataset, segmentation, doc_id, field, n_words, n_covered, n_oov."""
+def text_words(
+    documents: pa.Table, segmentations: Sequence[str], lexicon_of: LexiconOf
+) -> pa.Table:
+    """One row per segmentation and text: dataset, segmentation, doc_id, field, n_words, n_covered,
+    n_oov.
+    """
     texts = texts_of(documents)
     progress = Progress("coverage", len(segmentations) * texts.num_rows, "texts")
     tables = [SCHEMA.empty_table()]
     for segmentation in segmentations:
-        lexicon = lexicon_of(segmentation)  # one at a time: on a large corpus each fills much memory
+        # one at a time: on a large corpus each fills much memory
+        lexicon = lexicon_of(segmentation)
         for batch in texts.to_batches(max_chunksize=BATCH):
-            columns: dict[str, object] = {name: batch.column(name) for name in ("dataset", "doc_id", "field")}
+            columns: dict[str, object] = {
+                name: batch.column(name) for name in ("dataset", "doc_id", "field")
+            }
             columns["segmentation"] = pa.array([segmentation] * batch.num_rows, pa.string())
             columns |= count_words(batch.column("text").to_pylist(), lexicon)
             tables.append(pa.table(columns, SCHEMA))

@@ -15,19 +15,24 @@ from lexveil.runtime import duckdb_session
 COLUMNS = ("doc_id", "split", "text", "text_b", "label", "attribute")
 
 
-def load_documents(folder: Path = paths.DOCUMENTS, machine: MachineParams | None = None) -> pa.Table:
+def load_documents(
+    folder: Path = paths.DOCUMENTS, machine: MachineParams | None = None
+) -> pa.Table:
     """Every document of every set, ordered by (dataset, doc_id).
 
     Returns:
-        Columns dataset, doc_id, split, text, text_b, label, attribute, all strings; the last three may be null.
+        Columns dataset, doc_id, split, text, text_b, label, attribute, all strings; the last three
+            may be null.
 
     Raises:
-        RequestError: if there are no documents, a file is not readable, or one has no doc_id or no text.
+        RequestError: if there are no documents, a file is not readable, or one has no doc_id or no
+            text.
     """
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
         raise RequestError(
-            f"{folder}: no document set (*.parquet) there; `lexveil data default` brings the embedded ones, "
+            f"{folder}: no document set (*.parquet) there; `lexveil data default` brings the "
+            "embedded ones, "
             "`lexveil data use --documents PATH` your own"
         )
     with duckdb_session.session(machine) as con:
@@ -36,7 +41,8 @@ def load_documents(folder: Path = paths.DOCUMENTS, machine: MachineParams | None
             documents = con.sql(duckdb_session.text("corpus/documents")).to_arrow_table()
         except (duckdb.InvalidInputException, duckdb.IOException):
             raise RequestError(
-                f"{folder}: a file is not a sound Parquet file; `lexveil data use --documents {folder}` says which"
+                f"{folder}: a file is not a sound Parquet file; `lexveil data use --documents "
+                f"{folder}` says which"
             ) from None
     for column in ("doc_id", "text"):
         if documents.column(column).null_count:
@@ -50,11 +56,14 @@ def load_documents(folder: Path = paths.DOCUMENTS, machine: MachineParams | None
 
 
 def view_documents(con: duckdb.DuckDBPyConnection, files: list[Path]) -> None:
-    """Make ``files`` readable as documents_raw, with every column that sql/corpus/documents.sql names."""
+    """Make ``files`` readable as documents_raw, with every column that sql/corpus/documents.sql
+    names.
+    """
     # The empty first half gives a column to files of which none has it.
     empty = ", ".join(f"null::varchar as {column}" for column in COLUMNS)
     con.execute(
-        f"create or replace temp view documents_raw as select {empty}, null::varchar as filename where false "
+        f"create or replace temp view documents_raw as select {empty}, null::varchar as "
+        "filename where false "
         f"union all by name select * from read_parquet({duckdb_session.file_list(files)}, "
         "union_by_name = true, filename = true)"
     )

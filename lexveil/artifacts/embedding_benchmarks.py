@@ -1,4 +1,6 @@
-"""How good embeddings are, by the test sets that gensim's wheel carries: similarity judgements and analogies."""
+"""How good embeddings are, by the test sets that gensim's wheel carries: similarity judgements and
+analogies.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ ANALOGIES = "questions-words.txt"
 
 
 def load_similarity(name: str) -> list[tuple[str, str, float]]:
-    """The pairs of one set with their mean judgement, in lower case as all tokens are. Empty if it is not installed."""
+    """The pairs of one set with their mean judgement, in lower case as all tokens are. Empty if it
+    is not installed.
+    """
     rows = [line.split("\t") for line in _lines(SIMILARITY[name]) if not line.startswith("#")]
     return [(first.lower(), second.lower(), float(judged)) for first, second, judged in rows]
 
@@ -46,7 +50,8 @@ def _lines(file: str) -> list[str]:
     # Found without an import of gensim, which takes seconds.
     spec = importlib.util.find_spec("gensim")
     path = Path(spec.origin).parent / "test" / "test_data" / file if spec and spec.origin else None
-    # A repackaged gensim may leave its tests out. Quality is then not measured; nothing else depends on it.
+    # A repackaged gensim may leave its tests out. Quality is then not measured; nothing else
+    # depends on it.
     if path is None or not path.is_file():
         return []
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -73,7 +78,11 @@ def embedding_metrics(
         # Rounded: a metric people compare, not the vectors themselves.
         "norm_median": round(float(np.median(norms)), 3),
         "norm_largest": round(float(norms.max()), 3),
-        "training": {**about, "began": None if trained is None else trained.began, "loss_by_epoch": losses},
+        "training": {
+            **about,
+            "began": None if trained is None else trained.began,
+            "loss_by_epoch": losses,
+        },
         "quality": {
             "neighbours": neighbour_samples(raw),
             "similarity": {name: similarity(raw, load_similarity(name)) for name in SIMILARITY},

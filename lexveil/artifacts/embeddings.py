@@ -1,4 +1,6 @@
-"""Folders of words.txt, NAME.npy and meta.json, such as embeddings. Nothing is pickled; arrays are mapped from disk."""
+"""Folders of words.txt, NAME.npy and meta.json, such as embeddings. Nothing is pickled; arrays are
+mapped from disk.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def load_words(segmentation: str, project: Path = Path()) -> list[str]:
 
 
 def _folder(segmentation: str, project: Path) -> Path:
-    made_by = f"train_embeddings@{segmentation}, if params.yaml: grid.segmentations has {segmentation}"
+    made_by = (
+        f"train_embeddings@{segmentation}, if params.yaml: grid.segmentations has {segmentation}"
+    )
     return require(project / paths.embedding(segmentation), made_by)
 
 
@@ -49,7 +53,9 @@ def write_arrays(
     words: Iterable[str] | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write NAME.npy of each array into ``folder``, which is there, and words.txt and meta.json if they are given."""
+    """Write NAME.npy of each array into ``folder``, which is there, and words.txt and meta.json if
+    they are given.
+    """
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
     if words is not None:

@@ -35,7 +35,9 @@ def _encoder(settings: EvaluationParams) -> Callable[[Sequence[str]], Encoder]:
 
 
 def _language_model(settings: EvaluationParams) -> LanguageModel | None:
-    """The language model that perplexities are taken from; None if there was no corpus to learn from."""
+    """The language model that perplexities are taken from; None if there was no corpus to learn
+    from.
+    """
     if settings.language_model == NgramModel.name:
         return load_language_model()
     return LANGUAGE_MODELS[settings.language_model].maker(settings)()

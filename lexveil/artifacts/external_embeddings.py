@@ -1,7 +1,7 @@
 """External word models (data/embeddings/NAME/), named NAME@HASH wherever a run depends on them.
 
-The hash is of words and vectors. A run that names it cannot silently get another model of the same name, and DVC, which
-compares params.yaml, sees when the model changes.
+The hash is of words and vectors. A run that names it cannot silently get another model of the same
+name, and DVC, which compares params.yaml, sees when the model changes.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ def load_model(model: str, segmentation: str = "word") -> WordSpace:
         actual = content_hash(folder)
     except FileNotFoundError:
         raise MissingArtifact(
-            f"{folder}: not there; import it by `lexveil embeddings add {name} FILE` or fetch it by `dvc pull data.dvc`"
+            f"{folder}: not there; import it by `lexveil embeddings add {name} FILE` or fetch "
+            "it by `dvc pull data.dvc`"
         ) from None
     if actual != wanted:
         raise RequestError(
-            f"{folder} is {name}@{actual}, but params.yaml names {model}; write the first into params.yaml, "
+            f"{folder} is {name}@{actual}, but params.yaml names {model}; write the first "
+            "into params.yaml, "
             "or import the other file again"
         )
     return read_space(folder)

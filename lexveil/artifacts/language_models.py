@@ -1,4 +1,6 @@
-"""What a language model is trained on, and the model: words.txt, meta.json, three arrays for each order of n-grams."""
+"""What a language model is trained on, and the model: words.txt, meta.json, three arrays for each
+order of n-grams.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ STAGE = "train_language_model"
 ARRAYS = ("keys", "seen", "rest")  # of an order; lexveil/evaluation/kneser_ney.py defines them
 
 
-def write_language_model(model: KneserNey, words: Sequence[str], about: Mapping[str, Any], out: Path) -> None:
+def write_language_model(
+    model: KneserNey, words: Sequence[str], about: Mapping[str, Any], out: Path
+) -> None:
     """Write the model into folder ``out``; ``about``, how it was made, goes into meta.json.
 
     Args:
@@ -30,13 +34,18 @@ def write_language_model(model: KneserNey, words: Sequence[str], about: Mapping[
     """
     with atomic_directory(out) as folder:
         orders = enumerate(model.orders, start=1)
-        arrays = {f"{name}_{number}": getattr(order, name) for number, order in orders for name in ARRAYS}
+        arrays = {
+            f"{name}_{number}": getattr(order, name) for number, order in orders for name in ARRAYS
+        }
         discounts = [order.discount for order in model.orders]
-        write_arrays(folder, arrays, words, {**about, "n_words": model.n_words, "discounts": discounts})
+        write_arrays(
+            folder, arrays, words, {**about, "n_words": model.n_words, "discounts": discounts}
+        )
 
 
 def load_language_model() -> NgramModel | None:
-    """The model of stage train_language_model; its n-grams are mapped from disk and read as they are looked up.
+    """The model of stage train_language_model; its n-grams are mapped from disk and read as they
+    are looked up.
 
     None if there was no corpus to learn from.
 

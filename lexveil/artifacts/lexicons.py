@@ -10,7 +10,8 @@ from lexveil.text.encode import Lexicon
 
 
 def load_lexicon(segmentation: str, project: Path, language: str) -> Lexicon:
-    """The vocabulary of one segmentation's embedding, and the collocations that have a vector in it.
+    """The vocabulary of one segmentation's embedding, and the collocations that have a vector in
+    it.
 
     Args:
         language: of the corpus that they are of.

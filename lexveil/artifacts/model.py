@@ -1,4 +1,6 @@
-"""The model for rewriting: vocabulary, collocations, embedding, mechanisms; of a project's run, or packaged."""
+"""The model for rewriting: vocabulary, collocations, embedding, mechanisms; of a project's run, or
+packaged.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,14 @@ from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import collocation_files
 from lexveil.artifacts.embeddings import load_embedding
 from lexveil.artifacts.lexicons import load_lexicon
-from lexveil.artifacts.mechanisms import CAUSAL_MODELS, CHOSEN_BY, CausalModel, Prepared, bigram_files, prepare
+from lexveil.artifacts.mechanisms import (
+    CAUSAL_MODELS,
+    CHOSEN_BY,
+    CausalModel,
+    Prepared,
+    bigram_files,
+    prepare,
+)
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
@@ -35,7 +44,11 @@ from lexveil.runtime.tables import read_json, require
 from lexveil.text.encode import Lexicon
 
 # What must have passed before a vocabulary is used, and the stage that checks it.
-CHECKED_BY = {"corpus.json": "check_corpus", "collocations.json": "check_collocations", "coverage.json": "check_vocab"}
+CHECKED_BY = {
+    "corpus.json": "check_corpus",
+    "collocations.json": "check_collocations",
+    "coverage.json": "check_vocab",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +60,13 @@ class Model:
     Attributes:
         project: or what stands for one outside of projects, in the user's data folder.
         packaged: the model; None is that of the project's own run.
-        cache_only: compute nothing of what readers are expected to get back: it takes seconds, which a service does not
-            have while it answers.
+        cache_only: compute nothing of what readers are expected to get back: it takes seconds,
+            which a service does not have while it answers.
         purposes: public scales of words, whose axes are added to its embedding.
-        causal_models: by the names that a parameter gives them; an audit's toys have one of their own.
-        suppress_language_warning: say nothing of a language on standard error: it is a statistic of the texts.
+        causal_models: by the names that a parameter gives them; an audit's toys have one of their
+            own.
+        suppress_language_warning: say nothing of a language on standard error: it is a statistic of
+            the texts.
     """
 
     project: Project
@@ -59,7 +74,9 @@ class Model:
     cache_only: bool = False
     suppress_language_warning: bool = False
     purposes: tuple[Purpose, ...] = ()
-    causal_models: Mapping[str, CausalModel] = field(default_factory=lambda: CAUSAL_MODELS, repr=False, compare=False)
+    causal_models: Mapping[str, CausalModel] = field(
+        default_factory=lambda: CAUSAL_MODELS, repr=False, compare=False
+    )
     _lexicons: dict[str, Lexicon] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -67,43 +84,55 @@ class Model:
         """The model of this name, at the place of a project; a model is given back as it is.
 
         Args:
-            project: its folder; None is that of the project around the current folder, and else the user's.
-            name: of a packaged model, or ``own``: what the project's run made. None is ``own`` where there has been a
-                run, else the model that ships; standard error then says so. Purposes follow it: ``en+sentiment=1``, or
-                ``+sentiment`` of that model.
+            project: its folder; None is that of the project around the current folder, and else the
+                user's.
+            name: of a packaged model, or ``own``: what the project's run made. None is ``own``
+                where there has been a run, else the model that ships; standard error then says so.
+                Purposes follow it: ``en+sentiment=1``, or ``+sentiment`` of that model.
 
         Raises:
-            RequestError: if there is no model or purpose of this name, ``own`` is asked for outside a project, or a
-                purpose knows none of the model's words.
+            RequestError: if there is no model or purpose of this name, ``own`` is asked for outside
+                a project, or a purpose knows none of the model's words.
             ParameterError: if the project has no params.yaml, or it is not valid.
         """
         if isinstance(project, Model):
             if name not in (None, project.name):
-                raise RequestError(f"model {name}: a Model was given, {project.name}; name one of them")
+                raise RequestError(
+                    f"model {name}: a Model was given, {project.name}; name one of them"
+                )
             return project
         home = Project.find(project)
         base, *purposes = (name or "").split("+")
         has_run = home.is_project and home.path(paths.ARTIFACTS / "embeddings").is_dir()
         if base == OWN and not home.is_project:
             raise RequestError(
-                f"model {OWN}: what a project's run made, and {Path.cwd()} is in no project; change into the folder "
+                f"model {OWN}: what a project's run made, and {Path.cwd()} is in no project; "
+                "change into the folder "
                 "of one, make one by `lexveil init DIR`, or name a model"
             )
         if not base and not has_run:
             _say_default(home)
         is_own = base == OWN or (not base and has_run)
-        model = cls(home, None if is_own else find(base or DEFAULT), purposes=tuple(map(find_purpose, purposes)))
+        model = cls(
+            home,
+            None if is_own else find(base or DEFAULT),
+            purposes=tuple(map(find_purpose, purposes)),
+        )
         model.require_purposes()
         return model
 
     @property
     def name(self) -> str:
         """As ``--model`` takes it."""
-        return "+".join([self.packaged.card.name if self.packaged else OWN, *map(str, self.purposes)])
+        return "+".join(
+            [self.packaged.card.name if self.packaged else OWN, *map(str, self.purposes)]
+        )
 
     @property
     def sha256(self) -> str | None:
-        """Of its card, which has the hashes of all its files, and of its purposes; None of a project's own."""
+        """Of its card, which has the hashes of all its files, and of its purposes; None of a
+        project's own.
+        """
         if self.packaged is None or not self.purposes:
             return self.packaged.hash if self.packaged else None
         parts = [self.packaged.hash, *(f"{purpose} {purpose.sha256}" for purpose in self.purposes)]
@@ -111,8 +140,12 @@ class Model:
 
     @property
     def kept_purposes(self) -> tuple[Purpose, ...]:
-        """Its purposes, and of a project's own also those whose axes its embedding was made with."""
-        return (() if self.packaged else purposes_of(self.params.embeddings.purposes)) + self.purposes
+        """Its purposes, and of a project's own also those whose axes its embedding was made
+        with.
+        """
+        return (
+            () if self.packaged else purposes_of(self.params.embeddings.purposes)
+        ) + self.purposes
 
     def require_purposes(self) -> None:
         """See that each purpose stands there once and tells some of the words apart.
@@ -124,12 +157,15 @@ class Model:
             return
         names = [purpose.name for purpose in self.kept_purposes]
         if len({*names}) < len(names):
-            raise RequestError(f"model {self.name}: a purpose is given twice; give it once, with its weight")
+            raise RequestError(
+                f"model {self.name}: a purpose is given twice; give it once, with its weight"
+            )
         tokens = self.embedding("S1").tokens
         for purpose in self.purposes:
             if len({*purpose.of(tokens).tolist()}) < 2:
                 raise RequestError(
-                    f"purpose {purpose.name}: it tells none of the words of the model apart; is it of another language?"
+                    f"purpose {purpose.name}: it tells none of the words of the model apart; "
+                    "is it of another language?"
                 )
 
     @property
@@ -147,14 +183,17 @@ class Model:
         return self.project.path(relative)
 
     def reference(self, strategy: str) -> ModelReference:
-        """What a record says of it: the hash of its card; of a project's own, of the hashes of its artifacts."""
+        """What a record says of it: the hash of its card; of a project's own, of the hashes of its
+        artifacts.
+        """
         version = self.packaged.card.version if self.packaged else None
         listed = json.dumps({} if self.packaged else self.hashes(strategy), sort_keys=True)
         digest = self.sha256 or hashlib.sha256(listed.encode()).hexdigest()
         return ModelReference(name=self.name, version=version, sha256=digest)
 
     def require_checks(self, strategy: str) -> None:
-        """See that the artifacts exist and passed their checks. A check that fails removes its result.
+        """See that the artifacts exist and passed their checks. A check that fails removes its
+        result.
 
         A packaged model was checked when it was built or imported.
 
@@ -183,7 +222,8 @@ class Model:
         return self._lexicons[segmentation]
 
     def average_words(self) -> float:
-        """Words per document of the public corpus that the embeddings are trained on, or else of that of their base.
+        """Words per document of the public corpus that the embeddings are trained on, or else of
+        that of their base.
 
         0 if there are no documents and no base.
 
@@ -199,7 +239,9 @@ class Model:
         return base.card.average_words if base else 0.0
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
-        """How often one other word changes the structure of public texts; None where it was not measured."""
+        """How often one other word changes the structure of public texts; None where it was not
+        measured.
+        """
         if self.packaged:
             measured = self.packaged.structure(SEGMENTATION_OF[strategy])
         else:
@@ -213,19 +255,31 @@ class Model:
             MissingArtifact: if no run has made it.
         """
         segmentation, packaged = SEGMENTATION_OF[strategy], self.packaged
-        space = packaged.space(segmentation) if packaged else load_embedding(segmentation, self.project.folder)
+        space = (
+            packaged.space(segmentation)
+            if packaged
+            else load_embedding(segmentation, self.project.folder)
+        )
         return with_axes(space, self.purposes)
 
     def bigram_files(self, strategy: str) -> dict[str, Path]:
-        """The files of the bigram counts of the strategy's tokens, by name; none if nobody counted them."""
+        """The files of the bigram counts of the strategy's tokens, by name; none if nobody counted
+        them.
+        """
         return bigram_files(SEGMENTATION_OF[strategy], self.packaged or self.project.folder)
 
     def bigrams(self, strategy: str) -> Bigrams | None:
-        """How often a token of the strategy's embedding stands right after another; None if nobody counted."""
+        """How often a token of the strategy's embedding stands right after another; None if nobody
+        counted.
+        """
         segmentation, packaged = SEGMENTATION_OF[strategy], self.packaged
         if not self.bigram_files(strategy):
             return None
-        return packaged.bigrams(segmentation) if packaged else load_bigrams(segmentation, self.project.folder)
+        return (
+            packaged.bigrams(segmentation)
+            if packaged
+            else load_bigrams(segmentation, self.project.folder)
+        )
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
         """A mechanism over the words of the strategy's embedding.
@@ -237,7 +291,8 @@ class Model:
         """
         if self.purposes and MECHANISMS[name].on_lists:
             raise RequestError(
-                f"{option('mechanism')} {name}: it works on a list of the words, where a purpose changes nothing; take "
+                f"{option('mechanism')} {name}: it works on a list of the words, where a "
+                "purpose changes nothing; take "
                 f"{option('mechanism')} tem, or leave the purpose out"
             )
         segmentation, source = SEGMENTATION_OF[strategy], self.packaged or self.project.folder
@@ -254,24 +309,35 @@ class Model:
         causal = self.causal_models.get(chosen)
         if causal is not None and causal.language != self.language:
             raise RequestError(
-                f"params.yaml: {CHOSEN_BY} is {chosen}, which knows words of the language {causal.language}; those of "
+                f"params.yaml: {CHOSEN_BY} is {chosen}, which knows words of the language "
+                f"{causal.language}; those of "
                 f"model {self.name} are of {self.language}; take bigrams"
             )
         return causal
 
     def hashes(self, strategy: str) -> dict[str, str]:
-        """The sha256 of the embedding and the collocations of a strategy, by the names of their files.
+        """The sha256 of the embedding and the collocations of a strategy, by the names of their
+        files.
 
-        Where training began with a base, the embedding's meta.json is one of them: it has the base's name and hash.
+        Where training began with a base, the embedding's meta.json is one of them: it has the
+        base's name and hash.
         """
         segmentation = SEGMENTATION_OF[strategy]
         weighed = {f"purposes/{purpose}": purpose.sha256 for purpose in self.purposes}
         if self.packaged:
-            names = ("words.txt", "vectors.npy", "scales.npy", *(() if segmentation == "word" else ("pmi.npy",)))
+            names = (
+                "words.txt",
+                "vectors.npy",
+                "scales.npy",
+                *(() if segmentation == "word" else ("pmi.npy",)),
+            )
             named = self.packaged.files(*names)
         else:
             about = () if self.params.embeddings.base == NO_BASE else ("meta.json",)
-            files = [self.path(paths.embedding(segmentation) / name) for name in ("words.txt", "vectors.npy", *about)]
+            files = [
+                self.path(paths.embedding(segmentation) / name)
+                for name in ("words.txt", "vectors.npy", *about)
+            ]
             for name in () if segmentation == "word" else ("bigrams", "trigrams"):
                 files += collocation_files(name, self.project.folder)
             named = {str(file.relative_to(self.path(paths.ARTIFACTS))): file for file in files}
@@ -280,6 +346,13 @@ class Model:
 
 def _say_default(home: Project) -> None:
     """Say on standard error that the model that ships is used, and why."""
-    why = "no run of this project has made its own" if home.is_project else f"{Path.cwd()} is in no project"
-    about = f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, names another)"
+    why = (
+        "no run of this project has made its own"
+        if home.is_project
+        else f"{Path.cwd()} is in no project"
+    )
+    about = (
+        f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, "
+        "names another)"
+    )
     print(about, file=sys.stderr)

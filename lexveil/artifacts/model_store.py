@@ -1,4 +1,6 @@
-"""Packaged models by their names: those that ship with the library, then those of the user's data folder."""
+"""Packaged models by their names: those that ship with the library, then those of the user's data
+folder.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +44,21 @@ def find(name: str) -> PackagedModel:
 
 
 def files_named(names: Iterable[str]) -> dict[str, Path]:
-    """The files of installed models and purposes by the names that records give them; others are left out."""
+    """The files of installed models and purposes by the names that records give them; others are
+    left out.
+    """
     models, found = installed(), dict[str, Path]()
     for name in names:
         folder, _, rest = name.partition("/")
         model, _, file = rest.partition("/")
-        if folder == "models" and model in models and (path := models[model].folder / file).is_file():
+        if (
+            folder == "models"
+            and model in models
+            and (path := models[model].folder / file).is_file()
+        ):
             found[name] = path
-        elif folder == "purposes" and (scale := purpose_files.installed().get(rest.partition("=")[0])):
+        elif folder == "purposes" and (
+            scale := purpose_files.installed().get(rest.partition("=")[0])
+        ):
             found[name] = scale
     return found

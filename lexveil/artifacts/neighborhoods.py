@@ -4,8 +4,9 @@
     near.npy         (n, K) int32, the nearest words of each word, itself first
     distances.npy    (n, K) float64
 
-A file may have room for more words than have lists, so that lists can be added: first come the most frequent words.
-Every process maps the files; which lists there are changes no result, only who has to make the others.
+A file may have room for more words than have lists, so that lists can be added: first come the most
+frequent words. Every process maps the files; which lists there are changes no result, only who has
+to make the others.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ BLOCK = 4096  # words whose lists are added at a time
 
 @dataclass(frozen=True)
 class MappedTable(NearTable):
-    """A table mapped from a folder. Other processes map it again; where they cannot, they make their lists."""
+    """A table mapped from a folder. Other processes map it again; where they cannot, they make
+    their lists.
+    """
 
     folder: Path = Path()
     key: str = ""
@@ -52,12 +55,20 @@ def open_lists(folder: Path, key: str) -> MappedTable | None:
     """The lists in a folder; None if there are none, or they are of other vectors, or not whole."""
     try:
         meta = json.loads((folder / META).read_bytes())
-        near, distances = (np.load(folder / name, mmap_mode="c", allow_pickle=False) for name in (NEAR, DISTANCES))
+        near, distances = (
+            np.load(folder / name, mmap_mode="c", allow_pickle=False) for name in (NEAR, DISTANCES)
+        )
         n = meta["listed"]
-        fits = meta["key"] == key and n <= len(near) == len(distances) and near.shape == distances.shape
+        fits = (
+            meta["key"] == key
+            and n <= len(near) == len(distances)
+            and near.shape == distances.shape
+        )
         if not fits or near.dtype != np.int32 or distances.dtype != np.float64:
             return None
-        return MappedTable(np.asarray(near)[:n], np.asarray(distances)[:n], meta["largest_distance"], folder, key)
+        return MappedTable(
+            np.asarray(near)[:n], np.asarray(distances)[:n], meta["largest_distance"], folder, key
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -76,7 +87,8 @@ def add_lists(
     on_step: Callable[[int], None] = lambda _: None,
     waits: bool = False,
 ) -> None:
-    """Make the lists of the first ``n_words`` words that are not in the folder yet; each block counts when it is whole.
+    """Make the lists of the first ``n_words`` words that are not in the folder yet; each block
+    counts when it is whole.
 
     Where another process is at it, this one leaves it to it, or waits for it.
 
@@ -91,10 +103,16 @@ def add_lists(
             if open_lists(folder, key) is None:
                 shape = (len(vectors), min(LISTED, len(vectors)))
                 with atomic_directory(folder) as partial:
-                    for name, kind in ((NEAR, np.int32), (DISTANCES, np.float64)):  # no disk space until written to
-                        np.lib.format.open_memmap(partial / name, mode="w+", dtype=kind, shape=shape).flush()
+                    # no disk space until written to
+                    for name, kind in ((NEAR, np.int32), (DISTANCES, np.float64)):
+                        np.lib.format.open_memmap(
+                            partial / name, mode="w+", dtype=kind, shape=shape
+                        ).flush()
                     write_json(_meta(key, 0, largest), partial / META)
-            near, distances = (np.load(folder / name, mmap_mode="r+", allow_pickle=False) for name in (NEAR, DISTANCES))
+            near, distances = (
+                np.load(folder / name, mmap_mode="r+", allow_pickle=False)
+                for name in (NEAR, DISTANCES)
+            )
             first = json.loads((folder / META).read_bytes())["listed"]
             for start in range(first, min(n_words, len(vectors)), BLOCK):
                 end = min(start + BLOCK, n_words, len(vectors))
@@ -116,7 +134,9 @@ def write_lists(table: NearTable, key: str, folder: Path) -> None:
 
 
 def _map_again(folder: Path, key: str, size: int) -> NearTable:
-    return open_lists(folder, key) or NearTable(np.empty((0, size), dtype=np.int32), np.empty((0, size)))
+    return open_lists(folder, key) or NearTable(
+        np.empty((0, size), dtype=np.int32), np.empty((0, size))
+    )
 
 
 def _meta(key: str, listed: int, largest: float | None) -> dict[str, object]:

@@ -1,4 +1,6 @@
-"""The place of a rewriting: a project, or outside of projects the user's data folder with the default parameters."""
+"""The place of a rewriting: a project, or outside of projects the user's data folder with the
+default parameters.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,20 @@ from lexveil.errors import option
 from lexveil.runtime.project import root_around
 
 NO_PROJECT = (
-    f"{paths.PARAMS} is ignored: this folder is no project, since it has neither dvc.yaml nor artifacts/; "
+    f"{paths.PARAMS} is ignored: this folder is no project, since it has neither dvc.yaml nor "
+    "artifacts/; "
     "`lexveil init DIR` makes one"
 )
 SEED = 20261  # of experiments outside a project, as in the params.yaml that ships
-# Of a user rather than of a project: short names in a folder of their own, and nothing that is to be committed.
-LEDGER, ANCHOR, WORK, AUDITS, RECOVERY = "ledger", "ledger-anchor.json", "work", Path("audits"), Path("recovery")
+# Of a user rather than of a project: short names in a folder of their own, and nothing that is to
+# be committed.
+LEDGER, ANCHOR, WORK, AUDITS, RECOVERY = (
+    "ledger",
+    "ledger-anchor.json",
+    "work",
+    Path("audits"),
+    Path("recovery"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,8 @@ class Project:
 
     @classmethod
     def find(cls, project: Path | str | None = None) -> Self:
-        """The place of a project's folder; by default of the project around the current folder, else of the user.
+        """The place of a project's folder; by default of the project around the current folder,
+        else of the user.
 
         Raises:
             ParameterError: if the project has no params.yaml, or it is not valid.
@@ -62,7 +73,11 @@ class Project:
         params = parse_params({"seed": SEED})
         ledger = params.ledger.model_copy(update={"folder": LEDGER, "anchor": ANCHOR})
         machine = params.machine.model_copy(update={"temp_directory": WORK})
-        return cls(paths.user_data(), params.model_copy(update={"ledger": ledger, "machine": machine}), False)
+        return cls(
+            paths.user_data(),
+            params.model_copy(update={"ledger": ledger, "machine": machine}),
+            False,
+        )
 
     def path(self, relative: Path | str) -> Path:
         """A path of the place, as the parameters and ``lexveil.paths`` give it."""

@@ -1,7 +1,9 @@
-"""Public scales of words by their names: those that ship with the library, those of the user's data folder, and files.
+"""Public scales of words by their names: those that ship with the library, those of the user's data
+folder, and files.
 
-A scale is a text file: lines that begin with ``#`` say what it is, the others hold a word (words of a collocation with
-spaces between them), a tab and a score from -1 to 1. Words that are not in it have the score 0.
+A scale is a text file: lines that begin with ``#`` say what it is, the others hold a word (words of
+a collocation with spaces between them), a tab and a score from -1 to 1. Words that are not in it
+have the score 0.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ def find_purpose(written: str) -> Purpose:
     """The purpose that NAME, NAME=WEIGHT or FILE.tsv=WEIGHT names.
 
     Raises:
-        RequestError: if there is none, its weight is no number above 0 and up to ``HEAVIEST``, or the file is no scale.
+        RequestError: if there is none, its weight is no number above 0 and up to ``HEAVIEST``, or
+            the file is no scale.
     """
     name, _, weight = written.partition("=")
     try:
@@ -51,30 +54,41 @@ def find_purpose(written: str) -> Purpose:
     except ValueError:
         value = math.nan
     if not 0 < value <= HEAVIEST:
-        raise RequestError(f"purpose {name}: its weight is {weight}; it must be a number above 0, up to {HEAVIEST:g}")
+        raise RequestError(
+            f"purpose {name}: its weight is {weight}; it must be a number above 0, up to "
+            f"{HEAVIEST:g}"
+        )
     if not name.endswith(SUFFIX):
         there = installed()
         if name not in there:
             raise RequestError(
-                f"there is no purpose {name}; there are {', '.join(there)}, and `lexveil purpose build` makes others"
+                f"there is no purpose {name}; there are {', '.join(there)}, and `lexveil "
+                "purpose build` makes others"
             )
         return read(there[name], value)
     if not re.fullmatch(MODEL_NAME, Path(name).stem):
-        raise RequestError(f"{name}: the file's name names the purpose: small letters, digits, _ and - before {SUFFIX}")
+        raise RequestError(
+            f"{name}: the file's name names the purpose: small letters, digits, _ and - "
+            f"before {SUFFIX}"
+        )
     return read(Path(name), value)
 
 
 def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
-    """The purposes of params.yaml: those that ship, and files as FILE.tsv@HASH, so that DVC sees when they change.
+    """The purposes of params.yaml: those that ship, and files as FILE.tsv@HASH, so that DVC sees
+    when they change.
 
     Raises:
         RequestError: as ``find_purpose``.
-        ParameterError: if a file is not there, has another content than HASH says, or one is named without it.
+        ParameterError: if a file is not there, has another content than HASH says, or one is named
+            without it.
     """
     shipped = folders()[0]
     for name in named:
         if "@" not in name and installed().get(name, shipped).parent != shipped:
-            raise ParameterError(f"{KEY}: {name} does not ship with the library; write FILE{SUFFIX}@HASH")
+            raise ParameterError(
+                f"{KEY}: {name} does not ship with the library; write FILE{SUFFIX}@HASH"
+            )
     return tuple(
         read(listed_file(name, KEY), weight) if "@" in name else find_purpose(f"{name}={weight!r}")
         for name, weight in named.items()
@@ -85,14 +99,20 @@ def read(file: Path, weight: float = 1.0) -> Purpose:
     """Read a scale.
 
     Raises:
-        RequestError: naming the line, if there is no such file, a line is no word and score, a word stands there twice,
-            or all scores are 0.
+        RequestError: naming the line, if there is no such file, a line is no word and score, a word
+            stands there twice, or all scores are 0.
     """
     lines = read_lines(file, "purpose", "a word, a tab and a score a line")
-    rows = ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line and not line.startswith("#"))
+    rows = (
+        (number, line.split("\t"))
+        for number, line in enumerate(lines, 1)
+        if line and not line.startswith("#")
+    )
     scores = read_numbers(rows, file, "a word, a tab and a score from -1 to 1", -1, 1)
     if not any(scores.values()):
-        raise RequestError(f"{file}: no word has a score other than 0, so it tells no word from another")
+        raise RequestError(
+            f"{file}: no word has a score other than 0, so it tells no word from another"
+        )
     return Purpose(file.stem, weight, scores, sha256(file), PUBLIC in lines)
 
 

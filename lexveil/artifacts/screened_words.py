@@ -1,7 +1,7 @@
 """The public list of screened words, which are no replacements, and what takes their place.
 
-The list is lexveil/models/not_put_out.txt. What takes the place of its words follows from a model's vectors and is kept
-in the user's cache: among all words of a large model it takes a second to find.
+The list is lexveil/models/not_put_out.txt. What takes the place of its words follows from a model's
+vectors and is kept in the user's cache: among all words of a large model it takes a second to find.
 """
 
 from __future__ import annotations
@@ -33,19 +33,24 @@ def screened_words() -> ScreenedWords:
     """The list, of general English."""
     file = paths.MODELS / "not_put_out.txt"
     lines = file.read_text(encoding="utf-8").splitlines()
-    return ScreenedWords(frozenset(line for line in lines if line and line[0] not in "#["), sha256(file))
+    return ScreenedWords(
+        frozenset(line for line in lines if line and line[0] not in "#["), sha256(file)
+    )
 
 
 def is_screened(tokens: Sequence[str], words: frozenset[str]) -> Flags:
     """Whether each of n tokens is a word of the list, or a collocation with one; (n,)."""
-    return np.fromiter((not words.isdisjoint(token.split("_")) for token in tokens), np.bool_, len(tokens))
+    return np.fromiter(
+        (not words.isdisjoint(token.split("_")) for token in tokens), np.bool_, len(tokens)
+    )
 
 
 def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
-    """(W,) each word; in place of a screened one the nearest that is not; None if there is nothing to replace, or by.
+    """(W,) each word; in place of a screened one the nearest that is not; None if there is nothing
+    to replace, or by.
 
-    It follows from the drawn word alone, never from a source, so it is post-processing of the mechanism's output, and
-    every bound stays as it is (docs/proofs/composition.md).
+    It follows from the drawn word alone, never from a source, so it is post-processing of the
+    mechanism's output, and every bound stays as it is (docs/proofs/composition.md).
 
     Args:
         vectors: (W, p).
@@ -55,7 +60,8 @@ def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
     if len(others) in (0, len(screened)):
         return None
     instead = np.arange(len(screened))
-    search = ExactSearch(vectors[others], screens=False)  # words of 8 bits would take longer to make than they save
+    # words of 8 bits would take longer to make than they save
+    search = ExactSearch(vectors[others], screens=False)
     instead[screened] = others[search.nearest(vectors[screened].astype(np.float64))]
     return instead
 
@@ -63,8 +69,9 @@ def nearest_of_others(vectors: Vectors, screened: Flags) -> Ids | None:
 def replacements(vectors: Vectors, screened: Flags, key: str) -> Ids | None:
     """(W,) what ``nearest_of_others`` finds, from the cache where it was found before.
 
-    A file by which a screened word would come out, or another word be replaced, is not believed; that a screened word
-    has the nearest other is not checked. Nothing that is promised depends on which it has.
+    A file by which a screened word would come out, or another word be replaced, is not believed;
+    that a screened word has the nearest other is not checked. Nothing that is promised depends on
+    which it has.
 
     Args:
         vectors: (W, p).

@@ -1,4 +1,6 @@
-"""Sensitivity of the disclosed structure in public texts: measured for the strategies of a segmentation, and read."""
+"""Sensitivity of the disclosed structure in public texts: measured for the strategies of a
+segmentation, and read.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,11 @@ class MeasuredStructure(Result):
 
     def change(self, strategy: str, policy: Policy) -> tuple[StructureChange, str]:
         """What holds for a strategy under a policy, and of what texts."""
-        named = {"stopwords": policy.stopwords, "punctuation": policy.punctuation, "oov": policy.oov}
+        named = {
+            "stopwords": policy.stopwords,
+            "punctuation": policy.punctuation,
+            "oov": policy.oov,
+        }
         if self.policies[strategy] == named:
             return self.strategies[strategy], self.source
         return self.any_policy[strategy], f"{self.source}; at most, as for every policy"
@@ -63,24 +69,33 @@ def first_texts(sample: Path, n: int) -> list[str]:
     return list(islice(texts, n))
 
 
-def measured(lexicon: Lexicon, replacements: Replacements, params: Params, source: str) -> MeasuredStructure:
+def measured(
+    lexicon: Lexicon, replacements: Replacements, params: Params, source: str
+) -> MeasuredStructure:
     """Measure all strategies of the lexicon's segmentation; ``source`` says what the texts are."""
-    strategies = [strategy for strategy, of in SEGMENTATION_OF.items() if of == lexicon.segmentation]
+    strategies = [
+        strategy for strategy, of in SEGMENTATION_OF.items() if of == lexicon.segmentation
+    ]
     given = params.policy
-    policies = {name: Policy.of(name, given.stopwords, given.punctuation, given.oov) for name in strategies}
+    policies = {
+        name: Policy.of(name, given.stopwords, given.punctuation, given.oov) for name in strategies
+    }
     return MeasuredStructure(
         segmentation=lexicon.segmentation,
         source=source,
         texts=len(replacements.texts),
         replacements=len(replacements.copies),
         policies={name: asdict(policy) for name, policy in policies.items()},
-        strategies={name: measure(replacements, lexicon, policy, name) for name, policy in policies.items()},
+        strategies={
+            name: measure(replacements, lexicon, policy, name) for name, policy in policies.items()
+        },
         any_policy={name: measure(replacements, lexicon, None, name) for name in strategies},
     )
 
 
 def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure | None:
-    """The measurement of a strategy's segmentation; None where no run has made it, or it had no text to measure.
+    """The measurement of a strategy's segmentation; None where no run has made it, or it had no
+    text to measure.
 
     Raises:
         MissingArtifact: if the file is not what the stage writes.
@@ -95,4 +110,6 @@ def load_structure(strategy: str, project: Path = Path()) -> MeasuredStructure |
     try:
         return MeasuredStructure.model_validate_json(content)
     except ValidationError:
-        raise MissingArtifact(f"{file} is not of this version; make it again: dvc repro measure_structure") from None
+        raise MissingArtifact(
+            f"{file} is not of this version; make it again: dvc repro measure_structure"
+        ) from None

@@ -1,4 +1,6 @@
-"""Documents as single texts: a document has one, or two if it is a pair (``text`` and ``text_b``)."""
+"""Documents as single texts: a document has one, or two if it is a pair (``text`` and
+``text_b``).
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,17 @@ FIELDS = ("text", "text_b")
 
 
 def texts_of(documents: pa.Table) -> pa.Table:
-    """One row per text (dataset, doc_id, field, text), in the documents' order; a missing second text gives no row.
+    """One row per text (dataset, doc_id, field, text), in the documents' order; a missing second
+    text gives no row.
 
-    A text is the unit that gets a budget: the average length of a data set counts texts, not pairs (CLMLDP Table 8).
+    A text is the unit that gets a budget: the average length of a data set counts texts, not pairs
+    (CLMLDP Table 8).
     """
     row = np.repeat(np.arange(documents.num_rows), 2)
     field = np.tile([0, 1], documents.num_rows)
-    both = pa.chunked_array([*documents.column("text").chunks, *documents.column("text_b").chunks], pa.string())
+    both = pa.chunked_array(
+        [*documents.column("text").chunks, *documents.column("text_b").chunks], pa.string()
+    )
     position = row + field * documents.num_rows
     present = both.take(position).is_valid().to_numpy()
     row, field, position = row[present], field[present], position[present]

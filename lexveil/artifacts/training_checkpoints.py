@@ -23,7 +23,9 @@ ARRAYS = ("vectors", "output_vectors", "generator_key")
 
 
 class Checkpoints:
-    """The state of one training after its last finished epoch, in a folder of ``kept_work``. Nothing is pickled."""
+    """The state of one training after its last finished epoch, in a folder of ``kept_work``.
+    Nothing is pickled.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -31,12 +33,15 @@ class Checkpoints:
     def load(self) -> TrainingState | None:
         """The state of the last finished epoch, or None.
 
-        A truncated checkpoint (the machine lost power) counts as none: the checksums of its arrays differ.
+        A truncated checkpoint (the machine lost power) counts as none: the checksums of its arrays
+        differ.
         """
         for checkpoint in reversed(self._all()):
             try:
                 facts = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
-                arrays = {name: np.load(checkpoint / f"{name}.npy", allow_pickle=False) for name in ARRAYS}
+                arrays = {
+                    name: np.load(checkpoint / f"{name}.npy", allow_pickle=False) for name in ARRAYS
+                }
                 if any(zlib.crc32(arrays[name].data) != facts["crc32"][name] for name in ARRAYS):
                     continue
                 return TrainingState(
@@ -65,11 +70,15 @@ class Checkpoints:
                 shutil.rmtree(old, ignore_errors=True)
 
     def _all(self) -> list[Path]:
-        return sorted(path for path in self.folder.glob("epoch-*") if re.fullmatch(r"epoch-\d{5,}", path.name))
+        return sorted(
+            path for path in self.folder.glob("epoch-*") if re.fullmatch(r"epoch-\d{5,}", path.name)
+        )
 
 
 def some_sentences(corpus: Path, n: int) -> list[list[str]]:
-    """At most ``n`` lines of a file, from evenly spaced places, split at spaces; the file is not read as a whole."""
+    """At most ``n`` lines of a file, from evenly spaced places, split at spaces; the file is not
+    read as a whole.
+    """
     size = corpus.stat().st_size
     lines: dict[int, bytes] = {}
     with corpus.open("rb") as file:
@@ -101,7 +110,10 @@ class TrainingProgress:
         if now - self.reported < self.every and finished < self.epochs:
             return
         self.reported, per_epoch = now, max(now - self.start, 1e-9) / (finished - self.first)
-        line = f"{self.label}: {finished} of {self.epochs} epochs, {self.n_tokens / per_epoch:,.0f} tokens/s"
+        line = (
+            f"{self.label}: {finished} of {self.epochs} epochs, "
+            f"{self.n_tokens / per_epoch:,.0f} tokens/s"
+        )
         if losses[-1] is not None:
             line += f", loss {losses[-1]:.3f}"
         if finished < self.epochs:
@@ -124,17 +136,27 @@ def resumed_training(
     """
     epochs, workers = settings.epochs, settings.workers
     if workers > 1:
-        print(f"training with {workers} workers: faster, and not byte-stable: other vectors each time", flush=True)
+        print(
+            f"training with {workers} workers: faster, and not byte-stable: other vectors "
+            "each time",
+            flush=True,
+        )
     checkpoints = Checkpoints(folder)
     state = checkpoints.load()
     if state is not None:
-        print(f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done", flush=True)
+        print(
+            f"going on with an interrupted training: {state.epoch} of {epochs} epochs are done",
+            flush=True,
+        )
     progress = TrainingProgress(f"train {segmentation}", epochs)
 
     def on_start(n_tokens: int, n_words: int) -> None:
         finished = state.epoch if state else 0
         what = f"train {segmentation}: {n_tokens:,} tokens, {n_words:,} vectors, {epochs} epochs"
-        read, held = (epochs - finished) * n_tokens * settings.dimensions, n_words * settings.dimensions
+        read, held = (
+            (epochs - finished) * n_tokens * settings.dimensions,
+            n_words * settings.dimensions,
+        )
         work = {"token dimensions trained": read, "vector dimensions trained": held}
         foresee(what, work, "Lower embeddings.epochs or sample.max_documents", machine, workers)
         progress.begin(n_tokens, finished)

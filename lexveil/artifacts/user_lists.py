@@ -1,7 +1,7 @@
 """Lists of a user, as text files in UTF-8: words and phrases, names, and words with numbers.
 
-Lists that an artifact follows from are named in params.yaml as FILE@HASH: a change of the content is a change of the
-name. Messages name file and line, and quote nothing.
+Lists that an artifact follows from are named in params.yaml as FILE@HASH: a change of the content
+is a change of the name. Messages name file and line, and quote nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from lexveil.text.normal_forms import token_of
 
 SCALE_LIST = "params.yaml: embeddings.scale_list"
 COLUMNS = ["word", "factor"]
-# Of package names, from the census of the United States of 1990: the most frequent first names, and surnames.
+# Of package names, from the census of the United States of 1990: the most frequent first names, and
+# surnames.
 FIRST, SURNAMES = ("dist.female.first", "dist.male.first"), "dist.all.last"
 N_FIRST, N_SURNAMES = 50, 400  # of each list
 CONTROLS = frozenset(map(chr, [*range(9), *range(10, 32), 127]))
@@ -41,7 +42,9 @@ def read_lines(file: Path, key: str, what: str = "a word or phrase a line") -> l
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
-        raise ParameterError(f"{key}: there is no file {file}; paths are relative to the current folder") from None
+        raise ParameterError(
+            f"{key}: there is no file {file}; paths are relative to the current folder"
+        ) from None
     except (UnicodeDecodeError, OSError):
         raise ParameterError(f"{key}: {file} is no text file in UTF-8, {what}") from None
     if any(CONTROLS & set(line) for line in lines):
@@ -59,7 +62,8 @@ def read_numbers(
         what: a line must be, for messages.
 
     Raises:
-        ParameterError: naming the line, if it is no word and number of that range, or a word stands there twice.
+        ParameterError: naming the line, if it is no word and number of that range, or a word stands
+            there twice.
     """
     numbers: dict[str, float] = {}
     for line, row in rows:
@@ -88,9 +92,13 @@ def listed_file(named: str, key: str) -> Path:
     name, _, wanted = named.rpartition("@")
     file = Path(name)
     if not file.is_file():
-        raise ParameterError(f"{key}: there is no file {name}; paths are relative to the project's folder")
+        raise ParameterError(
+            f"{key}: there is no file {name}; paths are relative to the project's folder"
+        )
     if (content := sha256(file)[:DIGITS]) != wanted:
-        raise ParameterError(f"{key} is {named}, but the file is {name}@{content}; write that if its change is meant")
+        raise ParameterError(
+            f"{key} is {named}, but the file is {name}@{content}; write that if its change is meant"
+        )
     return file
 
 
@@ -107,7 +115,8 @@ def load_words(named: str, key: str) -> frozenset[str]:
 
 
 def load_factors(named: str) -> dict[str, float]:
-    """The factor of each word of FILE@HASH (params.yaml: embeddings.scale_list), a CSV with columns word and factor.
+    """The factor of each word of FILE@HASH (params.yaml: embeddings.scale_list), a CSV with columns
+    word and factor.
 
     Raises:
         ParameterError: naming the line, as ``listed_file``, ``read_lines`` and ``read_numbers``.
@@ -134,7 +143,8 @@ def load_phrases(file: Path, key: str) -> Phrases:
 
 
 def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]]:
-    """Public names by type; without a file, those of a census for PERSON, or none where its package is not installed.
+    """Public names by type; without a file, those of a census for PERSON, or none where its package
+    is not installed.
 
     Raises:
         RequestError: as ``read_lines``, or if it holds a name twice.
@@ -153,7 +163,9 @@ def load_pseudonyms(file: Path | None, key: str) -> Mapping[str, tuple[str, ...]
 
 
 def _census_names() -> Iterator[str]:
-    """Full names, each frequent first name with a few of the frequent surnames; nothing without the package names."""
+    """Full names, each frequent first name with a few of the frequent surnames; nothing without the
+    package names.
+    """
     spec = importlib.util.find_spec("names")
     if spec is None or spec.origin is None:
         return

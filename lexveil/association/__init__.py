@@ -19,9 +19,9 @@ class AssociationMeasure:
         unit: of its values, for people; empty if they have none.
         summary: what it tells, in one line.
         source: who introduced it.
-        bigram: SQL over doubles: xy, the count of the pair; x and y, those of its words; n, all tokens; expected, what
-            xy would be if the words were independent; x_only, y_only and neither, the other cells of the 2 x 2 table.
-            Columns of measures before it may be used.
+        bigram: SQL over doubles: xy, the count of the pair; x and y, those of its words; n, all
+            tokens; expected, what xy would be if the words were independent; x_only, y_only and
+            neither, the other cells of the 2 x 2 table. Columns of measures before it may be used.
         trigram: the same over xyz, x, y, z, n and expected.
         low, high: what its threshold may be.
         decimals: with which it is printed.
@@ -67,7 +67,8 @@ NPMI = AssociationMeasure(
     high=1.0,
     decimals=3,
 )
-# Of a trigram it is the ratio of one binomial: the full 2 x 2 x 2 table needs pairs with a gap, which are not counted.
+# Of a trigram it is the ratio of one binomial: the full 2 x 2 x 2 table needs pairs with a gap,
+# which are not counted.
 LLR = AssociationMeasure(
     name="llr",
     column="llr",
@@ -107,19 +108,28 @@ def rendered(query: str) -> str:
     """Fill the measures into a query of sql/collocations/.
 
     Args:
-        query: one SELECT with any of these placeholders. ``{bigram_measures}``, ``{trigram_measures}``: the expressions
-            as columns; ``{columns}``: their names; ``{thresholds}``: all of them reach what $min_NAME asks for, null
-            for nothing; ``{absent}``: the columns as nulls; ``{ordered_by}``: the one that $by names, of a CASE $by.
+        query: one SELECT with any of these placeholders. ``{bigram_measures}``,
+            ``{trigram_measures}``: the expressions as columns; ``{columns}``: their names;
+            ``{thresholds}``: all of them reach what $min_NAME asks for, null for nothing;
+            ``{absent}``: the columns as nulls; ``{ordered_by}``: the one that $by names, of a CASE
+            $by.
     """
     parts = {
-        "bigram_measures": ",\n".join(f"{measure.bigram} as {measure.column}" for measure in MEASURES),
-        "trigram_measures": ",\n".join(f"{measure.trigram} as {measure.column}" for measure in MEASURES),
+        "bigram_measures": ",\n".join(
+            f"{measure.bigram} as {measure.column}" for measure in MEASURES
+        ),
+        "trigram_measures": ",\n".join(
+            f"{measure.trigram} as {measure.column}" for measure in MEASURES
+        ),
         "columns": ", ".join(measure.column for measure in MEASURES),
         "thresholds": " and ".join(
-            f"(${measure.threshold} is null or {measure.column} >= ${measure.threshold})" for measure in MEASURES
+            f"(${measure.threshold} is null or {measure.column} >= ${measure.threshold})"
+            for measure in MEASURES
         ),
         "absent": ", ".join(f"null::double as {measure.column}" for measure in MEASURES),
-        "ordered_by": " ".join(f"when '{measure.column}' then {measure.column}" for measure in MEASURES),
+        "ordered_by": " ".join(
+            f"when '{measure.column}' then {measure.column}" for measure in MEASURES
+        ),
     }
     for name, sql in parts.items():
         query = query.replace(f"{{{name}}}", sql)

@@ -1,11 +1,15 @@
-"""Test the privacy that a mechanism claims, as an opponent: what `lexveil audit` and ``lexveil.audit`` call.
+"""Test the privacy that a mechanism claims, as an opponent: what `lexveil audit` and
+``lexveil.audit`` call.
 
-Nothing of what is tested is asked what it should do: distances, distributions, budgets and charges are computed again,
-in a few lines of the audit's own, from the vectors, the word orders and the documents. It looks at three places:
+Nothing of what is tested is asked what it should do: distances, distributions, budgets and charges
+are computed again, in a few lines of the audit's own, from the vectors, the word orders and the
+documents. It looks at three places:
 
-* toys: a line, an anisotropic plane with one far word, and a cloud so large that truncation, clusters and lists act;
+* toys: a line, an anisotropic plane with one far word, and a cloud so large that truncation,
+  clusters and lists act;
 * words of the project's embedding, with the mechanism as a run builds it;
-* whole releases of a toy project, in memory and by files, over batches and processes, with a ledger of their own.
+* whole releases of a toy project, in memory and by files, over batches and processes, with a ledger
+  of their own.
 """
 
 from __future__ import annotations
@@ -31,7 +35,17 @@ from lexveil.auditing.distributions import ON_LISTS, AuditedSpace
 from lexveil.auditing.exact import bounds_audit, exact_audit, gumbel_bounds
 from lexveil.auditing.findings import AuditFinding, AuditResult
 from lexveil.auditing.fit import FitResult
-from lexveil.auditing.kernels import Built, Drawn, claim_of, draw_mixed, fit, losses, noise_fit, reach, rungs
+from lexveil.auditing.kernels import (
+    Built,
+    Drawn,
+    claim_of,
+    draw_mixed,
+    fit,
+    losses,
+    noise_fit,
+    reach,
+    rungs,
+)
 from lexveil.auditing.releases import audit_releases
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.auditing.toys import toy
@@ -79,14 +93,18 @@ class _Audit:
         """Noise as a run of this mode draws it."""
         if self.request.mode == "release":
             return release_generator()
-        return stream(self.seed, "audit", self.request.mechanism, repr(self.request.epsilon), *names)
+        return stream(
+            self.seed, "audit", self.request.mechanism, repr(self.request.epsilon), *names
+        )
 
     def found(self, place: str, *evidence: Any) -> None:
         """Keep findings that there are."""
         self.findings += [AuditFinding.of(place, each) for each in evidence if each is not None]
 
     def toy(self, shape: str, n_lists: int) -> None:
-        """One toy: its closed form, its distribution, its noise, and the losses between its words."""
+        """One toy: its closed form, its distribution, its noise, and the losses between its
+        words.
+        """
         request, space_of = self.request, toy(shape, self.request.epsilon, n_lists)
         for _ in range(STRETCHES):
             built = Built.over(request.mechanism, space_of.space, self.parameters)
@@ -103,12 +121,22 @@ class _Audit:
         contexts = space_of.contexts if built.claim.in_context else (-1,)
         self.exact(place, built, words, contexts)
         progress = Progress(f"audit, {place}", len(words) * len(epsilons) * n, "draws")
-        drawn = draw_mixed(built.kernel, words, epsilons, n, partial(self.generator, shape), progress.advance, contexts)
+        drawn = draw_mixed(
+            built.kernel,
+            words,
+            epsilons,
+            n,
+            partial(self.generator, shape),
+            progress.advance,
+            contexts,
+        )
         progress.finish()
         self.sampled(place, built, drawn, own, (shape, "ball"), with_power=space_of.losses)
         if space_of.losses:
             for at in sorted({kind._replace(word=0) for kind in drawn}):
-                self.found(_after(place, at.before), losses(drawn, at, built.claim, words, 1 - self.error))
+                self.found(
+                    _after(place, at.before), losses(drawn, at, built.claim, words, 1 - self.error)
+                )
 
     def embedding(self, made: Prepared, space: AuditedSpace) -> None:
         """The mechanism as a run builds it, over the words of the project."""
@@ -117,7 +145,8 @@ class _Audit:
         chosen = choose_words(space.size, request.words, stream(self.seed, "audit", "words"))
         contexts: tuple[int, ...] = (-1,)
         if claim.in_context and space.public is not None:
-            bigrams = space.public.bigrams  # after the token that most words follow, or after the first, a frequent one
+            # after the token that most words follow, or after the first, a frequent one
+            bigrams = space.public.bigrams
             contexts = (-1, 0 if bigrams is None else int(np.diff(bigrams.starts).argmax()))
         self.exact(f"vocabulary: {len(chosen):,} of {space.size:,} words", built, chosen, contexts)
         own = self.generator("own", "vocabulary")
@@ -129,7 +158,9 @@ class _Audit:
         self.sampled(place, built, drawn, own, ("ball",), with_power=False)
 
     def exact(self, place: str, built: Built, ids: Ids, contexts: Sequence[int]) -> None:
-        """What can be said without samples, for inputs ``ids`` and every output; nothing where no form is known."""
+        """What can be said without samples, for inputs ``ids`` and every output; nothing where no
+        form is known.
+        """
         kernel, distances, epsilon = built.kernel, built.claim.distances, self.request.epsilon
         if isinstance(kernel, TemContext):
             for before in contexts:
@@ -137,7 +168,9 @@ class _Audit:
                 self.found(_after(place, before), exact_audit(log_pmf, ids, distances, epsilon))
         elif isinstance(kernel, ClosedForm):
             closed = kernel.log_pmf
-            evidence = exact_audit(lambda rows: closed(rows, np.full(len(rows), epsilon)), ids, distances, epsilon)
+            evidence = exact_audit(
+                lambda rows: closed(rows, np.full(len(rows), epsilon)), ids, distances, epsilon
+            )
             self.found(place, evidence)
         elif self.request.mechanism == "truncated_gumbel":
             bounds = gumbel_bounds(built.claim.space.size, ids, distances)
@@ -157,7 +190,9 @@ class _Audit:
         epsilon, claim = self.request.epsilon, built.claim
         self.found(place, fit(drawn, claim, epsilon, self.error, own, with_power=with_power))
         noise = self.generator(*ball)
-        self.found(place, noise_fit(built.kernel, claim, epsilon, self.request.samples, self.error, noise))
+        self.found(
+            place, noise_fit(built.kernel, claim, epsilon, self.request.samples, self.error, noise)
+        )
 
 
 def _after(place: str, before: int) -> str:
@@ -169,7 +204,10 @@ def _in_context(kernel: TemContext, epsilon: float, before: int, ids: Ids) -> Fl
 
 
 def audit(
-    request: AuditRequest, out: Path | None = None, project: Path | Model | None = None, model: str | None = None
+    request: AuditRequest,
+    out: Path | None = None,
+    project: Path | Model | None = None,
+    model: str | None = None,
 ) -> AuditResult:
     """Audit one mechanism at one ε, and at a second one of its own choice.
 
@@ -185,12 +223,17 @@ def audit(
         raise RequestError(f"{option('out')} {out}: there is no such folder")
     using = Model.load(project, model)
     params, strategy = using.params, request.strategy
-    settings = settings_of(Request.of({"mechanism": request.mechanism, "strategy": strategy, "epsilon": 1.0}), params)
+    settings = settings_of(
+        Request.of({"mechanism": request.mechanism, "strategy": strategy, "epsilon": 1.0}), params
+    )
     policy = settings.policy
     made = using.mechanism(request.mechanism, strategy, policy)
     if len(made.vocabulary.rows) < 2:
-        raise RequestError(f"the embedding of {strategy} holds fewer than two words; enlarge the corpus")
-    made.mechanism.noise(np.full(1, request.epsilon), stream(0, "audit"))  # what it refuses is no claim
+        raise RequestError(
+            f"the embedding of {strategy} holds fewer than two words; enlarge the corpus"
+        )
+    # what it refuses is no claim
+    made.mechanism.noise(np.full(1, request.epsilon), stream(0, "audit"))
     shared = _Audit(request, params.mechanisms.model_dump(), params.seed)
     shared.epsilons.add(request.epsilon)
     space = read_space(using, made, request)
@@ -199,12 +242,20 @@ def audit(
         shared.toy(shape, n_lists)
     if n_lists:
         wrong = reach(request.mechanism, shared.parameters, shared.generator("reach"))
-        shared.findings.append(AuditFinding.fact("toy: a long list", "reach", wrong, "noise reaches its rarest places"))
+        shared.findings.append(
+            AuditFinding.fact("toy: a long list", "reach", wrong, "noise reaches its rarest places")
+        )
     shared.embedding(made, space)
     if made.mechanism.no_guarantee is None:
         with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
             shared.findings += audit_releases(
-                request, params, policy, Path(folder), shared.epsilons, shared.error, shared.generator("documents")
+                request,
+                params,
+                policy,
+                Path(folder),
+                shared.epsilons,
+                shared.error,
+                shared.generator("documents"),
             )
     result = _result(shared, using, made, settings)
     if out is not None:
@@ -244,7 +295,9 @@ def _result(shared: _Audit, using: Model, made: Prepared, settings: Settings) ->
 
 
 def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSpace:
-    """The words of the mechanism, from the files themselves: vectors in float64, lists of its words only."""
+    """The words of the mechanism, from the files themselves: vectors in float64, lists of its words
+    only.
+    """
     segmentation, rows = SEGMENTATION_OF[request.strategy], made.vocabulary.rows
     tokens, vectors, counts = _read_embedding(using, segmentation)
     space = np.asarray(vectors[rows], dtype=np.float64)
@@ -264,17 +317,27 @@ def read_space(using: Model, made: Prepared, request: AuditRequest) -> AuditedSp
     number = {tokens[row]: i for i, row in enumerate(rows.tolist())}
     files = list(made.files.values())
     orders = np.load(next(file for file in files if file.suffix == ".npy"), allow_pickle=False)
-    words = next((read_words(file) for file in files if file.suffix == ".txt"), tokens)  # a model's are of its tokens
+    # a model's are of its tokens
+    words = next((read_words(file) for file in files if file.suffix == ".txt"), tokens)
     if using.packaged and getattr(using.params.mechanisms, request.mechanism).lists != "L1":
         orders = orders[:1]
-    known = [[number[words[word]] for word in order if words[word] in number] for order in orders.tolist()]
+    known = [
+        [number[words[word]] for word in order if words[word] in number]
+        for order in orders.tolist()
+    ]
     return AuditedSpace(space, np.array(known, dtype=np.int32))
 
 
 def _read_bigrams(using: Model, segmentation: str, rows: Ids) -> Bigrams | None:
-    """How often each of these rows, by its number among them, follows each token of the embedding."""
+    """How often each of these rows, by its number among them, follows each token of the
+    embedding.
+    """
     packaged = using.packaged
-    counted = packaged.bigrams(segmentation) if packaged else load_bigrams(segmentation, using.project.folder)
+    counted = (
+        packaged.bigrams(segmentation)
+        if packaged
+        else load_bigrams(segmentation, using.project.folder)
+    )
     if counted is None:
         return None
     starts, ids, counts = counted
@@ -287,11 +350,16 @@ def _read_embedding(using: Model, segmentation: str) -> tuple[list[str], npt.NDA
     """Tokens, vectors and counts of a segmentation, by no other way than NumPy's."""
     if using.packaged is None:
         folder = using.path(paths.embedding(segmentation))
-        vectors, counts = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("vectors", "counts"))
+        vectors, counts = (
+            np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("vectors", "counts")
+        )
         return read_words(folder / "words.txt"), vectors, counts
     folder = using.packaged.folder
     tokens = read_words(folder / "words.txt")
-    scaled = [np.load(folder / name, allow_pickle=False).astype(np.float32) for name in ("vectors.npy", "scales.npy")]
+    scaled = [
+        np.load(folder / name, allow_pickle=False).astype(np.float32)
+        for name in ("vectors.npy", "scales.npy")
+    ]
     rows = [row for row, token in enumerate(tokens) if segmentation != "word" or "_" not in token]
     counts = np.load(folder / "counts.npy", allow_pickle=False).astype(np.int64)
     return [tokens[row] for row in rows], (scaled[0] * scaled[1][:, None])[rows], counts[rows]

@@ -1,6 +1,8 @@
-"""What each mechanism claims to draw from, and its metric, written down a second time in plain lines of float64.
+"""What each mechanism claims to draw from, and its metric, written down a second time in plain
+lines of float64.
 
-The audit draws from these distributions, or computes them, and compares; they share no code with the mechanisms.
+The audit draws from these distributions, or computes them, and compares; they share no code with
+the mechanisms.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def euclidean(vectors: npt.NDArray[np.float32] | Floats) -> Distances:
 
 
 def spread(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Floats:
-    """λΣ + (1-λ)I (p, p), Σ the covariance of the rows scaled to trace p; the identity where they do not spread."""
+    """λΣ + (1-λ)I (p, p), Σ the covariance of the rows scaled to trace p; the identity where they
+    do not spread.
+    """
     places = np.asarray(vectors, dtype=np.float64)
     p = places.shape[1]
     centred = places - places.mean(axis=0)
@@ -55,13 +59,17 @@ def spread(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Floats:
 
 
 def mahalanobis(vectors: npt.NDArray[np.float32] | Floats, share: float) -> Distances:
-    """sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) of rows, by solving with the triangular root of the matrix."""
+    """sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')) of rows, by solving with the triangular root of the
+    matrix.
+    """
     root = np.linalg.cholesky(spread(vectors, share))
     return euclidean(np.linalg.solve(root, np.asarray(vectors, dtype=np.float64).T).T)
 
 
 def on_lists(orders: Sequence[Sequence[int]] | npt.NDArray[np.int32]) -> Distances:
-    """The largest difference of two words' places over all lists; ``orders[l][i]`` is the word at place i."""
+    """The largest difference of two words' places over all lists; ``orders[l][i]`` is the word at
+    place i.
+    """
     places = np.array([np.argsort(np.asarray(order)) for order in orders])
 
     def distances(first: Ids, second: Ids) -> Floats:
@@ -77,8 +85,10 @@ class AuditedSpace:
 
     Attributes:
         vectors: (W, p) float64.
-        orders: (n_lists, W) the word at each place of each list; None where no mechanism on lists is audited.
-        public: how many words each is made of, and its counts in public text; None: one, and nothing is counted.
+        orders: (n_lists, W) the word at each place of each list; None where no mechanism on lists
+            is audited.
+        public: how many words each is made of, and its counts in public text; None: one, and
+            nothing is counted.
     """
 
     vectors: Floats
@@ -97,14 +107,20 @@ class AuditedSpace:
             tree = self._kept.setdefault("tree", cKDTree(self.vectors))
             distances, near = tree.query(points, k=k)
             shape = (len(points), k)
-            return np.asarray(near).reshape(shape).astype(np.int64), np.asarray(distances).reshape(shape)
+            return np.asarray(near).reshape(shape).astype(np.int64), np.asarray(distances).reshape(
+                shape
+            )
         squares = (self.vectors**2).sum(axis=1)
         out, far = np.empty((len(points), k), dtype=np.int64), np.empty((len(points), k))
         step = max(1, BLOCK // self.size)
         for start in range(0, len(points), step):
             some = points[start : start + step]
             measured = squares - 2 * some @ self.vectors.T
-            near = np.argpartition(measured, min(k, self.size - 1), axis=1)[:, :k] if k < self.size else None
+            near = (
+                np.argpartition(measured, min(k, self.size - 1), axis=1)[:, :k]
+                if k < self.size
+                else None
+            )
             near = np.tile(np.arange(self.size), (len(some), 1)) if near is None else near
             exact = np.linalg.norm(some[:, None] - self.vectors[near], axis=2)
             order = np.argsort(exact, axis=1)
@@ -119,7 +135,8 @@ class Claim:
 
     Attributes:
         mechanism: its name.
-        own: its parameters, as params.yaml has them; ``rank_remap`` those of the post-processing, None without.
+        own: its parameters, as params.yaml has them; ``rank_remap`` those of the post-processing,
+            None without.
     """
 
     mechanism: str
@@ -153,7 +170,9 @@ class Claim:
         return self.mechanism == IN_CONTEXT
 
     def base_measure(self, before: int = -1) -> Floats:
-        """What each word weighs beside its distance, (W,), after the token ``before``; -1: after none."""
+        """What each word weighs beside its distance, (W,), after the token ``before``; -1: after
+        none.
+        """
         public = self.space.public
         if public is None or self.mechanism not in EXPONENTIAL:
             return np.ones(self.space.size)
@@ -162,13 +181,17 @@ class Claim:
         if not self.in_context or public.bigrams is None:
             return self._halved(public)
         single, after = self._whole_numbers(public, public.bigrams)
-        row = slice(*public.bigrams.starts[before : before + 2].tolist()) if before >= 0 else slice(0)
+        row = (
+            slice(*public.bigrams.starts[before : before + 2].tolist()) if before >= 0 else slice(0)
+        )
         weight = single.copy()
         weight[public.bigrams.ids[row]] += after[row]
         return weight
 
     def _by_model(self, public: PublicCounts, before: int) -> Floats:
-        """What a language model says of a word's first piece after a token alone, times its share, to the power κ."""
+        """What a language model says of a word's first piece after a token alone, times its share,
+        to the power κ.
+        """
         kept, kappa, words = self.space._kept, self.own.get("kappa", 1.0), public.causal
         assert words is not None
         if (key := f"after {before}, {self._measure}") not in kept:
@@ -181,15 +204,21 @@ class Claim:
                 states.read(np.array([[piece]]), np.ones((1, 1), dtype=bool))
             first = np.array([pieces[row][0] for row in words.rows.tolist()])
             share = (public.counts + 1) / np.bincount(first, public.counts + 1)[first]
-            says = np.asarray(states.next_pieces(np.zeros(1, dtype=np.int64))[0, 0], dtype=np.float64)
+            says = np.asarray(
+                states.next_pieces(np.zeros(1, dtype=np.int64))[0, 0], dtype=np.float64
+            )
             weight = self._halved(public) * (says[first] * share) ** kappa
-            kept[key] = np.maximum(1, np.rint(weight * ((2.0**31 - 2 * len(weight)) / (weight.sum() * (1 + 1e-9)))))
+            kept[key] = np.maximum(
+                1, np.rint(weight * ((2.0**31 - 2 * len(weight)) / (weight.sum() * (1 + 1e-9))))
+            )
         return np.asarray(kept[key])
 
     @property
     def _measure(self) -> str:
         """What the base measure depends on beside the words."""
-        return ", ".join(f"{name} {self.own.get(name)}" for name in ("kappa", "length_penalty", "common_words"))
+        return ", ".join(
+            f"{name} {self.own.get(name)}" for name in ("kappa", "length_penalty", "common_words")
+        )
 
     def _halved(self, public: PublicCounts) -> Floats:
         """The length penalty, and what words have that are not common enough."""
@@ -200,16 +229,23 @@ class Claim:
         return np.asarray(halved)
 
     def _whole_numbers(self, public: PublicCounts, bigrams: Bigrams) -> tuple[Floats, Floats]:
-        """Of tem_context: the weight of each word, (W,), and what it has beside that after a token, (E,).
+        """Of tem_context: the weight of each word, (W,), and what it has beside that after a token,
+        (E,).
 
-        Witten and Bell's interpolation to the power κ, each token's in units of the share that it leaves to the
-        frequency of words; rounded, so that no sum exceeds 2^31.
+        Witten and Bell's interpolation to the power κ, each token's in units of the share that it
+        leaves to the frequency of words; rounded, so that no sum exceeds 2^31.
         """
         kappa, counts = self.own.get("kappa", 1.0), public.counts
         if (key := self._measure) not in self.space._kept:
-            halved, share, seen = self._halved(public), (counts + 1) / (counts + 1).sum(), np.diff(bigrams.starts)
+            halved, share, seen = (
+                self._halved(public),
+                (counts + 1) / (counts + 1).sum(),
+                np.diff(bigrams.starts),
+            )
             single, among = halved * share**kappa, share[bigrams.ids]
-            after = halved[bigrams.ids] * ((among + bigrams.counts / np.repeat(seen, seen)) ** kappa - among**kappa)
+            after = halved[bigrams.ids] * (
+                (among + bigrams.counts / np.repeat(seen, seen)) ** kappa - among**kappa
+            )
             sums = np.bincount(np.repeat(np.arange(len(seen)), seen), after)
             unit = (2.0**31 - 2 * len(single)) / ((single.sum() + sums.max(initial=0)) * (1 + 1e-9))
             self.space._kept[key] = np.maximum(np.rint(unit * single), 1), np.rint(unit * after)
@@ -218,14 +254,20 @@ class Claim:
 
     def unknown(self, before: int = -1) -> Floats:
         """Pr[y], (W,), of what is drawn for a word that has no vector."""
-        return _normalized(self.base_measure(before) if self.in_context else np.ones(self.space.size))
+        return _normalized(
+            self.base_measure(before) if self.in_context else np.ones(self.space.size)
+        )
 
     def pmf(self, word: int, epsilon: float, before: int = -1) -> Floats:
-        """Pr[M(word) = y] for every word y, (W,), in closed form; ``before`` as of ``base_measure``."""
+        """Pr[M(word) = y] for every word y, (W,), in closed form; ``before`` as of
+        ``base_measure``.
+        """
         w = self.space.size
         if self.mechanism in EXPONENTIAL:
             gap = self.distances(np.array([word]), np.arange(w))[0]
-            mass = _exponential(np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon)
+            mass = _exponential(
+                np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon
+            )
             return _normalized(mass * self.base_measure(before))
         assert self.space.orders is not None
         out = np.zeros(w)
@@ -233,7 +275,9 @@ class Claim:
             at = int(np.flatnonzero(order == word)[0])
             gap = np.abs(np.arange(w) - at).astype(np.float64)
             if self.mechanism == "diffractor_tem":
-                by_place = _exponential(np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon)
+                by_place = _exponential(
+                    np.minimum(gap, _gamma(w, epsilon, self.own.get("beta", 0.001))), epsilon
+                )
             else:
                 by_place = np.tanh(epsilon / 2) * np.exp(-epsilon * gap)
                 by_place[[0, -1]] = np.exp(-epsilon * gap[[0, -1]]) / (1 + np.exp(-epsilon))
@@ -243,11 +287,19 @@ class Claim:
 
     def counts(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
         """How often each word comes out in n of the audit's own draws of M(word), (W,)."""
-        return np.bincount(self.draw(word, epsilon, n, rng), minlength=self.space.size).astype(np.int64)
+        return np.bincount(self.draw(word, epsilon, n, rng), minlength=self.space.size).astype(
+            np.int64
+        )
 
-    def mass(self, word: int, epsilon: float, n: int, rng: np.random.Generator, before: int = -1) -> Floats:
+    def mass(
+        self, word: int, epsilon: float, n: int, rng: np.random.Generator, before: int = -1
+    ) -> Floats:
         """Pr[M(word) = y], (W,): in closed form, else estimated from n draws."""
-        return self.pmf(word, epsilon, before) if self.closed else self.counts(word, epsilon, n, rng) / n
+        return (
+            self.pmf(word, epsilon, before)
+            if self.closed
+            else self.counts(word, epsilon, n, rng) / n
+        )
 
     def draw(self, word: int, epsilon: float, n: int, rng: np.random.Generator) -> Ids:
         """N draws of M(word)."""
@@ -261,7 +313,11 @@ class Claim:
         if self.mechanism == "mahalanobis":
             ball = ball @ np.linalg.cholesky(spread(self.space.vectors, self.share)).T
         points = self.space.vectors[word] + ball
-        near = self._vickrey(word, points, rng) if self.mechanism == "vickrey" else self.space.nearest(points)[0][:, 0]
+        near = (
+            self._vickrey(word, points, rng)
+            if self.mechanism == "vickrey"
+            else self.space.nearest(points)[0][:, 0]
+        )
         if self.rank_remap is None:
             return near
         ranks = min(int(self.rank_remap["ranks"]), self.space.size)
@@ -301,7 +357,8 @@ class Claim:
         k = rng.choice(k, size=n, p=_normalized(np.exp(sizes - sizes.max())))
         most = int(k.max())
         near, far = self.space.nearest(self.space.vectors[[word]], most)
-        # ln F(x) = -exp(-x/b), F the distribution function; uniform between its values at the two ends.
+        # ln F(x) = -exp(-x/b), F the distribution function; uniform between its values at the two
+        # ends.
         bottom, top = -np.exp(high / b), -np.exp(-high / b)
         log_f = top + np.log1p(-rng.random((n, most)) * -np.expm1(bottom - top))
         noisy = far + np.clip(-b * np.log(-log_f), -high, high)

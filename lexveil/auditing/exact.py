@@ -1,7 +1,8 @@
-"""Exact audits: the distribution of a mechanism, or proven bounds of it, against its claim. Nothing is sampled.
+"""Exact audits: the distribution of a mechanism, or proven bounds of it, against its claim. Nothing
+is sampled.
 
-A claim is a number of nats for every ordered pair of inputs: ln Pr[M(a) in E] - ln Pr[M(b) in E] may not exceed it for
-any event E. For a mechanism on words it is ε·d(a, b).
+A claim is a number of nats for every ordered pair of inputs: ln Pr[M(a) in E] - ln Pr[M(b) in E]
+may not exceed it for any event E. For a mechanism on words it is ε·d(a, b).
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ class ExactResult:
     """The audit of a closed form, or of bounds that are proven.
 
     Attributes:
-        audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), at least where bounds are all that is known; infinite
-            if words at distance 0 have different distributions, or if an output is possible for one word only.
+        audited: the largest |ln P(y|w) - ln P(y|w')| / d(w, w'), at least where bounds are all that
+            is known; infinite if words at distance 0 have different distributions, or if an output
+            is possible for one word only.
         pair: ids of the two words that show it; output: the id of y.
         n_pairs: pairs of different words that were compared.
         violation: whether a loss exceeds ε·d by more than ``RELATIVE`` and rounding.
-        method: "exact" where the distribution is known; "bounds" where the loss is proven to be at least this.
+        method: "exact" where the distribution is known; "bounds" where the loss is proven to be at
+            least this.
     """
 
     claimed: float
@@ -92,8 +95,11 @@ def exact_audit(log_pmf: LogPmf, ids: Ids, distances: Distances, epsilon: float)
     return ExactResult(epsilon, audited, pair, output, n_pairs, is_violated)
 
 
-def bounds_audit(stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float) -> ExactResult:
-    """Compare what is proven of a distribution that has no closed form: no sample finds events of probability e^-100.
+def bounds_audit(
+    stays: Floats, reached: Floats, ids: Ids, distances: Distances, epsilon: float
+) -> ExactResult:
+    """Compare what is proven of a distribution that has no closed form: no sample finds events of
+    probability e^-100.
 
     Args:
         stays: (n,) lower bounds of ln Pr[M(w) = w].
@@ -113,7 +119,9 @@ def bounds_audit(stays: Floats, reached: Floats, ids: Ids, distances: Distances,
 
 
 def _compared(loss: Floats, allowed: Floats, size: float, epsilon: float) -> tuple[Floats, bool]:
-    """ε times losses in shares of what is allowed, and whether one exceeds that by more than rounding can."""
+    """ε times losses in shares of what is allowed, and whether one exceeds that by more than
+    rounding can.
+    """
     slack = RELATIVE * allowed + ROUNDING * (1 + size)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(allowed > 0, epsilon * loss / allowed, np.where(loss > slack, np.inf, 0.0))
@@ -124,7 +132,10 @@ def _pmf_rows(log_pmf: LogPmf, ids: Ids) -> Floats:
     log_p = np.asarray(log_pmf(ids), dtype=np.float64)
     total = np.exp(log_p).sum(axis=1)
     if not (np.abs(total - 1) < 1e-6).all():
-        raise ValueError(f"the probabilities of one input sum to {total[np.abs(total - 1).argmax()]:.9g}, not to 1")
+        raise ValueError(
+            f"the probabilities of one input sum to {total[np.abs(total - 1).argmax()]:.9g}, "
+            "not to 1"
+        )
     return log_p
 
 
@@ -137,8 +148,8 @@ def gumbel_bounds(size: int, ids: Ids, distances: Distances) -> tuple[Floats, Fl
     """Of truncated Gumbel, whatever its noise: what the number k of neighbours alone says.
 
     Returns:
-        ln Pr[k = 1], for then the word itself comes out, (n,); and ln Pr[k > words nearer to w' than w], for else w
-        can't come out of w', (n, n).
+        ln Pr[k = 1], for then the word itself comes out, (n,); and ln Pr[k > words nearer to w'
+            than w], for else w can't come out of w', (n, n).
     """
     k = np.arange(1, size + 1)
     sizes = k * np.log(np.log(size)) - gammaln(k + 1)

@@ -1,4 +1,6 @@
-"""What an audit found, and what it is bound to: code, space, parameters, policy, version and time."""
+"""What an audit found, and what it is bound to: code, space, parameters, policy, version and
+time.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ class AuditFinding:
     """One place and method of an audit.
 
     Attributes:
-        evidence: the figures of an exact or sampled audit; None of a plain fact, which ``detail`` then states.
+        evidence: the figures of an exact or sampled audit; None of a plain fact, which ``detail``
+            then states.
         inconclusive: that nothing could be said here.
     """
 
@@ -56,13 +59,22 @@ class AuditFinding:
         """Plain values."""
         figures = {} if self.evidence is None else self.evidence.as_dict()
         about = {"place": self.place, "method": self.method, "violation": self.violation}
-        return about | figures | ({"detail": self.detail} if self.detail else {}) | {"verdict": self.verdict}
+        return (
+            about
+            | figures
+            | ({"detail": self.detail} if self.detail else {})
+            | {"verdict": self.verdict}
+        )
 
     @property
     def cells(self) -> list[str]:
         """Its row in a table for people."""
         verdict = self.verdict + (f": {self.detail}" if self.detail else "")
-        figures = ["-", "-"] if self.evidence is None else [f"{self.evidence.claimed:g}", self.evidence.shown]
+        figures = (
+            ["-", "-"]
+            if self.evidence is None
+            else [f"{self.evidence.claimed:g}", self.evidence.shown]
+        )
         return [self.place, self.method, *figures, verdict]
 
 
@@ -75,12 +87,15 @@ class AuditResult:
         parameters: of the mechanism; policy: what becomes of each class of token.
         shares: of the budget, of classes of tokens; None if all have the same.
         epsilon: the claim that was asked for; epsilons: all that were audited, least first.
-        seed: of the noise in mode experiment; None in mode release, whose noise comes from the operating system.
+        seed: of the noise in mode experiment; None in mode release, whose noise comes from the
+            operating system.
         confidence: that no bound is too high, over all findings together.
-        factor: the smallest inflation of ε in whole releases that this audit sees with probability 0.9; of the
-            mechanism alone where nothing is released; None if it would see none up to 8.
+        factor: the smallest inflation of ε in whole releases that this audit sees with probability
+            0.9; of the mechanism alone where nothing is released; None if it would see none up to
+            8.
         lexveil, code: version, and hash of all code.
-        model, space: what gave the words of the embedding, and hashes of the embedding, collocations and word orders.
+        model, space: what gave the words of the embedding, and hashes of the embedding,
+            collocations and word orders.
         time: when it was made, UTC.
     """
 
@@ -112,7 +127,9 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The whole: violated; no violation found, with power to see ``factor``; or inconclusive."""
+        """The whole: violated; no violation found, with power to see ``factor``; or
+        inconclusive.
+        """
         if self.violation:
             return "violated"
         unclear = self.factor is None or any(finding.inconclusive for finding in self.audits)
@@ -121,7 +138,10 @@ class AuditResult:
     def as_dict(self) -> dict[str, object]:
         """Plain values that JSON can carry: infinities as text."""
         values: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
-        values |= {"model": self.model.to_dict(), "audits": [finding.as_dict() for finding in self.audits]}
+        values |= {
+            "model": self.model.to_dict(),
+            "audits": [finding.as_dict() for finding in self.audits],
+        }
         values |= {"violation": self.violation, "verdict": self.verdict}
         finite: dict[str, object] = _finite(values)
         return finite
@@ -136,9 +156,13 @@ class AuditResult:
         said = {
             "violated": "a violation of the claim was found",
             "inconclusive": "inconclusive; give more samples",
-            "no violation found": f"no violation was found, with power to see a factor of {self.factor or 0:g}",
+            "no violation found": "no violation was found, with power to see a factor of "
+            f"{self.factor or 0:g}",
         }[self.verdict]
-        return [*lines, f"{self.mechanism} at ε = {self.epsilon:g}, {self.model}, {self.mode} mode: {said}"]
+        return [
+            *lines,
+            f"{self.mechanism} at ε = {self.epsilon:g}, {self.model}, {self.mode} mode: {said}",
+        ]
 
 
 def _finite(value: Any) -> Any:

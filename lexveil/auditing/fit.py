@@ -1,9 +1,11 @@
-"""Whether draws follow the distribution that a claim is proven of, and how small a difference would have been seen.
+"""Whether draws follow the distribution that a claim is proven of, and how small a difference would
+have been seen.
 
-A loss bound alone sees little of what is rare; the distribution is known, so it is compared too. Events are fixed
-before the draws are looked at: single words, and the sets of the k words of largest probability. Each is tested
-exactly, by the binomial distribution, or, where the audit has only draws of its own, by the binomial of the two samples
-given their sum. The errors of all events together are at most the error of the test.
+A loss bound alone sees little of what is rare; the distribution is known, so it is compared too.
+Events are fixed before the draws are looked at: single words, and the sets of the k words of
+largest probability. Each is tested exactly, by the binomial distribution, or, where the audit has
+only draws of its own, by the binomial of the two samples given their sum. The errors of all events
+together are at most the error of the test.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class FitResult:
         error: chance that draws of the distribution are called different.
         least: the smallest chance of what was seen, if the distribution is as claimed.
         worst: the event of that chance, in words.
-        factor: the smallest inflation of ε that this test sees with probability 0.9; None if none up to 8.
+        factor: the smallest inflation of ε that this test sees with probability 0.9; None if none
+            up to 8.
     """
 
     claimed: float
@@ -68,8 +71,10 @@ class ClaimedDraws:
 
     Attributes:
         counts: (W,) how often each word came out.
-        mass: (W,) its probability; or, if ``reference`` is not 0, counts of as many of the audit's own draws.
-        order: (W,) words by falling probability, equal ones by rising distance; fixed before the draws.
+        mass: (W,) its probability; or, if ``reference`` is not 0, counts of as many of the audit's
+            own draws.
+        order: (W,) words by falling probability, equal ones by rising distance; fixed before the
+            draws.
         inflated: the mass at f·ε, by f, for the power of the test.
     """
 
@@ -82,9 +87,14 @@ class ClaimedDraws:
 
 
 def events(order: Ids, mass: Floats, n: int) -> list[Ids]:
-    """The sets of the k likeliest words, and single words that are expected ``LEAST`` times and not always."""
+    """The sets of the k likeliest words, and single words that are expected ``LEAST`` times and not
+    always.
+    """
     w = len(order)
-    ends = sorted({2**i for i in range(w.bit_length())} | {w - 2**i for i in range(w.bit_length())} & set(range(1, w)))
+    ends = sorted(
+        {2**i for i in range(w.bit_length())}
+        | {w - 2**i for i in range(w.bit_length())} & set(range(1, w))
+    )
     single = [order[i : i + 1] for i in range(min(SINGLE, w))]
     # What is rare is tested too: that it comes too often shows however seldom it should.
     return [order[:end] for end in ends if 0 < end < w] + [
@@ -105,7 +115,9 @@ def distribution_audit(samples: Sequence[ClaimedDraws], epsilon: float, error: f
     for sample, n, share, sets in tested:
         draws += n
         for some in sets:
-            chance = _chance(int(sample.counts[some].sum()), n, float(share[some].sum()), sample.reference)
+            chance = _chance(
+                int(sample.counts[some].sum()), n, float(share[some].sum()), sample.reference
+            )
             if chance < least:
                 least, worst = chance, f"{sample.name}: {_named(some, sample.order)}"
         impossible = 0 if sample.reference else int(sample.counts[sample.mass <= 0].sum())
@@ -117,22 +129,33 @@ def distribution_audit(samples: Sequence[ClaimedDraws], epsilon: float, error: f
 
 
 def _named(some: Ids, order: Ids) -> str:
-    return f"word {int(some[0])}" if len(some) == 1 else f"the {len(some):,} likeliest of {len(order):,} words"
+    return (
+        f"word {int(some[0])}"
+        if len(some) == 1
+        else f"the {len(some):,} likeliest of {len(order):,} words"
+    )
 
 
 def _chance(seen: int, n: int, share: float, reference: int) -> float:
-    """Two-sided, exact: of ``seen`` of n draws at a share; with a reference sample, given both counts' sum."""
+    """Two-sided, exact: of ``seen`` of n draws at a share; with a reference sample, given both
+    counts' sum.
+    """
     if reference:
         n, share = seen + round(share * reference), n / (n + reference)
     return float(min(1.0, 2 * min(binom.cdf(seen, n, share), binom.sf(seen - 1, n, share))))
 
 
 def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, each: float) -> bool:
-    """Whether one event alone would show f·ε with probability ``POWER``, in normal approximation."""
+    """Whether one event alone would show f·ε with probability ``POWER``, in normal
+    approximation.
+    """
     sample, n, share, sets = tested
     if sample.inflated is None:
         return False
-    other, wider = sample.inflated(factor), 1 / n + (1 / sample.reference if sample.reference else 0)
+    other, wider = (
+        sample.inflated(factor),
+        1 / n + (1 / sample.reference if sample.reference else 0),
+    )
     z, more = float(norm.isf(each / 2)), float(norm.isf(1 - POWER))
     for some in sets:
         p, q = min(1.0, float(share[some].sum())), min(1.0, float(other[some].sum()))
@@ -142,7 +165,8 @@ def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, ea
 
 
 def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
-    """Test noise, (n, p) brought to where its claimed density is ∝ exp(-ε|z|): its radius, both ends, its directions.
+    """Test noise, (n, p) brought to where its claimed density is ∝ exp(-ε|z|): its radius, both
+    ends, its directions.
 
     The ends show a tail that is cut; no event of words is as rare.
     """
@@ -157,21 +181,37 @@ def ball_audit(noise: Floats, epsilon: float, error: float) -> FitResult:
         "the radii": float(kstest(radius, gamma(p).cdf).pvalue),
         # The smallest of n uniform numbers is above x with (1 - x)^n.
         "the largest radius: the tail of the noise is cut": float(np.exp(n * np.log1p(-high))),
-        "the largest radius: the tail of the noise is too long": float(-np.expm1(n * np.log1p(-high))),
+        "the largest radius: the tail of the noise is too long": float(
+            -np.expm1(n * np.log1p(-high))
+        ),
         "the smallest radius": float(np.exp(n * np.log1p(-low))),
         "the mean direction": float(chi2.sf(n * p * float((unit.mean(axis=0) ** 2).sum()), p)),
-        "the spread of directions": float(min(1.0, 2 * p * norm.sf(float(np.abs(squares - 1 / p).max()) / deviation))),
+        "the spread of directions": float(
+            min(1.0, 2 * p * norm.sf(float(np.abs(squares - 1 / p).max()) / deviation))
+        ),
     }
     worst = min(chances, key=lambda name: chances[name])
     need = (float(np.sqrt(-np.log(error / len(chances) / 2) / 2)) + 0.9) / np.sqrt(n)
     grid = gamma.ppf(np.linspace(0.005, 0.995, 199), p)
-    factor = next((f for f in FACTORS if float(np.abs(gamma.cdf(grid, p) - gamma.cdf(grid * f, p)).max()) > need), None)
+    factor = next(
+        (
+            f
+            for f in FACTORS
+            if float(np.abs(gamma.cdf(grid, p) - gamma.cdf(grid * f, p)).max()) > need
+        ),
+        None,
+    )
     each = error / len(chances)
-    return FitResult(epsilon, len(chances), n, error, chances[worst], worst, factor, chances[worst] < each)
+    return FitResult(
+        epsilon, len(chances), n, error, chances[worst], worst, factor, chances[worst] < each
+    )
 
 
-def independence_audit(pairs: dict[str, tuple[Ids, Ids]], error: float, epsilon: float) -> FitResult:
-    """Whether outputs that must be independent are equal more or less often than if one side were shuffled.
+def independence_audit(
+    pairs: dict[str, tuple[Ids, Ids]], error: float, epsilon: float
+) -> FitResult:
+    """Whether outputs that must be independent are equal more or less often than if one side were
+    shuffled.
 
     Args:
         pairs: outputs side by side, by what they are; the sides may be of other ε.
@@ -182,7 +222,11 @@ def independence_audit(pairs: dict[str, tuple[Ids, Ids]], error: float, epsilon:
         draws += n
         kinds, which = np.unique(np.concatenate([first, second]), return_inverse=True)
         share = (
-            float(np.dot(*(np.bincount(side, minlength=len(kinds)) for side in (which[:n], which[n:]))))
+            float(
+                np.dot(
+                    *(np.bincount(side, minlength=len(kinds)) for side in (which[:n], which[n:]))
+                )
+            )
             / max(n, 1) ** 2
         )
         # A pair shares its draws with the pairs beside it: three times the variance bounds that.
@@ -192,4 +236,6 @@ def independence_audit(pairs: dict[str, tuple[Ids, Ids]], error: float, epsilon:
         if chance < least:
             least, worst = chance, name
     each = error / max(len(pairs), 1)
-    return FitResult(epsilon, len(pairs), draws, error, least, worst, None, least < each, "independence")
+    return FitResult(
+        epsilon, len(pairs), draws, error, least, worst, None, least < each, "independence"
+    )

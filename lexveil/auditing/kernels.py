@@ -1,4 +1,6 @@
-"""Audits of a mechanism as a function of words: its distribution, its noise, its reach and the losses it shows."""
+"""Audits of a mechanism as a function of words: its distribution, its noise, its reach and the
+losses it shows.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexveil.auditing.distributions import ON_LISTS, AuditedSpace, Claim, spread
-from lexveil.auditing.fit import FACTORS, ClaimedDraws, FitResult, ball_audit, distribution_audit, events
+from lexveil.auditing.fit import (
+    FACTORS,
+    ClaimedDraws,
+    FitResult,
+    ball_audit,
+    distribution_audit,
+    events,
+)
 from lexveil.auditing.sampled import SampledResult, sampled_audit
 from lexveil.auditing.toys import likeliest, list_orders
 from lexveil.errors import ParameterError
@@ -51,11 +60,19 @@ class Built:
     claim: Claim
 
     @classmethod
-    def over(cls, name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]) -> Built:
-        """Build ``name`` over a space with the parameters of all mechanisms, as params.yaml has them."""
+    def over(
+        cls, name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]
+    ) -> Built:
+        """Build ``name`` over a space with the parameters of all mechanisms, as params.yaml has
+        them.
+        """
         own = {key: value for key, value in parameters.get(name, {}).items() if key != "lists"}
         kernel = build_mechanism(
-            name, space.vectors.astype(np.float32), {**parameters, name: own}, space.orders, public=space.public
+            name,
+            space.vectors.astype(np.float32),
+            {**parameters, name: own},
+            space.orders,
+            public=space.public,
         )
         return cls(kernel, claim_of(name, space, parameters))
 
@@ -71,23 +88,39 @@ class Built:
 def claim_of(name: str, space: AuditedSpace, parameters: Mapping[str, Mapping[str, Any]]) -> Claim:
     """The claim of a mechanism with these parameters."""
     remap = parameters.get("rank_remap", {})
-    remapped = remap if remap.get("enabled") and name in ("madlib", "mahalanobis", "vickrey") else None
+    remapped = (
+        remap if remap.get("enabled") and name in ("madlib", "mahalanobis", "vickrey") else None
+    )
     return Claim(name, parameters.get(name, {}), remapped, space)
 
 
-def rungs(built: Built, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator) -> tuple[float, ...]:
-    """The ε that is asked for, and that of the ladder at which the smallest inflation of ε would show.
+def rungs(
+    built: Built, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """The ε that is asked for, and that of the ladder at which the smallest inflation of ε would
+    show.
 
-    Computed from the claim alone: where it has a closed form, analytically, else from the audit's own draws of it.
+    Computed from the claim alone: where it has a closed form, analytically, else from the audit's
+    own draws of it.
     """
-    ladder = LIST_RUNGS if built.claim.mechanism in ON_LISTS else tuple(epsilon * rung for rung in RUNGS)
-    factors = {rung: _least_factor(built.claim, word, rung, n, error, rng) for rung in ladder if built.accepts(rung)}
+    ladder = (
+        LIST_RUNGS if built.claim.mechanism in ON_LISTS else tuple(epsilon * rung for rung in RUNGS)
+    )
+    factors = {
+        rung: _least_factor(built.claim, word, rung, n, error, rng)
+        for rung in ladder
+        if built.accepts(rung)
+    }
     best = min(factors, key=lambda rung: factors[rung], default=epsilon)
     return (epsilon,) if best == epsilon or np.isinf(factors[best]) else (epsilon, best)
 
 
-def _least_factor(claim: Claim, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator) -> float:
-    """The smallest of a few inflations of ε that n draws of one word would show; infinite if none."""
+def _least_factor(
+    claim: Claim, word: int, epsilon: float, n: int, error: float, rng: np.random.Generator
+) -> float:
+    """The smallest of a few inflations of ε that n draws of one word would show; infinite if
+    none.
+    """
     mass = claim.mass(word, epsilon, n, rng)
     sets = events(likeliest(claim, word, mass), mass, n)
     for factor in FACTORS[2::3]:
@@ -97,7 +130,9 @@ def _least_factor(claim: Claim, word: int, epsilon: float, n: int, error: float,
             return np.inf
         for some in sets:
             p, q = float(mass[some].sum()), float(other[some].sum())
-            if abs(p - q) > DEVIATIONS * np.sqrt(max(p * (1 - p), error) / n * (1 if claim.closed else 2)):
+            if abs(p - q) > DEVIATIONS * np.sqrt(
+                max(p * (1 - p), error) / n * (1 if claim.closed else 2)
+            ):
                 return factor
     return np.inf
 
@@ -111,11 +146,18 @@ def draw_mixed(
     advance: Callable[[int], None],
     contexts: Sequence[int] = (-1,),
 ) -> Drawn:
-    """N draws for every word at every ε, all mixed in the same calls, so that nothing kept of one serves another.
+    """N draws for every word at every ε, all mixed in the same calls, so that nothing kept of one
+    serves another.
 
-    Where it matters what was written before, equal parts of the n are drawn after each token of ``contexts``.
+    Where it matters what was written before, equal parts of the n are drawn after each token of
+    ``contexts``.
     """
-    kinds = [DrawnKind(int(word), epsilon, at) for at in contexts for epsilon in epsilons for word in words.tolist()]
+    kinds = [
+        DrawnKind(int(word), epsilon, at)
+        for at in contexts
+        for epsilon in epsilons
+        for word in words.tolist()
+    ]
     which = np.tile(np.arange(len(kinds)), n // len(contexts))
     generator("order").shuffle(which)
     ids = np.array([kind.word for kind in kinds], dtype=np.int64)[which]
@@ -131,7 +173,13 @@ def draw_mixed(
 
 
 def fit(
-    drawn: Drawn, claim: Claim, epsilon: float, error: float, rng: np.random.Generator, *, with_power: bool
+    drawn: Drawn,
+    claim: Claim,
+    epsilon: float,
+    error: float,
+    rng: np.random.Generator,
+    *,
+    with_power: bool,
 ) -> FitResult:
     """Compare draws of words with the distribution that is claimed."""
     samples = []
@@ -145,24 +193,41 @@ def fit(
             # The events come from draws that are not compared.
             ranking = claim.counts(kind.word, kind.epsilon, n, rng).astype(np.float64)
 
-        def inflated(factor: float, kind: DrawnKind = kind, many: int = min(20_000, OWN * n)) -> Floats:
+        def inflated(
+            factor: float, kind: DrawnKind = kind, many: int = min(20_000, OWN * n)
+        ) -> Floats:
             return claim.mass(kind.word, factor * kind.epsilon, many, rng, kind.before)
 
         order = likeliest(claim, kind.word, ranking)
-        samples.append(ClaimedDraws(str(kind), counts, mass, order, reference, inflated if with_power else None))
+        samples.append(
+            ClaimedDraws(
+                str(kind), counts, mass, order, reference, inflated if with_power else None
+            )
+        )
     return distribution_audit(samples, epsilon, error)
 
 
-def losses(drawn: Drawn, at: DrawnKind, claim: Claim, words: Ids, confidence: float) -> SampledResult:
-    """Lower bounds of the privacy loss between all pairs of words, from their draws at the ε and context of one."""
+def losses(
+    drawn: Drawn, at: DrawnKind, claim: Claim, words: Ids, confidence: float
+) -> SampledResult:
+    """Lower bounds of the privacy loss between all pairs of words, from their draws at the ε and
+    context of one.
+    """
     draws, epsilon = [drawn[at._replace(word=int(word))] for word in words], at.epsilon
     return sampled_audit(draws, epsilon * claim.distances(words, words), epsilon, confidence)
 
 
 def noise_fit(
-    kernel: Mechanism, claim: Claim, epsilon: float, samples: int, error: float, rng: np.random.Generator
+    kernel: Mechanism,
+    claim: Claim,
+    epsilon: float,
+    samples: int,
+    error: float,
+    rng: np.random.Generator,
 ) -> FitResult | None:
-    """The noise of a mechanism on vectors against the density it claims; None of any other mechanism."""
+    """The noise of a mechanism on vectors against the density it claims; None of any other
+    mechanism.
+    """
     if claim.mechanism not in ("madlib", "mahalanobis", "vickrey"):
         return None
     p = claim.space.vectors.shape[1]
@@ -171,14 +236,20 @@ def noise_fit(
     parts = []
     for start in range(0, n, step):
         drawn = np.asarray(kernel.noise(np.full(min(step, n - start), epsilon), rng))[:, :p]
-        parts.append(np.linalg.solve(root, drawn.T).T if claim.mechanism == "mahalanobis" else drawn)
+        parts.append(
+            np.linalg.solve(root, drawn.T).T if claim.mechanism == "mahalanobis" else drawn
+        )
     return ball_audit(np.concatenate(parts), epsilon, error)
 
 
-def reach(name: str, parameters: Mapping[str, Mapping[str, Any]], rng: np.random.Generator) -> list[str]:
-    """What is wrong with the reach of noise on a list: it must reach as far as its tail of 2^-50 goes.
+def reach(
+    name: str, parameters: Mapping[str, Mapping[str, Any]], rng: np.random.Generator
+) -> list[str]:
+    """What is wrong with the reach of noise on a list: it must reach as far as its tail of 2^-50
+    goes.
 
-    The words of the noise are set to numbers whose first bits are all 0 or all 1, which no sample would find.
+    The words of the noise are set to numbers whose first bits are all 0 or all 1, which no sample
+    would find.
     """
     places = np.arange(REACH, dtype=np.float64)[:, None]
     order = list_orders(places, 1)
@@ -195,5 +266,8 @@ def reach(name: str, parameters: Mapping[str, Mapping[str, Any]], rng: np.random
         if name == "diffractor_tem":
             beyond = int(0.8 * (REACH // 2))  # outside γ every place is as likely
         if moved.max() < beyond or -moved.min() < beyond:
-            return [f"at ε = {epsilon:g} noise moves at most {max(moved.max(), -moved.min()):,} of {beyond:,} places"]
+            return [
+                f"at ε = {epsilon:g} noise moves at most {max(moved.max(), -moved.min()):,} "
+                f"of {beyond:,} places"
+            ]
     return []

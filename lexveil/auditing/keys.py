@@ -1,4 +1,6 @@
-"""Whether keys of releases repeat: too few random bits, or a state that processes forked from one have in common."""
+"""Whether keys of releases repeat: too few random bits, or a state that processes forked from one
+have in common.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,17 @@ def key_audit(place: str, worker: BatchWorker) -> AuditFinding:
     drawn += [_forked(worker) for _ in range(FORKS)]
     keys = [key for keys in drawn for key in keys]
     if same := len(keys) - len(set(keys)):
-        wrong = [f"{same:,} of {len(keys):,} keys of batches, of {len(drawn)} processes, are another's"]
+        wrong = [
+            f"{same:,} of {len(keys):,} keys of batches, of {len(drawn)} processes, are another's"
+        ]
         return AuditFinding.fact(place, "keys", wrong, "")
     if not all(drawn):
-        return AuditFinding(place, "keys", False, None, "inconclusive: a process that was forked gave no keys", True)
-    return AuditFinding.fact(place, "keys", [], f"{len(keys):,} of batches, of {len(drawn)} processes: none twice")
+        return AuditFinding(
+            place, "keys", False, None, "inconclusive: a process that was forked gave no keys", True
+        )
+    return AuditFinding.fact(
+        place, "keys", [], f"{len(keys):,} of batches, of {len(drawn)} processes: none twice"
+    )
 
 
 def _first_bits(worker: BatchWorker) -> list[bytes]:
@@ -47,7 +55,8 @@ def _forked(worker: BatchWorker) -> list[bytes]:
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(worker, there))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: this one only draws, and ends
+        # of a fork beside threads: this one only draws, and ends
+        warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     there.close()
     try:

@@ -1,4 +1,6 @@
-"""How the releases of an audit are made: of columns in memory, of files, over batches and processes, with a ledger."""
+"""How the releases of an audit are made: of columns in memory, of files, over batches and
+processes, with a ledger.
+"""
 
 from __future__ import annotations
 
@@ -70,14 +72,18 @@ class Release:
         return [code for text in texts for code in self.toy.read(text)]
 
     def codes(self, name: str) -> Ids:
-        """(rows, tokens) what came out for one document, of the rows in which no token is missing."""
+        """(rows, tokens) what came out for one document, of the rows in which no token is
+        missing.
+        """
         n_tokens = len(self.staying(name))
         rows = [self.read(self.outputs[row]) for row in self.rows(name)]
         whole = [codes for codes in rows if len(codes) == n_tokens]
         return np.array(whole, dtype=np.int64).reshape(len(whole), n_tokens)
 
     def contexts(self, name: str, codes: Ids) -> Ids:
-        """(rows, tokens) what was written before each of the ``codes`` in its column; -1: nothing, or no token."""
+        """(rows, tokens) what was written before each of the ``codes`` in its column; -1: nothing,
+        or no token.
+        """
         columns = np.array([fate.column for fate in self.staying(name)])
         before = np.full(codes.shape, -1)
         before[:, 1:] = np.where(columns[1:] == columns[:-1], codes[:, :-1], -1)
@@ -97,10 +103,16 @@ class Releasing:
         """The options of a release."""
         policy = self.toy.policy
         return {
-            "mechanism": self.mechanism, "strategy": self.toy.strategy, "document_budget": budget, "mode": self.mode,
-            "seed": self.seed, "consistent": consistent, "stopwords": policy.stopwords,
-            "punctuation": policy.punctuation, "oov": policy.oov,
-        }  # fmt: skip
+            "mechanism": self.mechanism,
+            "strategy": self.toy.strategy,
+            "document_budget": budget,
+            "mode": self.mode,
+            "seed": self.seed,
+            "consistent": consistent,
+            "stopwords": policy.stopwords,
+            "punctuation": policy.punctuation,
+            "oov": policy.oov,
+        }
 
     def worker(self, budget: float) -> BatchWorker:
         """What rewrites the batches of its releases."""
@@ -108,9 +120,13 @@ class Releasing:
         return Engine(settings_of(Request.of(self.options(budget)), model.params), model).worker()
 
     def in_memory(
-        self, documents: dict[str, Document], names: list[str], budget: float, consistent: bool = False,
+        self,
+        documents: dict[str, Document],
+        names: list[str],
+        budget: float,
+        consistent: bool = False,
         run: str = "memory",
-    ) -> Release:  # fmt: skip
+    ) -> Release:
         """Release a column in memory."""
         texts = {name: self.toy.written(document[0]) for name, document in documents.items()}
         subjects = _subjects(len(names), run)
@@ -122,68 +138,119 @@ class Releasing:
         )
         outputs = [(value,) for value in done.values]
         logged = _logged(done.token_log, len(names))
-        return Release(self.toy, names, documents, budget, consistent, outputs, logged, subjects, done.record)
+        return Release(
+            self.toy, names, documents, budget, consistent, outputs, logged, subjects, done.record
+        )
 
-    def of_files(self, documents: dict[str, Document], names: list[str], budget: float, workers: int) -> Release:
+    def of_files(
+        self, documents: dict[str, Document], names: list[str], budget: float, workers: int
+    ) -> Release:
         """Release a file of two text columns."""
         folder, run = self.toy.model.project.folder, f"{budget!r}-{workers}"
         source, target = folder / f"in-{run}.jsonl", folder / f"out-{run}.jsonl"
         subjects = _subjects(len(names), f"file {run}")
-        written = {name: [self.toy.written(column) for column in document] for name, document in documents.items()}
+        written = {
+            name: [self.toy.written(column) for column in document]
+            for name, document in documents.items()
+        }
         rows = zip(subjects, (written[name] for name in names), strict=True)
         _write(source, ({"who": key, "title": title, "body": body} for key, (title, body) in rows))
-        columns = {"text_column": ("title", "body"), "subject_column": "who" if self.mode == "release" else None}
+        columns = {
+            "text_column": ("title", "body"),
+            "subject_column": "who" if self.mode == "release" else None,
+        }
         request = FileRequest.of(self.options(budget) | columns | {"workers": workers})
         done = privatize_file(source, target, request, project=self.toy.model, hooks=QUIET)
         read = (json.loads(line) for line in target.read_text(encoding="utf-8").splitlines())
         outputs = [(row["title"], row["body"]) for row in read]
-        logged = _logged(pq.read_table(target.with_name(f"{target.name}.tokens.parquet")), len(names))
-        return Release(self.toy, names, documents, budget, False, outputs, logged, subjects, done.record)
+        logged = _logged(
+            pq.read_table(target.with_name(f"{target.name}.tokens.parquet")), len(names)
+        )
+        return Release(
+            self.toy, names, documents, budget, False, outputs, logged, subjects, done.record
+        )
 
     def capped(self, documents: dict[str, Document], budget: float) -> tuple[Release, list[str]]:
-        """A release under a cap that the documents of a subject exceed together, and what is wrong with it."""
+        """A release under a cap that the documents of a subject exceed together, and what is wrong
+        with it.
+        """
         model, cap = self.toy.model, 1.5 * budget
-        params = model.params.model_copy(update={"ledger": model.params.ledger.model_copy(update={"cap": cap})})
+        params = model.params.model_copy(
+            update={"ledger": model.params.ledger.model_copy(update={"cap": cap})}
+        )
         names = [name for name in documents for _ in range(PER_SUBJECT)]
         toy = replace(self.toy, model=replace(model, project=replace(model.project, params=params)))
         release = replace(self, toy=toy).in_memory(documents, names, budget, run="capped")
         spent: dict[str, float] = defaultdict(float)
         for key, logged in zip(release.subjects, release.logged, strict=True):
             spent[key] += math.fsum(epsilon for _, epsilon in logged)
-        wrong = ["a subject spent more than its cap"] if max(spent.values()) > cap * (1 + 1e-9) else []
+        wrong = (
+            ["a subject spent more than its cap"] if max(spent.values()) > cap * (1 + 1e-9) else []
+        )
         hidden = [not logged for logged in release.logged]
         if [text is None for (text,) in release.outputs] != hidden or not any(hidden):
             wrong.append("documents beyond the cap were not withheld")
         return release, wrong
 
-    def refused_or_streamed(self, documents: dict[str, Document], budget: float) -> tuple[list[Release], list[str]]:
-        """Releases that cost what no output shows: one that a gate refuses after the noise, one to standard output.
+    def refused_or_streamed(
+        self, documents: dict[str, Document], budget: float
+    ) -> tuple[list[Release], list[str]]:
+        """Releases that cost what no output shows: one that a gate refuses after the noise, one to
+        standard output.
 
         Returns:
             What each must have cost, and what is wrong with when it was paid.
         """
-        names, folder, model = list(documents) * PER_SUBJECT, self.toy.model.project.folder, self.toy.model
+        names, folder, model = (
+            list(documents) * PER_SUBJECT,
+            self.toy.model.project.folder,
+            self.toy.model,
+        )
         request = FileRequest.of({"subject_column": "who", "workers": 1, **self.options(budget)})
         sources, watch = {}, _Watch(self.toy)
         for run in ("refused", "streamed"):
             sources[run] = folder / f"{run}.jsonl"
             rows = zip(_subjects(len(names), run), names, strict=True)
-            _write(sources[run], ({"who": key, "text": self.toy.written(documents[name][0])} for key, name in rows))
+            _write(
+                sources[run],
+                ({"who": key, "text": self.toy.written(documents[name][0])} for key, name in rows),
+            )
         with contextlib.suppress(LexveilError):
             out = folder / "refused.out.jsonl"
-            privatize_file(sources["refused"], out, request, project=model, hooks=_Refusal(tells_columns=False))
+            privatize_file(
+                sources["refused"], out, request, project=model, hooks=_Refusal(tells_columns=False)
+            )
         with contextlib.redirect_stdout(watch):  # type: ignore[type-var]
-            record = privatize_file(sources["streamed"], "-", request, project=model, hooks=QUIET).record
+            record = privatize_file(
+                sources["streamed"], "-", request, project=model, hooks=QUIET
+            ).record
         state = watch.state or "unknown"
-        wrong = [] if state in PAID else [f"the first byte left on standard output while its release was {state}"]
+        wrong = (
+            []
+            if state in PAID
+            else [f"the first byte left on standard output while its release was {state}"]
+        )
 
         @cache
         def cost(name: str) -> list[tuple[str, float]]:
-            return [(fate.action, fate.epsilon) for fate in self.toy.fates(documents[name], budget, consistent=False)]
+            return [
+                (fate.action, fate.epsilon)
+                for fate in self.toy.fates(documents[name], budget, consistent=False)
+            ]
 
         costs = [cost(name) for name in names]
         return [
-            Release(self.toy, names, documents, budget, False, [], costs, _subjects(len(names), run), record)
+            Release(
+                self.toy,
+                names,
+                documents,
+                budget,
+                False,
+                [],
+                costs,
+                _subjects(len(names), run),
+                record,
+            )
             for run in sources
         ], wrong
 

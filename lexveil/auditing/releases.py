@@ -1,7 +1,7 @@
 """Audits of whole releases of a toy project: what came out, what it cost, and what was said of it.
 
-A release goes the way of a user's: the functions on columns in memory and on files, batches, processes, the ledger.
-What must come of it is computed from the documents by the audit's own rules.
+A release goes the way of a user's: the functions on columns in memory and on files, batches,
+processes, the ledger. What must come of it is computed from the documents by the audit's own rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,15 @@ from lexveil.auditing.keys import key_audit
 from lexveil.auditing.release_path import PER_SUBJECT, Release, Releasing
 from lexveil.auditing.request import AuditRequest
 from lexveil.auditing.sampled import SampledResult, sampled_audit
-from lexveil.auditing.toy_project import REPEATED, WORDS_PER_TEXT, Document, TokenFate, ToyProject, documents, make
+from lexveil.auditing.toy_project import (
+    REPEATED,
+    WORDS_PER_TEXT,
+    Document,
+    TokenFate,
+    ToyProject,
+    documents,
+    make,
+)
 from lexveil.config import Params
 from lexveil.formats.chunks import ROWS
 from lexveil.ledger.statement import subject, summary
@@ -40,44 +48,71 @@ LEAST = 40  # of each other document
 ASKED = 20  # subjects whose balance is asked for
 ROUNDING = 2e-9  # of a nano-epsilon's rounding, for each document: up
 RELATIVE = 1e-9  # share that a sum may be off where ε are rounded down
-EXACT = 1e-14  # share that a charge may be below what was spent: float64 has no finer sums, and a nano-epsilon shows
+# share that a charge may be below what was spent: float64 has no finer sums, and a nano-epsilon
+# shows
+EXACT = 1e-14
 ACTIONS = {"perturb": "perturbed", "keep": "kept", "drop": "dropped", "sample": "sampled"}
 
 
 def audit_releases(
-    request: AuditRequest, params: Params, policy: Policy, folder: Path, epsilons: Iterable[float], error: float,
+    request: AuditRequest,
+    params: Params,
+    policy: Policy,
+    folder: Path,
+    epsilons: Iterable[float],
+    error: float,
     rng: np.random.Generator,
-) -> list[AuditFinding]:  # fmt: skip
-    """Release documents of a toy project in several ways, and compare with what must come of them."""
+) -> list[AuditFinding]:
+    """Release documents of a toy project in several ways, and compare with what must come of
+    them.
+    """
     toy = make(folder, request.mechanism, request.strategy, policy, params, request.epsilon)
     claim = claim_of(request.mechanism, toy.space, params.mechanisms.model_dump())
-    other = next((epsilon for epsilon in sorted(epsilons) if epsilon != request.epsilon), request.epsilon)
+    other = next(
+        (epsilon for epsilon in sorted(epsilons) if epsilon != request.epsilon), request.epsilon
+    )
     is_experiment = request.mode == "experiment"
-    releasing = Releasing(toy, request.mechanism, request.mode, params.seed if is_experiment else None)
+    releasing = Releasing(
+        toy, request.mechanism, request.mode, params.seed if is_experiment else None
+    )
     made = _releases(request, releasing, other, rng)
     findings: list[AuditFinding] = []
     for name, release in made.items():
         place = f"release: {request.strategy}, {name}"
         wrong = composition(release) + clear_words(release) + claims(release, request.mode)
         wrong += copies(release) if release.consistent else []
-        findings.append(AuditFinding.fact(place, "budget", wrong, "each ε is its share of B, and all are as said"))
+        findings.append(
+            AuditFinding.fact(
+                place, "budget", wrong, "each ε is its share of B, and all are as said"
+            )
+        )
         if any(not name.startswith("same") for name in release.documents):
             findings.append(AuditFinding.of(place, distributions(release, claim, error, rng)))
     first = made["in memory"]
     place = f"release: {request.strategy}, {request.mode} mode"
     findings.append(AuditFinding.of(place, losses(first, claim, 1 - error, request.epsilon)))
     # In an experiment, two runs of one seed have the same noise: only one is looked at.
-    looked_at = [first] if is_experiment else [release for release in made.values() if not release.consistent]
+    looked_at = (
+        [first]
+        if is_experiment
+        else [release for release in made.values() if not release.consistent]
+    )
     for name in (name for name in first.documents if name.startswith("same")):
         findings += reuse(looked_at, place, name, claim, error)
     if not is_experiment:
         findings.append(key_audit(place, releasing.worker(first.budget)))
-        few = {name: document for name, document in first.documents.items() if not name.startswith("same")}
+        few = {
+            name: document
+            for name, document in first.documents.items()
+            if not name.startswith("same")
+        }
         with contextlib.redirect_stderr(io.StringIO()):
             hidden, late = releasing.refused_or_streamed(few, first.budget)
             capped, beyond = releasing.capped(few, first.budget)
         unpaid = charges([*made.values(), *hidden, capped], toy) + late + beyond
-        findings.append(AuditFinding.fact(place, "charges", unpaid, "the ledger charged Σε of the token logs"))
+        findings.append(
+            AuditFinding.fact(place, "charges", unpaid, "the ledger charged Σε of the token logs")
+        )
     return findings
 
 
@@ -90,8 +125,12 @@ def _releases(
     same: dict[str, Document] = {"same": (("flint",) * REPEATED,)}
     if policy.oov == "sample":
         same["same unknown"] = (("zorblax",) * REPEATED,)
-    two_columns: dict[str, Document] = {name: (("heron",), *document) for name, document in one_column.items()}
-    halves: dict[str, Document] = {name: ((word[0],) * (REPEATED // 2),) * 2 for name, (word,) in same.items()}
+    two_columns: dict[str, Document] = {
+        name: (("heron",), *document) for name, document in one_column.items()
+    }
+    halves: dict[str, Document] = {
+        name: ((word[0],) * (REPEATED // 2),) * 2 for name, (word,) in same.items()
+    }
     n, columns = max(LEAST, request.samples // 10), {**two_columns, **halves}
     budget = WORDS_PER_TEXT * request.epsilon
     names = _arranged(one_column, same, n, rng)
@@ -105,10 +144,15 @@ def _releases(
     with contextlib.redirect_stderr(io.StringIO()):
         keep("in memory", releasing.in_memory({**one_column, **same}, names, budget))
         few = _arranged(two_columns, same, max(LEAST, n // 2), rng)
-        keep(f"file at ε = {other:.4g}", releasing.of_files(columns, few, WORDS_PER_TEXT * other, 1))
+        keep(
+            f"file at ε = {other:.4g}", releasing.of_files(columns, few, WORDS_PER_TEXT * other, 1)
+        )
         if request.workers > 1:
             # So many batches that no process works on all of them before another has started.
-            many = [names[row % len(names)] if row % ROWS >= SAME else "same" for row in range(BATCHES * ROWS + 10)]
+            many = [
+                names[row % len(names)] if row % ROWS >= SAME else "same"
+                for row in range(BATCHES * ROWS + 10)
+            ]
             keep("file, processes", releasing.of_files(columns, many, budget, request.workers))
         arranged = _arranged(one_column, {}, max(LEAST, n // 4), rng)
         keep("consistent", releasing.in_memory(one_column, arranged, budget, consistent=True))
@@ -118,13 +162,19 @@ def _releases(
     return made
 
 
-def _arranged(varied: dict[str, Document], same: dict[str, Document], n: int, rng: np.random.Generator) -> list[str]:
-    """Names of rows: n of each varied document in any order, and at the start of each batch those of one word."""
+def _arranged(
+    varied: dict[str, Document], same: dict[str, Document], n: int, rng: np.random.Generator
+) -> list[str]:
+    """Names of rows: n of each varied document in any order, and at the start of each batch those
+    of one word.
+    """
     rows = [name for name in varied for _ in range(n)]
     rng.shuffle(rows)
     head = [name for name in same for _ in range(SAME)]
     step = ROWS - len(head)
-    return [name for start in range(0, len(rows), step) for name in (*head, *rows[start : start + step])]
+    return [
+        name for start in range(0, len(rows), step) for name in (*head, *rows[start : start + step])
+    ]
 
 
 def claims(release: Release, mode: str) -> list[str]:
@@ -136,7 +186,9 @@ def claims(release: Release, mode: str) -> list[str]:
 
 
 def composition(release: Release) -> list[str]:
-    """What is wrong with the ε of a release: each ε_i, their sum in each document, and the record's word for both."""
+    """What is wrong with the ε of a release: each ε_i, their sum in each document, and the record's
+    word for both.
+    """
     wrong, most, largest = [], 0.0, 0.0
     fates = {name: release.fates(name) for name in release.documents}
     for name, logged in zip(release.names, release.logged, strict=True):
@@ -145,18 +197,26 @@ def composition(release: Release) -> list[str]:
             continue
         for (_, epsilon), fate in zip(logged, fates[name], strict=True):
             if abs(epsilon - fate.epsilon) > 1e-8 * fate.epsilon:
-                wrong.append(f"document {name!r}: a token spends {epsilon:.6g} where {fate.epsilon:.6g} is its share")
+                wrong.append(
+                    f"document {name!r}: a token spends {epsilon:.6g} where "
+                    f"{fate.epsilon:.6g} is its share"
+                )
         spent = math.fsum(epsilon for _, epsilon in logged)
         if spent > release.budget * (1 + 1e-12):
             wrong.append(f"document {name!r}: Σε exceeds B by {spent - release.budget:.3g}")
-        most, largest = max(most, spent), max(largest, max((epsilon for _, epsilon in logged), default=0.0))
+        most, largest = (
+            max(most, spent),
+            max(largest, max((epsilon for _, epsilon in logged), default=0.0)),
+        )
     record, spent_in_record = release.record, release.record.spent
     for what, stated, seen, tolerance in (
         ("document", getattr(spent_in_record, "most", None), most, 1e-9),
         ("token", getattr(spent_in_record, "max_token_epsilon", None), largest, 1e-8),
     ):
         if stated is not None and abs(stated - seen) > tolerance * seen:
-            wrong.append(f"the record says that a {what} spent {stated:.6g} at most; it was {seen:.6g}")
+            wrong.append(
+                f"the record says that a {what} spent {stated:.6g} at most; it was {seen:.6g}"
+            )
     if any(budget != release.budget for budget in record.document_budget.values()):
         wrong.append("the record says another document budget")
     return list(dict.fromkeys(wrong))
@@ -170,7 +230,10 @@ def clear_words(release: Release) -> list[str]:
         if len(out) != len(stay):
             wrong.append(f"document {name!r}: {len(out)} tokens came out where {len(stay)} must")
         elif any(code < 0 and fate.action != "keep" for code, fate in zip(out, stay, strict=True)):
-            wrong.append(f"document {name!r}: what is no word of the mechanism came out in the place of a token")
+            wrong.append(
+                f"document {name!r}: what is no word of the mechanism came out in the place "
+                "of a token"
+            )
     return list(dict.fromkeys(wrong))
 
 
@@ -187,7 +250,9 @@ def copies(release: Release) -> list[str]:
 
 
 def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
-    """What is wrong with what the ledger says: each subject's charge is the sum of ε_i of its documents' token logs."""
+    """What is wrong with what the ledger says: each subject's charge is the sum of ε_i of its
+    documents' token logs.
+    """
     owed: dict[str, list[float]] = defaultdict(list)
     for release in releases:
         for key, logged in zip(release.subjects, release.logged, strict=True):
@@ -202,18 +267,28 @@ def charges(releases: Sequence[Release], toy: ToyProject) -> list[str]:
         spent = math.fsum(math.fsum(owed[key]) for key in logged_keys)
         charged = summary(ledger, None).spent - math.fsum(of_unlogged.values())
         if not spent * (1 - EXACT) <= charged <= spent * (1 + RELATIVE) + ROUNDING * rows:
-            wrong.append(f"the ledger charged {charged:.15g} in all, the token logs spent {spent:.15g}")
-        asked = {key: subject(ledger, key, None).epsilon for key in logged_keys[:: max(1, len(logged_keys) // ASKED)]}
+            wrong.append(
+                f"the ledger charged {charged:.15g} in all, the token logs spent {spent:.15g}"
+            )
+        asked = {
+            key: subject(ledger, key, None).epsilon
+            for key in logged_keys[:: max(1, len(logged_keys) // ASKED)]
+        }
     for key, charged in (of_unlogged | asked).items():
         spent, below = math.fsum(owed[key]), RELATIVE if key in unlogged else EXACT
         if not spent * (1 - below) <= charged <= spent * (1 + RELATIVE) + ROUNDING * PER_SUBJECT:
-            wrong.append(f"a subject was charged {charged:.15g} where its token log spent {spent:.15g}")
+            wrong.append(
+                f"a subject was charged {charged:.15g} where its token log spent {spent:.15g}"
+            )
             break
     return wrong
 
 
-def distributions(release: Release, claim: Claim, error: float, rng: np.random.Generator) -> FitResult:
-    """Every token of every document against the distribution of its word at its share of the budget.
+def distributions(
+    release: Release, claim: Claim, error: float, rng: np.random.Generator
+) -> FitResult:
+    """Every token of every document against the distribution of its word at its share of the
+    budget.
 
     Where what was written before matters, what was drawn after different tokens is told apart.
     """
@@ -234,30 +309,45 @@ def distributions(release: Release, claim: Claim, error: float, rng: np.random.G
     found = fit(joined, claim, release.budget / WORDS_PER_TEXT, error / 2, rng, with_power=True)
     chance = 1.0
     for before, parts in sampled.items():
-        seen, share = np.bincount(np.concatenate(parts), minlength=claim.space.size), claim.unknown(before)
-        tails = np.minimum(binom.cdf(seen, seen.sum(), share), binom.sf(seen - 1, seen.sum(), share))
+        seen, share = (
+            np.bincount(np.concatenate(parts), minlength=claim.space.size),
+            claim.unknown(before),
+        )
+        tails = np.minimum(
+            binom.cdf(seen, seen.sum(), share), binom.sf(seen - 1, seen.sum(), share)
+        )
         chance = min(chance, float(2 * tails.min()) * len(seen) * len(sampled))
     if chance >= error / 2:
         return found
     why = f"sampled tokens are not {'by the base measure' if claim.in_context else 'uniform'}"
-    return FitResult(found.claimed, found.tests, found.draws, error, chance, why, found.factor, True)
+    return FitResult(
+        found.claimed, found.tests, found.draws, error, chance, why, found.factor, True
+    )
 
 
 def losses(release: Release, claim: Claim, confidence: float, epsilon: float) -> SampledResult:
-    """Bounds of the loss between documents that differ in their first token, whole outputs compared."""
+    """Bounds of the loss between documents that differ in their first token, whole outputs
+    compared.
+    """
     heads = [name for name in release.documents if name.startswith("head")]
     fates = {name: release.fates(name) for name in heads}
-    # In an order that no sample decides, for ties are broken by these numbers before the half that judges is looked at.
+    # In an order that no sample decides, for ties are broken by these numbers before the half that
+    # judges is looked at.
     number = {text: place for place, text in enumerate(sorted({*release.outputs}, key=str))}
-    codes = [np.array([number[release.outputs[row]] for row in release.rows(name)]) for name in heads]
+    codes = [
+        np.array([number[release.outputs[row]] for row in release.rows(name)]) for name in heads
+    ]
     allowed = np.full((len(heads), len(heads)), np.inf)
     for a, first in enumerate(heads):
         for b, second in enumerate(heads):
             pairs = list(zip(fates[first], fates[second], strict=False))
-            treated_alike = all((one.action, one.epsilon) == (other.action, other.epsilon) for one, other in pairs)
+            treated_alike = all(
+                (one.action, one.epsilon) == (other.action, other.epsilon) for one, other in pairs
+            )
             if treated_alike and len(fates[first]) == len(fates[second]):
                 allowed[a, b] = math.fsum(
-                    one.epsilon * float(claim.distances(np.array([one.number]), np.array([other.number]))[0, 0])
+                    one.epsilon
+                    * float(claim.distances(np.array([one.number]), np.array([other.number]))[0, 0])
                     for one, other in pairs
                     if one.number != other.number and one.action == "perturb"
                 )
@@ -265,8 +355,11 @@ def losses(release: Release, claim: Claim, confidence: float, epsilon: float) ->
     return sampled_audit([each[:n] for each in codes], allowed, epsilon, confidence)
 
 
-def reuse(releases: Sequence[Release], place: str, name: str, claim: Claim, error: float) -> list[AuditFinding]:
-    """Whether any noise was used twice: no long enough run of outputs of one word may come twice, anywhere.
+def reuse(
+    releases: Sequence[Release], place: str, name: str, claim: Claim, error: float
+) -> list[AuditFinding]:
+    """Whether any noise was used twice: no long enough run of outputs of one word may come twice,
+    anywhere.
 
     Args:
         name: of the document of one word.
@@ -274,17 +367,30 @@ def reuse(releases: Sequence[Release], place: str, name: str, claim: Claim, erro
     Returns:
         What was found, and the test of pairs side by side where words move enough for it.
     """
-    whole = [(each, codes) for each in releases if name in each.documents and len(codes := each.codes(name))]
+    whole = [
+        (each, codes)
+        for each in releases
+        if name in each.documents and len(codes := each.codes(name))
+    ]
     if not whole:
         return [AuditFinding.fact(place, "noise", ["no text of one word came out whole"], "")]
     runs, epsilon = [codes for _, codes in whole], whole[0][0].budget / WORDS_PER_TEXT
     share, independent = max(map(_equal, runs)), runs
     if claim.in_context:
         own = [_own(release.fates(name)[0], claim) for release, _ in whole]
-        share = max(float((pmf(before=before) ** 2).sum()) for pmf in own for before in range(-1, claim.space.size))
-        likeliest = int(own[0](before=-1).argmax())  # by the claim: what was drawn chooses nothing that is tested
-        independent = [_after(likeliest, codes, release.contexts(name, codes)) for release, codes in whole]
-    length = math.ceil((50 + 2 * math.log2(sum(map(np.size, runs)))) / -math.log2(min(share, 1 - 1e-9)))
+        share = max(
+            float((pmf(before=before) ** 2).sum())
+            for pmf in own
+            for before in range(-1, claim.space.size)
+        )
+        # by the claim: what was drawn chooses nothing that is tested
+        likeliest = int(own[0](before=-1).argmax())
+        independent = [
+            _after(likeliest, codes, release.contexts(name, codes)) for release, codes in whole
+        ]
+    length = math.ceil(
+        (50 + 2 * math.log2(sum(map(np.size, runs)))) / -math.log2(min(share, 1 - 1e-9))
+    )
     if length > REPEATED // 2:
         unclear = f"inconclusive: outputs of one word are equal {share:.0%} of the time"
         return [AuditFinding(place, "noise", False, None, unclear, True)]
@@ -307,7 +413,9 @@ def _equal(codes: Ids) -> float:
 
 def _own(fate: TokenFate, claim: Claim) -> Callable[..., Floats]:
     """What is claimed of one token, after each token that it may be written after."""
-    return partial(claim.pmf, fate.number, fate.epsilon) if fate.action == "perturb" else claim.unknown
+    return (
+        partial(claim.pmf, fate.number, fate.epsilon) if fate.action == "perturb" else claim.unknown
+    )
 
 
 def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
@@ -323,11 +431,20 @@ def _after(token: int, codes: Ids, contexts: Ids) -> Ids:
 def _side_by_side(runs: Sequence[Ids]) -> dict[str, tuple[Ids, Ids]]:
     """Outputs that must be independent, of releases of one word (rows, tokens)."""
     codes = max(runs, key=len)
-    pairs = {f"tokens {lag} apart": (codes[:, :-lag].ravel(), codes[:, lag:].ravel()) for lag in (1, 2, 3)}
+    pairs = {
+        f"tokens {lag} apart": (codes[:, :-lag].ravel(), codes[:, lag:].ravel())
+        for lag in (1, 2, 3)
+    }
     half = codes.shape[1] // 2
-    pairs["the two halves of a document"] = codes[:, :half].ravel(), codes[:, half : 2 * half].ravel()
+    pairs["the two halves of a document"] = (
+        codes[:, :half].ravel(),
+        codes[:, half : 2 * half].ravel(),
+    )
     pairs["documents side by side"] = codes[:-1].ravel(), codes[1:].ravel()
     for number, (one, other) in enumerate(pairwise(runs), 1):
         rows, width = min(len(one), len(other)), min(one.shape[1], other.shape[1])
-        pairs[f"releases {number} and {number + 1}"] = one[:rows, :width].ravel(), other[:rows, :width].ravel()
+        pairs[f"releases {number} and {number + 1}"] = (
+            one[:rows, :width].ravel(),
+            other[:rows, :width].ravel(),
+        )
     return pairs

@@ -10,11 +10,14 @@ from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import OneOf
 from lexveil.request import NUMBER, Count, Fraction, OptionHelp, Options, Positive, StrategyName
 
-CONFIDENCE = 0.999  # of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits
+# of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits
+CONFIDENCE = 0.999
 
 
 class AuditRequest(Options):
-    """What to audit, and how thoroughly. A second epsilon, at which the claim has most power, is audited beside it."""
+    """What to audit, and how thoroughly. A second epsilon, at which the claim has most power, is
+    audited beside it.
+    """
 
     mechanism: Annotated[str, OneOf(mechanism_names), OptionHelp(metavar="M")] = Field(
         description="whose claim is tested"
@@ -22,21 +25,27 @@ class AuditRequest(Options):
     epsilon: Annotated[Positive, OptionHelp(metavar=NUMBER)] = Field(
         description="the claim: per token, in 1 / units of the metric; in releases, base epsilon"
     )
-    strategy: StrategyName = Field("S1", description="S1, S2, S3 or S4; says which embedding the words are of")
+    strategy: StrategyName = Field(
+        "S1", description="S1, S2, S3 or S4; says which embedding the words are of"
+    )
     words: Annotated[Count, Field(ge=2), OptionHelp(metavar="N")] = Field(
-        300, description="seeded words of the embedding to compare pair by pair; all if it has fewer"
+        300,
+        description="seeded words of the embedding to compare pair by pair; all if it has fewer",
     )
     samples: Annotated[Count, Field(ge=200), OptionHelp(metavar="N")] = Field(
-        20_000, description="draws per word of a toy; a release has a tenth as many of each document"
+        20_000,
+        description="draws per word of a toy; a release has a tenth as many of each document",
     )
     mode: Literal["release", "experiment"] = Field(
-        "release", description="where the noise comes from: the operating system, or the seed in params.yaml"
+        "release",
+        description="where the noise comes from: the operating system, or the seed in params.yaml",
     )
     confidence: Annotated[Fraction, OptionHelp(metavar=NUMBER)] = Field(
         CONFIDENCE, description="of the whole audit: the chance that no bound is too high"
     )
     workers: Annotated[Count, Field(ge=1, le=64), OptionHelp(metavar="N")] = Field(
         2,
-        description="with more than one, releases by so many processes are audited, too; a script that asks for it "
+        description="with more than one, releases by so many processes are audited, too; a "
+        "script that asks for it "
         "must guard its main module",
     )

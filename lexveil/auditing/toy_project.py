@@ -39,7 +39,8 @@ WORDS_PER_TEXT = 3  # the public average: base ε is a third of B
 
 REPEATED = 256  # how often a document of one word has it
 
-# A token as the audit writes it: a word, a collocation joined by _, a stop word, a mark, or an unknown word.
+# A token as the audit writes it: a word, a collocation joined by _, a stop word, a mark, or an
+# unknown word.
 Tokens = tuple[str, ...]
 Document = tuple[Tokens, ...]  # by column
 
@@ -52,7 +53,8 @@ class TokenFate:
         action: perturb, keep, drop or sample.
         number: of the word among those of the mechanism; -1 if it is none of them.
         epsilon: spent on it.
-        leader: position of the equal token whose replacement it takes; its own where it has one itself.
+        leader: position of the equal token whose replacement it takes; its own where it has one
+            itself.
         column: of the document that it stands in.
     """
 
@@ -97,7 +99,11 @@ class ToyProject:
     def cut(self, tokens: Tokens) -> Tokens:
         """The tokens that the strategy makes of such a text, in normal form."""
         lower = [token.lower() for token in tokens]
-        return tuple(lower) if self.joined else tuple(word for token in lower for word in token.split("_"))
+        return (
+            tuple(lower)
+            if self.joined
+            else tuple(word for token in lower for word in token.split("_"))
+        )
 
     def read(self, text: str | None) -> tuple[int, ...]:
         """An output as numbers of tokens; -1 for what is none of the mechanism's."""
@@ -105,7 +111,14 @@ class ToyProject:
         number = {token: i for i, token in enumerate(self.tokens)}
         found, at = [], 0
         while at < len(words):
-            size = next((n for n in (3, 2) if "_".join(words[at : at + n]) in number and at + n <= len(words)), 1)
+            size = next(
+                (
+                    n
+                    for n in (3, 2)
+                    if "_".join(words[at : at + n]) in number and at + n <= len(words)
+                ),
+                1,
+            )
             found.append(number.get("_".join(words[at : at + size]), -1))
             at += size
         return tuple(found)
@@ -113,12 +126,16 @@ class ToyProject:
     def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
         """What must become of the tokens of a document, its columns one after the other."""
         number = {token: i for i, token in enumerate(self.tokens)}
-        cut = [(number, token) for number, column in enumerate(document) for token in self.cut(column)]
+        cut = [
+            (number, token) for number, column in enumerate(document) for token in self.cut(column)
+        ]
         columns, tokens = [column for column, _ in cut], [token for _, token in cut]
         actions, leaders, first = [], [], dict[str, int]()
         for at, token in enumerate(tokens):
             stopword = self.policy.stopwords
-            kind = {"the": stopword, "and": stopword, ".": self.policy.punctuation}.get(token, "perturb")
+            kind = {"the": stopword, "and": stopword, ".": self.policy.punctuation}.get(
+                token, "perturb"
+            )
             action = self.policy.oov if kind == "perturb" and token not in number else kind
             replaced = action in ("perturb", "sample")
             leaders.append(first.setdefault(token, at) if consistent and replaced else at)
@@ -134,23 +151,42 @@ class ToyProject:
         each = min(self.cap * budget / WORDS_PER_TEXT / most, budget / share) if share else 0.0
         return [
             TokenFate(
-                action, number.get(token, -1), each * self.shares.get(token, 1.0) if paid else 0.0, leader, column
+                action,
+                number.get(token, -1),
+                each * self.shares.get(token, 1.0) if paid else 0.0,
+                leader,
+                column,
             )
-            for token, action, leader, paid, column in zip(tokens, actions, leaders, pays, columns, strict=True)
+            for token, action, leader, paid, column in zip(
+                tokens, actions, leaders, pays, columns, strict=True
+            )
         ]
 
 
-def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Params, epsilon: float) -> ToyProject:
-    """Write a toy project whose words are about half a unit of 1/ε apart; one of them is far from all others."""
+def make(
+    folder: Path, mechanism: str, strategy: str, policy: Policy, params: Params, epsilon: float
+) -> ToyProject:
+    """Write a toy project whose words are about half a unit of 1/ε apart; one of them is far from
+    all others.
+    """
     segmentation = SEGMENTATION_OF[strategy]
     more = [PAIR, TRIPLE] if segmentation != "word" else ["north", "sea"]
     shares = params.release.shares
     extra = MORE if {shares.stopwords, shares.numbers, shares.listed} != {1.0} else ()
     words = [*WORDS, *more, "the", *extra, UNLISTED]
-    at = [[4.0, 1.1], [-6.0, 0.7], [9.0, -1.2], *[[2.2, -1.0], [-3.0, -1.1], [6.5, 0.9]][: len(extra)], [1.0, -1.6]]
+    at = [
+        [4.0, 1.1],
+        [-6.0, 0.7],
+        [9.0, -1.2],
+        *[[2.2, -1.0], [-3.0, -1.1], [6.5, 0.9]][: len(extra)],
+        [1.0, -1.6],
+    ]
     places = np.vstack([places_of("plane"), at])
     vectors = (places / epsilon).astype(np.float32)
-    write_embedding(WordSpace(words, vectors, np.arange(len(words), 0, -1)), folder / paths.embedding(segmentation))
+    write_embedding(
+        WordSpace(words, vectors, np.arange(len(words), 0, -1)),
+        folder / paths.embedding(segmentation),
+    )
     _write_collocations(folder)
     for check in CHECKED_BY:
         write_json({"success": True}, folder / paths.CHECKS / check)
@@ -159,7 +195,9 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
     if mechanism in ON_LISTS:
         name = getattr(params.mechanisms, mechanism).lists
         orders = list_orders(places[: len(tokens)], 2)
-        write_word_orders(WordLists(tokens, orders), {}, folder / paths.word_orders(segmentation, name))
+        write_word_orders(
+            WordLists(tokens, orders), {}, folder / paths.word_orders(segmentation, name)
+        )
     release: dict[str, object] = {"average_words": float(WORDS_PER_TEXT), "max_token_epsilon": None}
     if shares.listed != 1.0:
         file = folder / "listed.txt"
@@ -172,10 +210,15 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         "embeddings": {"base": NO_BASE},
         "policy": {"detector": None, "protect": None},  # audits are of releases without
     }
-    sections = {name: getattr(params, name).model_copy(update=values) for name, values in changes.items()}
-    # The language model of an audit of releases is invented: one that reads whole texts has no table of what it says.
+    sections = {
+        name: getattr(params, name).model_copy(update=values) for name, values in changes.items()
+    }
+    # The language model of an audit of releases is invented: one that reads whole texts has no
+    # table of what it says.
     named = params.mechanisms.tem_context.model
-    causal = CausalModel("en", ToyPieces, partial(Path, folder / paths.embedding(segmentation) / "words.txt"))
+    causal = CausalModel(
+        "en", ToyPieces, partial(Path, folder / paths.embedding(segmentation) / "words.txt")
+    )
     project = Project(folder, params.model_copy(update=sections), is_project=True)
     model = Model(project, causal_models={} if named == BIGRAMS else {named: causal})
     public = public_counts(np.array([token.count("_") + 1 for token in tokens]), tokens)
@@ -183,13 +226,19 @@ def make(folder: Path, mechanism: str, strategy: str, policy: Policy, params: Pa
         (folder / paths.bigrams(segmentation)).mkdir(parents=True)
         write_bigrams(public.bigrams, folder / paths.bigrams(segmentation))
     space = AuditedSpace(vectors[: len(tokens)].astype(np.float64), orders, public)
-    return ToyProject(model, strategy, policy, tokens, space, 2.0, _shares(shares, words) if extra else {})
+    return ToyProject(
+        model, strategy, policy, tokens, space, 2.0, _shares(shares, words) if extra else {}
+    )
 
 
 def _shares(given: ShareParams, words: Sequence[str]) -> dict[str, float]:
     """What each word gets, by the class it is known to be of."""
     listed = {word for word in words if set(LISTED) & {word, *word.split("_")}}
-    classes = (({"the", "and"}, given.stopwords), ({"17", "42"}, given.numbers), (listed, given.listed))
+    classes = (
+        ({"the", "and"}, given.stopwords),
+        ({"17", "42"}, given.numbers),
+        (listed, given.listed),
+    )
     return {word: share for members, share in classes for word in sorted(members)}
 
 
@@ -197,9 +246,12 @@ def _write_collocations(folder: Path) -> None:
     names = ("first_word", "second_word", "third_word")
     (folder / paths.COLLOCATIONS).mkdir(parents=True, exist_ok=True)
     for file, token in (("bigrams", PAIR), ("trigrams", TRIPLE)):
-        columns = {name: pa.array([word]) for name, word in zip(names, token.split("_"), strict=False)}
+        columns = {
+            name: pa.array([word]) for name, word in zip(names, token.split("_"), strict=False)
+        }
         pq.write_table(
-            pa.table(columns | {"count": [9], "pmi_bits": [9.0]}), folder / paths.COLLOCATIONS / f"{file}.parquet"
+            pa.table(columns | {"count": [9], "pmi_bits": [9.0]}),
+            folder / paths.COLLOCATIONS / f"{file}.parquet",
         )
 
 

@@ -1,4 +1,6 @@
-"""Toy spaces on which a claim shows: anisotropic, far-spread, and one so large that truncation and lists act."""
+"""Toy spaces on which a claim shows: anisotropic, far-spread, and one so large that truncation and
+lists act.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ STEP = 0.5  # smallest distance of toy words, in units of 1/ε
 GROUPS, MEMBERS = 40, 60  # of the large toy
 FOLLOWING = (0, 1, 2, 5)  # places from a toy's word to those that follow it
 PIECES = 16  # of the toys' language model; the last one begins a text
-UNLISTED = (".", "zorblax", "quuxly")  # words after which it says what it says at the beginning of a text
+# words after which it says what it says at the beginning of a text
+UNLISTED = (".", "zorblax", "quuxly")
 FAR = 60.0  # of a far word, in units of 1/ε: beyond TEM's γ, 30 of them for the large toy
 
 
@@ -40,13 +43,16 @@ class Toy:
 
     def stretched(self, factor: float) -> Toy:
         """The same toy with all distances longer."""
-        return replace(self, space=replace(self.space, vectors=self.space.vectors * factor, _kept={}))
+        return replace(
+            self, space=replace(self.space, vectors=self.space.vectors * factor, _kept={})
+        )
 
 
 class ToyPieces:
     """An invented language model, which says which piece comes next by the piece before it alone.
 
-    So what is written just before is all that a word depends on, as with bigrams. Words have one piece or two.
+    So what is written just before is all that a word depends on, as with bigrams. Words have one
+    piece or two.
     """
 
     name = "toy"
@@ -57,10 +63,14 @@ class ToyPieces:
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
         """See ``PieceModel``."""
-        hashed = [-1 if words[-1] in UNLISTED else zlib.crc32(" ".join(words).encode()) for words in tokens]
+        hashed = [
+            -1 if words[-1] in UNLISTED else zlib.crc32(" ".join(words).encode())
+            for words in tokens
+        ]
         both = [[number % (PIECES - 1), number // PIECES % (PIECES - 1)] for number in hashed]
         return [
-            [PIECES - 1] if number < 0 else two[: 1 + number % 3 // 2] for number, two in zip(hashed, both, strict=True)
+            [PIECES - 1] if number < 0 else two[: 1 + number % 3 // 2]
+            for number, two in zip(hashed, both, strict=True)
         ]
 
     def begin(self, n_texts: int, n_beams: int) -> ToyPieces:
@@ -93,19 +103,27 @@ def places_of(shape: str) -> Floats:
         return STEP * np.cumsum([0.0, 1.0, 1.07, 2.0, 1.4, 1.13, 1.6, 1.21])[:, None]
     if shape == "plane":  # five times as wide as high, and one word far from all others
         angle = np.arange(12) * 2.399963  # the golden angle spreads them
-        places = np.sqrt(np.arange(12) + 0.5)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+        places = np.sqrt(np.arange(12) + 0.5)[:, None] * np.column_stack(
+            [np.cos(angle), np.sin(angle)]
+        )
         gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
         places *= STEP / gaps[~np.eye(12, dtype=bool)].min()
         places[:, 0] *= 5
         return np.asarray(np.vstack([places, [[FAR, 0.0]]]))
     draw = np.random.default_rng(2025)  # places are public
     groups = draw.standard_normal((GROUPS, 3)) * [20.0, 8.0, 3.0]
-    places = np.repeat(groups, MEMBERS, axis=0) + draw.standard_normal((GROUPS * MEMBERS, 3)) * [0.8, 0.5, 0.3]
+    places = np.repeat(groups, MEMBERS, axis=0) + draw.standard_normal((GROUPS * MEMBERS, 3)) * [
+        0.8,
+        0.5,
+        0.3,
+    ]
     return np.asarray(np.vstack([places, [[0.0, 3 * FAR, 0.0]]]))
 
 
 def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
-    """Orders of the words, (n_lists, W): by the first coordinate, by the last from above, then at random."""
+    """Orders of the words, (n_lists, W): by the first coordinate, by the last from above, then at
+    random.
+    """
     orders = [np.argsort(places[:, 0], kind="stable"), np.argsort(-places[:, -1], kind="stable")]
     draw = np.random.default_rng(7)
     orders += [draw.permutation(len(places)) for _ in range(n_lists - 2)]
@@ -113,7 +131,8 @@ def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:
 
 
 def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCounts:
-    """Invented counts: frequent words first, and each is followed by itself and a few of those after it.
+    """Invented counts: frequent words first, and each is followed by itself and a few of those
+    after it.
 
     The invented language model reads the tokens, or numbers in their place.
 
@@ -124,7 +143,9 @@ def public_counts(n_words: Ids, tokens: Sequence[str] | None = None) -> PublicCo
     followed = first % 4 != 3  # nothing was seen after every fourth
     counts = 1 + (first + step) % 2
     bigrams = Bigrams.of(first[followed], (first + step)[followed] % w, counts[followed], w)
-    causal = CausalWords(ToyPieces, list(map(str, range(w))) if tokens is None else tokens, np.arange(w))
+    causal = CausalWords(
+        ToyPieces, list(map(str, range(w))) if tokens is None else tokens, np.arange(w)
+    )
     return PublicCounts(n_words, np.arange(w, 0, -1), bigrams, causal)
 
 
@@ -135,7 +156,9 @@ def toy(shape: str, epsilon: float, n_lists: int) -> Toy:
     w = len(vectors)
     words = np.arange(w) if w < 100 else np.array([0, MEMBERS // 2, w // 2, w - 2, w - 1])
     n_words = 1 + np.arange(w) % 3 // 2  # every third word is a pair
-    space = AuditedSpace(vectors, list_orders(places, n_lists) if n_lists else None, public_counts(n_words))
+    space = AuditedSpace(
+        vectors, list_orders(places, n_lists) if n_lists else None, public_counts(n_words)
+    )
     return Toy(f"toy: {shape} of {w:,} words", space, words.astype(np.int64), w < 100, (-1, w // 2))
 
 

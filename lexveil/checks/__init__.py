@@ -2,6 +2,7 @@
 
 import os
 
-# Great Expectations reads these at import, so they are set before any module of this room imports it.
+# Great Expectations reads these at import, so they are set before any module of this room imports
+# it.
 os.environ["GX_ANALYTICS_ENABLED"] = "false"
 os.environ["DO_NOT_TRACK"] = "1"

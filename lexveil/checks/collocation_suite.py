@@ -1,4 +1,6 @@
-"""What must hold of the collocations: one row per length (bigrams, trigrams), from sql/checks/collocation_audit.sql."""
+"""What must hold of the collocations: one row per length (bigrams, trigrams), from
+sql/checks/collocation_audit.sql.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,15 @@ REBUILD = (
     "if this stays, it is a fault of tasks/build_collocations.py"
 )
 WIDEN = (
-    "Lower collocations.min_pmi or collocations.min_count in params.yaml, or add text with `lexveil data use --corpus "
+    "Lower collocations.min_pmi or collocations.min_count in params.yaml, or add text with "
+    "`lexveil data use --corpus "
     "PATH`"
 )
 
 
 def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
-    """Every n-gram is as frequent and as surprising as asked for, and its PMI follows from the counts.
+    """Every n-gram is as frequent and as surprising as asked for, and its PMI follows from the
+    counts.
 
     Args:
         min_count: smallest frequency.
@@ -27,7 +31,10 @@ def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
     rules = [
         each_once("ngrams"),
         none_of(
-            "n_wanting", "There is at least one bigram", f"were kept, at least 1 is needed, with {count}, {pmi}", WIDEN
+            "n_wanting",
+            "There is at least one bigram",
+            f"were kept, at least 1 is needed, with {count}, {pmi}",
+            WIDEN,
         ),
         none_of("n_below_count", f"No n-gram is rarer than {count}", f"are rarer than {count}"),
         none_of(
@@ -59,7 +66,8 @@ def collocation_suite(min_count: int, min_pmi: float) -> gx.ExpectationSuite:
         none_of(
             "n_strays",
             "What the base adds is what it has and the corpus lacks",
-            "and {n_of_base:,} of the base: some of these are missing, too many or other than the base has them",
+            "and {n_of_base:,} of the base: some of these are missing, too many or other "
+            "than the base has them",
         ),
         between(
             "pmi_difference_bits",

@@ -10,14 +10,28 @@ REBUILD = (
     "`dvc repro --force sample_corpus` makes all three tables from the same documents; "
     "if this stays, it is a fault of tasks/sample_corpus.py"
 )
-BRING = "Bring one with `lexveil data use --corpus PATH`, or the embedded one with `lexveil data default`"
-TOKENIZER = "Tokens are joined by a space and collocations by '_', so this is a fault of lexveil/text/tokenize.py"
+BRING = (
+    "Bring one with `lexveil data use --corpus PATH`, or the embedded one with `lexveil "
+    "data default`"
+)
+TOKENIZER = (
+    "Tokens are joined by a space and collocations by '_', so this is a fault of "
+    "lexveil/text/tokenize.py"
+)
 ENOUGH = (at_least_one("document", way_out=BRING), at_least_one("token", "n_tokens", way_out=BRING))
 RULES = (
     each_once("doc_id"),
-    none_of("n_strays", "Sentences belong to sampled documents", "have sentences but are not in the sample"),
+    none_of(
+        "n_strays",
+        "Sentences belong to sampled documents",
+        "have sentences but are not in the sample",
+    ),
     none_of("lacks_text", "Every document has a text", "have no text"),
-    none_of("lacks_tokens", "Every text that is more than white space has tokens", "have text but no token"),
+    none_of(
+        "lacks_tokens",
+        "Every text that is more than white space has tokens",
+        "have text but no token",
+    ),
     none_of(
         "is_misnumbered",
         "The sentences of a document are numbered from 0 without gaps",
@@ -38,7 +52,8 @@ RULES = (
 
 
 def corpus_suite(*, may_be_empty: bool = False) -> gx.ExpectationSuite:
-    """Every document has text, every text with something to read has tokens, and tokens can be joined and split again.
+    """Every document has text, every text with something to read has tokens, and tokens can be
+    joined and split again.
 
     A document of nothing but white space has no tokens, and that is all right.
 

@@ -1,4 +1,5 @@
-"""The folder of the Data Docs: what each expectation found, as pages that load nothing from anywhere.
+"""The folder of the Data Docs: what each expectation found, as pages that load nothing from
+anywhere.
 
 They carry times, so they are no output of the graph.
 """
@@ -31,7 +32,8 @@ class DataDocs:
         """Write what one validation found, renew the index, and return the page.
 
         Args:
-            validation: its name, whose slashes become folders, success, run_time, great_expectations, and results.
+            validation: its name, whose slashes become folders, success, run_time,
+                great_expectations, and results.
         """
         name = str(validation["name"])
         page = _template().render(title=name, validation=validation)
@@ -39,15 +41,20 @@ class DataDocs:
             (folder / "index.html").write_text(page, encoding="utf-8")
             content = json.dumps(validation, indent=2, sort_keys=True) + "\n"
             (folder / RESULTS).write_text(content, encoding="utf-8")
-        # Stages run side by side, and the last writer must have read all results: read again after writing.
+        # Stages run side by side, and the last writer must have read all results: read again after
+        # writing.
         indexed: list[Mapping[str, Any]] | None = None
         while (validations := self._validations()) != indexed:
-            self._write_index(_template().render(title="Data Docs", validation=None, validations=validations))
+            self._write_index(
+                _template().render(title="Data Docs", validation=None, validations=validations)
+            )
             indexed = validations
         return page
 
     def forget(self, name: str) -> None:
-        """Remove the pages of earlier validations below ``name``, so that none outlives what it describes."""
+        """Remove the pages of earlier validations below ``name``, so that none outlives what it
+        describes.
+        """
         shutil.rmtree(self.root / name, ignore_errors=True)
 
     def _validations(self) -> list[Mapping[str, Any]]:
@@ -58,7 +65,9 @@ class DataDocs:
             try:
                 validations.append(json.loads(file.read_text(encoding="utf-8")))
             except (FileNotFoundError, ValueError):
-                continue  # being replaced by its writer, who renews the index; or torn by a power cut, as pages may be
+                # being replaced by its writer, who renews the index; or torn by a power cut, as
+                # pages may be
+                continue
         return validations
 
     def _write_index(self, page: str) -> None:

@@ -17,9 +17,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = (
-    "run", "dataset", "setting", "is_missing", "is_at_odds", "is_of_another", "is_scored", "n_outside",
-    "n_shuffles_off", "mean_gap", "below_majority",
-)  # fmt: skip
+    "run",
+    "dataset",
+    "setting",
+    "is_missing",
+    "is_at_odds",
+    "is_of_another",
+    "is_scored",
+    "n_outside",
+    "n_shuffles_off",
+    "mean_gap",
+    "below_majority",
+)
 METRIC = "macro_f1"  # that is compared with the majority-class baseline
 
 
@@ -34,10 +43,11 @@ def cells(
         settings: the back ends, and how often each classifier is trained.
 
     Returns:
-        COLUMNS. is_missing, is_at_odds, is_of_another (back end) and is_scored are 0 or 1; n_outside counts scores that
-        are no number in their range, n_shuffles_off the trainings that are missing or too many; mean_gap is the largest
-        distance of a mean from that of its trainings; below_majority, of the clean baseline, by how much more than the
-        test documents leave open its macro F1 lies below the majority-class baseline.
+        COLUMNS. is_missing, is_at_odds, is_of_another (back end) and is_scored are 0 or 1;
+            n_outside counts scores that are no number in their range, n_shuffles_off the trainings
+            that are missing or too many; mean_gap is the largest distance of a mean from that of
+            its trainings; below_majority, of the clean baseline, by how much more than the test
+            documents leave open its macro F1 lies below the majority-class baseline.
     """
     import pandas as pd
 
@@ -46,14 +56,26 @@ def cells(
     for run, record in records.items():
         for dataset in datasets:
             for metric in METRICS:
-                clean, entry = (one["datasets"].get(dataset, {}).get(metric.name) for one in (base, record))
+                clean, entry = (
+                    one["datasets"].get(dataset, {}).get(metric.name) for one in (base, record)
+                )
                 back_end = metric.back_end
-                is_of_another = int(bool(back_end) and record.get(back_end) != getattr(settings, back_end))
+                is_of_another = int(
+                    bool(back_end) and record.get(back_end) != getattr(settings, back_end)
+                )
                 for setting in metric.settings:
-                    missing, at_odds, *counts = _cell(metric, clean, entry, setting, settings.shuffles)
-                    below = _below_majority(entry, setting) if record is base and counts[0] and setting else 0.0
+                    missing, at_odds, *counts = _cell(
+                        metric, clean, entry, setting, settings.shuffles
+                    )
+                    below = (
+                        _below_majority(entry, setting)
+                        if record is base and counts[0] and setting
+                        else 0.0
+                    )
                     name = f"{metric.name}/{setting}" if setting else metric.name
-                    rows.append((run, dataset, name, missing, at_odds, is_of_another, *counts, below))
+                    rows.append(
+                        (run, dataset, name, missing, at_odds, is_of_another, *counts, below)
+                    )
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -64,10 +86,18 @@ def _cell(
     setting: str | None,
     n_shuffles: int,
 ) -> tuple[int, int, int, int, int, float]:
-    """COLUMNS from is_missing to mean_gap without is_of_another, of one entry and that of the clean baseline."""
+    """COLUMNS from is_missing to mean_gap without is_of_another, of one entry and that of the clean
+    baseline.
+    """
     same = metric.same
-    is_at_odds = clean is not None and entry is not None and any(clean.get(name) != entry.get(name) for name in same)
-    if "left_out" not in same and any(one is not None and one["left_out"] is not None for one in (clean, entry)):
+    is_at_odds = (
+        clean is not None
+        and entry is not None
+        and any(clean.get(name) != entry.get(name) for name in same)
+    )
+    if "left_out" not in same and any(
+        one is not None and one["left_out"] is not None for one in (clean, entry)
+    ):
         is_at_odds = False
     if entry is None or entry["left_out"] is not None:
         return int(entry is None), int(is_at_odds), 0, 0, 0, 0.0
@@ -88,12 +118,17 @@ def _cell(
 
 
 def _below_majority(entry: Mapping[str, Any], setting: str) -> float:
-    gap: float = entry["majority"][METRIC] - half_width(entry["n_test"]) - entry["scores"][setting][METRIC]["mean"]
+    gap: float = (
+        entry["majority"][METRIC]
+        - half_width(entry["n_test"])
+        - entry["scores"][setting][METRIC]["mean"]
+    )
     return max(gap, 0.0)
 
 
 def not_above_majority(clean: Mapping[str, Any], datasets: Sequence[str]) -> list[str]:
-    """Of the clean baseline: where a classifier does not beat the majority-class baseline by more than chance.
+    """Of the clean baseline: where a classifier does not beat the majority-class baseline by more
+    than chance.
 
     Nothing can be said there of what rewriting costs or hides: there was nothing to find.
 

@@ -8,18 +8,25 @@ from lexveil.checks.rules import TOLERANCE, at_least_one, between, each_once, no
 from lexveil.evaluation.metrics import METRICS
 
 AGAIN = (
-    "`dvc repro --force evaluate evaluate_baseline` makes them again; if this stays, it is a fault of tasks/evaluate.py"
+    "`dvc repro --force evaluate evaluate_baseline` makes them again; if this stays, it "
+    "is a fault of tasks/evaluate.py"
 )
 CELL = "; run {run}, data set {dataset}, {setting}"
-RANGES = ", ".join(f"{metric.title} in [{metric.limits[0]:g}, {metric.limits[1]:.3g}]" for metric in METRICS)
+RANGES = ", ".join(
+    f"{metric.title} in [{metric.limits[0]:g}, {metric.limits[1]:.3g}]" for metric in METRICS
+)
 RULES = (
     at_least_one("cell"),
     each_once("run", "dataset", "setting", way_out="This is a fault of tasks/check_evaluation.py"),
-    none_of("is_missing", "Every run of the grid has every data set and setting", f"have no entry{CELL}"),
+    none_of(
+        "is_missing", "Every run of the grid has every data set and setting", f"have no entry{CELL}"
+    ),
     none_of(
         "is_at_odds",
-        "What is scored or left out is so in all runs, on the same numbers of documents and classes",
-        "are scored where the clean baseline is left out, the other way round, or on other documents" + CELL,
+        "What is scored or left out is so in all runs, on the same numbers of documents "
+        "and classes",
+        "are scored where the clean baseline is left out, the other way round, or on other "
+        "documents" + CELL,
     ),
     none_of(
         "is_of_another",
@@ -45,14 +52,18 @@ RULES = (
     between(
         "below_majority",
         "A classifier of clean texts is not below the majority-class baseline by more than chance",
-        "have a macro F1 in clear that lies below the most frequent class's, by more than the number of documents "
+        "have a macro F1 in clear that lies below the most frequent class's, by more than "
+        "the number of documents "
         f"asked about explains{CELL}",
-        "The split that is asked about has other labels than split train; split the documents at random",
+        "The split that is asked about has other labels than split train; split the "
+        "documents at random",
         high=0,
     ),
 )
 
 
 def evaluation_suite() -> gx.ExpectationSuite:
-    """Every cell of the grid is scored where the clean baseline is, as often as asked, and by what can be a score."""
+    """Every cell of the grid is scored where the clean baseline is, as often as asked, and by what
+    can be a score.
+    """
     return suite_of("evaluation", "cells of run, data set and setting", RULES, AGAIN)

@@ -9,8 +9,12 @@ from lexveil.checks.rules import TOLERANCE, at_least_one, between, each_once, no
 RULES = (
     at_least_one("document"),
     each_once("dataset", "doc_id"),
-    none_of("is_lost", "Every document of the input is there", "of the input are not in the output"),
-    none_of("is_stray", "There is no document that the input does not have", "are not in the input"),
+    none_of(
+        "is_lost", "Every document of the input is there", "of the input are not in the output"
+    ),
+    none_of(
+        "is_stray", "There is no document that the input does not have", "are not in the input"
+    ),
     none_of("n_nulls", "Every document has an id and a text", "have no id or no text"),
     none_of(
         "n_miscarried",
@@ -59,17 +63,22 @@ RULES = (
     ),
     none_of(
         "n_mispriced",
-        "Epsilon is greater than 0 exactly for perturbed tokens; kept, dropped and sampled ones carry 0",
-        "have perturbed tokens without a finite epsilon, or an epsilon on tokens that were not perturbed",
+        "Epsilon is greater than 0 exactly for perturbed tokens; kept, dropped and sampled "
+        "ones carry 0",
+        "have perturbed tokens without a finite epsilon, or an epsilon on tokens that were "
+        "not perturbed",
     ),
 )
 CLEAN = none_of(
-    "n_changed", "The clean baseline has the text of the input", "of the clean baseline differ from the input"
+    "n_changed",
+    "The clean baseline has the text of the input",
+    "of the clean baseline differ from the input",
 )
 SPENT = (
     between(
         "epsilon_overrun",
-        "No text spends more than its plan grants (relative to it, where it is above 1; what is not planned is 0)",
+        "No text spends more than its plan grants (relative to it, where it is above 1; what "
+        "is not planned is 0)",
         "spend more than their plan grants",
         high=TOLERANCE,
     ),
@@ -93,4 +102,6 @@ def output_suite(stage: str, is_clean: bool) -> gx.ExpectationSuite:
         f"Do not pass this output on. `dvc repro --force {stage}` makes it again; "
         "if this stays, it is a fault of tasks/privatize.py"
     )
-    return suite_of("outputs", "documents", (*RULES, *([CLEAN] if is_clean else []), *SPENT), rebuild)
+    return suite_of(
+        "outputs", "documents", (*RULES, *([CLEAN] if is_clean else []), *SPENT), rebuild
+    )

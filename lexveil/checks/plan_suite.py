@@ -6,23 +6,33 @@ import great_expectations as gx
 
 from lexveil.checks.rules import TOLERANCE, at_least_one, between, each_once, none_of, suite_of
 
-# S2 grants each collocation what one word would get, so it may leave some of the budget; the others spend all of it.
+# S2 grants each collocation what one word would get, so it may leave some of the budget; the others
+# spend all of it.
 SPENDING_ALL = frozenset(["S1", "S3", "S4"])
 REBUILD = (
-    "No noise was drawn with it. `dvc repro --force plan_budgets` plans again; if this stays, it is a fault of "
+    "No noise was drawn with it. `dvc repro --force plan_budgets` plans again; if this "
+    "stays, it is a fault of "
     "tasks/plan_budgets.py"
 )
 RULES = (
     at_least_one(
-        "text", way_out="`lexveil data use --documents PATH` brings documents, `lexveil data default` the embedded ones"
+        "text",
+        way_out="`lexveil data use --documents PATH` brings documents, `lexveil data "
+        "default` the embedded ones",
     ),
     each_once(
         "dataset",
         "doc_id",
         "field",
-        way_out="`lexveil data use --documents PATH` checks that, and makes ids where a file has none",
+        way_out="`lexveil data use --documents PATH` checks that, and makes ids where a file "
+        "has none",
     ),
-    between("n_perturbed", "No number of tokens to perturb is negative", "have a negative number to perturb", low=0),
+    between(
+        "n_perturbed",
+        "No number of tokens to perturb is negative",
+        "have a negative number to perturb",
+        low=0,
+    ),
     none_of(
         "n_perturbed_beyond",
         "No more tokens are to be perturbed than there are",
@@ -49,11 +59,13 @@ RULES = (
 
 
 def plan_suite(strategy: str, *, at_level: bool = False) -> gx.ExpectationSuite:
-    """No text spends more than it was granted, and none is perturbed without noise or noised without being perturbed.
+    """No text spends more than it was granted, and none is perturbed without noise or noised
+    without being perturbed.
 
     Args:
         strategy: S1 to S4; all but S2 have to spend the whole budget,
-        at_level: but not in a plan of a level of recovery, whose budget is what the longest text spends.
+        at_level: but not in a plan of a level of recovery, whose budget is what the longest text
+            spends.
     """
     unspent = between(
         "epsilon_unspent",

@@ -1,19 +1,30 @@
-"""What must hold of a release: of its source before any noise, and of its output as an observer would see it.
+"""What must hold of a release: of its source before any noise, and of its output as an observer
+would see it.
 
-A refusal after the noise chooses among draws, so nothing private may decide it: it reads sql/release/documents.sql, one
-row per document, which knows the output and what is disclosed of each token.
+A refusal after the noise chooses among draws, so nothing private may decide it: it reads
+sql/release/documents.sql, one row per document, which knows the output and what is disclosed of
+each token.
 """
 
 from __future__ import annotations
 
 import great_expectations as gx
 
-from lexveil.checks.rules import TOLERANCE, Rule, at_least_one, between, each_once, none_of, suite_of
+from lexveil.checks.rules import (
+    TOLERANCE,
+    Rule,
+    at_least_one,
+    between,
+    each_once,
+    none_of,
+    suite_of,
+)
 
 # What personal data looks like, by the parameter of the query that counts it (RE2).
 PERSONAL = {
     "emails": r"[\w.+-]+ ?@ ?[\w-]+( ?\. ?[\w-]+)+",
-    "phones": r"\+ ?\d[\d ./()-]{5,}\d|(\(\d{2,5}\)|\b\d{2,5})[ ./-]{1,2}\d{3,4}[ .-]{1,2}\d{3,4}\b",
+    "phones": r"\+ ?\d[\d ./()-]{5,}\d|(\(\d{2,5}\)|\b\d{2,5})[ ./-]{1,2}\d{3,4}[ "
+    r".-]{1,2}\d{3,4}\b",
     "numbers": r"\d{6,}",
     "handles": r"(^|[^\w.+-])@\w{2,}",
     "urls": r"(?i)\b(https?|ftp) ?: ?/ ?/|\bwww ?\. ?[\w-]+ ?\.",
@@ -32,7 +43,11 @@ GATE = "params.yaml: inbox.gate"
 RULES = (
     at_least_one("document"),
     each_once("row"),
-    none_of("n_stray", "There is no document that was not asked for", "came with documents that nobody asked for"),
+    none_of(
+        "n_stray",
+        "There is no document that was not asked for",
+        "came with documents that nobody asked for",
+    ),
     none_of(
         "n_stray_tokens",
         "Every token of the token log belongs to a document",
@@ -59,7 +74,8 @@ PERSONAL_RULES = tuple(
         f"n_{kind}",
         f"No output holds what looks like {description}",
         f"hold what looks like {description}",
-        f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are words of the vocabulary: see to "
+        f"{WITHDRAWN}. Such tokens leave where policy keeps unknown words, or are words of "
+        "the vocabulary: see to "
         "policy.oov and the corpus, or set inbox.gate.pii: false",
     )
     for kind, description in DESCRIPTIONS.items()
@@ -79,8 +95,10 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
             between(
                 "coverage",
                 "The vocabulary knows enough of the words",
-                f"is too strange: the vocabulary knows {{coverage:.1%}} of the words, {GATE}.min_coverage",
-                f"{REFUSED}. Enlarge the corpus by texts like these and run `lexveil run`, or lower the limit",
+                f"is too strange: the vocabulary knows {{coverage:.1%}} of the words, "
+                f"{GATE}.min_coverage",
+                f"{REFUSED}. Enlarge the corpus by texts like these and run `lexveil run`, or "
+                "lower the limit",
                 low=min_coverage,
             )
         )
@@ -89,7 +107,8 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
             between(
                 "unprotected_share",
                 "Not too many tokens are unprotected",
-                f"is too open: {{unprotected_share:.1%}} of the tokens are unprotected, {GATE}.max_unprotected",
+                f"is too open: {{unprotected_share:.1%}} of the tokens are unprotected, "
+                f"{GATE}.max_unprotected",
                 f"{REFUSED}. Let policy perturb more, choose another strategy, or raise the limit",
                 high=max_unprotected,
             )
@@ -98,7 +117,8 @@ def source_suite(min_coverage: float | None, max_unprotected: float | None) -> g
 
 
 def release_suite(max_length_ratio: float | None, personal: bool) -> gx.ExpectationSuite:
-    """No document spends more than the budget, the record tells the truth, and what comes out may be seen.
+    """No document spends more than the budget, the record tells the truth, and what comes out may
+    be seen.
 
     Args:
         max_length_ratio: words of a document's output, per token of its source.
@@ -110,7 +130,8 @@ def release_suite(max_length_ratio: float | None, personal: bool) -> gx.Expectat
             between(
                 "length_ratio",
                 "No document becomes much longer",
-                f"become longer than the limit of words per token of the source, {GATE}.max_length_ratio",
+                "become longer than the limit of words per token of the source, "
+                f"{GATE}.max_length_ratio",
                 f"{WITHDRAWN}. Choose a strategy with shorter collocations, or raise the limit",
                 high=max_length_ratio,
             )

@@ -1,8 +1,9 @@
 """Rules: an expectation, its sentence for Data Docs, and the message if it does not hold.
 
-A fault is a template for ``str.format`` that follows who it is about (the ``subject`` of a suite). It may name
-``unexpected``, ``checked``, ``worst`` and ``limit``, and any column of the frame, which then stands for the row that is
-furthest from the limit. Frames hold numbers and ids only, so no message can quote a text.
+A fault is a template for ``str.format`` that follows who it is about (the ``subject`` of a suite).
+It may name ``unexpected``, ``checked``, ``worst`` and ``limit``, and any column of the frame, which
+then stands for the row that is furthest from the limit. Frames hold numbers and ids only, so no
+message can quote a text.
 """
 
 from __future__ import annotations
@@ -12,11 +13,21 @@ from typing import Any, NamedTuple
 
 import great_expectations as gx
 import pandas as pd
-from great_expectations.expectations.core.expect_column_sum_to_be_between import ExpectColumnSumToBeBetween
-from great_expectations.expectations.core.expect_column_values_to_be_between import ExpectColumnValuesToBeBetween
-from great_expectations.expectations.core.expect_column_values_to_be_unique import ExpectColumnValuesToBeUnique
-from great_expectations.expectations.core.expect_compound_columns_to_be_unique import ExpectCompoundColumnsToBeUnique
-from great_expectations.expectations.core.expect_table_row_count_to_be_between import ExpectTableRowCountToBeBetween
+from great_expectations.expectations.core.expect_column_sum_to_be_between import (
+    ExpectColumnSumToBeBetween,
+)
+from great_expectations.expectations.core.expect_column_values_to_be_between import (
+    ExpectColumnValuesToBeBetween,
+)
+from great_expectations.expectations.core.expect_column_values_to_be_unique import (
+    ExpectColumnValuesToBeUnique,
+)
+from great_expectations.expectations.core.expect_compound_columns_to_be_unique import (
+    ExpectCompoundColumnsToBeUnique,
+)
+from great_expectations.expectations.core.expect_table_row_count_to_be_between import (
+    ExpectTableRowCountToBeBetween,
+)
 from great_expectations.expectations.expectation import Expectation
 
 MISSING = "n_missing"  # the column that ``with_missing`` adds
@@ -26,7 +37,9 @@ LIMIT = " ({column} {direction} {worst:.6g}, limit {limit:g})"
 
 
 class Rule(NamedTuple):
-    """An expectation of Great Expectations and its terms, before its suite says who its fault is about."""
+    """An expectation of Great Expectations and its terms, before its suite says who its fault is
+    about.
+    """
 
     kind: type[Expectation]
     terms: dict[str, Any]
@@ -44,7 +57,8 @@ def between(
     low: float | None = None,
     high: float | None = None,
 ) -> Rule:
-    """Every value of ``column`` lies in [low, high]; either end may be left open. Data Docs show the limits as well.
+    """Every value of ``column`` lies in [low, high]; either end may be left open. Data Docs show
+    the limits as well.
 
     Args:
         says: what holds.
@@ -66,10 +80,15 @@ def none_of(column: str, says: str, fault: str, way_out: str | None = None) -> R
 def each_once(*columns: str, way_out: str | None = None) -> Rule:
     """No two rows agree in all of ``columns``."""
     names = ", ".join(columns)
-    says, fault = f"No two rows have the same {names}", f"{SUBJECT} are there more than once ({names})"
+    says, fault = (
+        f"No two rows have the same {names}",
+        f"{SUBJECT} are there more than once ({names})",
+    )
     if len(columns) == 1:
         return Rule(ExpectColumnValuesToBeUnique, {"column": names}, says, fault, way_out)
-    return Rule(ExpectCompoundColumnsToBeUnique, {"column_list": list(columns)}, says, fault, way_out)
+    return Rule(
+        ExpectCompoundColumnsToBeUnique, {"column_list": list(columns)}, says, fault, way_out
+    )
 
 
 def at_least_one(what: str, column: str | None = None, way_out: str | None = None) -> Rule:
@@ -77,7 +96,9 @@ def at_least_one(what: str, column: str | None = None, way_out: str | None = Non
     says, fault = f"There is at least one {what}", f"there is no {what}, at least 1 is needed"
     if column is None:
         return Rule(ExpectTableRowCountToBeBetween, {"min_value": 1}, says, fault, way_out)
-    return Rule(ExpectColumnSumToBeBetween, {"column": column, "min_value": 1}, says, fault, way_out)
+    return Rule(
+        ExpectColumnSumToBeBetween, {"column": column, "min_value": 1}, says, fault, way_out
+    )
 
 
 def suite_of(
@@ -95,11 +116,16 @@ def suite_of(
         subject: who faults are about; None is how many of the rows.
     """
     counted = f"{{unexpected:,}} of {{checked:,}} {rows}"
-    complete = none_of(MISSING, f"No {rows} lack a value that is judged here", "have no value in {missing}")
+    complete = none_of(
+        MISSING, f"No {rows} lack a value that is judged here", "have no value in {missing}"
+    )
     complete = complete._replace(fault=complete.fault.replace(SUBJECT, counted))
     expectations = []
     for rule in (*rules, complete):
-        meta = {"fault": rule.fault.replace(SUBJECT, subject or counted), "way_out": rule.way_out or way_out}
+        meta = {
+            "fault": rule.fault.replace(SUBJECT, subject or counted),
+            "way_out": rule.way_out or way_out,
+        }
         expectations.append(rule.kind(**rule.terms, description=rule.says, meta=meta))
     return gx.ExpectationSuite(name=name, expectations=expectations)
 

@@ -1,4 +1,6 @@
-"""Runs a suite over a frame in a Great Expectations context: a record for DVC and Data Docs, or a failed check."""
+"""Runs a suite over a frame in a Great Expectations context: a record for DVC and Data Docs, or a
+failed check.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ from lexveil.checks.rules import all_judged, judged, with_missing
 from lexveil.errors import CheckFailed
 
 # Counts, and none of the values behind them: not even ids leave the frame.
-COUNTS_ONLY = {"result_format": "SUMMARY", "partial_unexpected_count": 0, "include_unexpected_rows": False}
+COUNTS_ONLY = {
+    "result_format": "SUMMARY",
+    "partial_unexpected_count": 0,
+    "include_unexpected_rows": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +67,23 @@ class Verdict:
     page: str = ""
 
     def record(self, summary: Mapping[str, Any]) -> dict[str, object]:
-        """What DVC keeps: the same numbers give the same bytes, so no time, no run id and no path."""
+        """What DVC keeps: the same numbers give the same bytes, so no time, no run id and no
+        path.
+        """
         expectations = [asdict(expectation) for expectation in self.expectations]
-        return {"success": True, "suite": self.name, "expectations": expectations, "summary": dict(summary)}
+        return {
+            "success": True,
+            "suite": self.name,
+            "expectations": expectations,
+            "summary": dict(summary),
+        }
 
 
 def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: DataDocs) -> Verdict:
     """Judge ``frame`` by ``suite``.
 
-    Whatever the outcome, ``docs`` then has a page and results.json of it, so that a failure can be looked at.
+    Whatever the outcome, ``docs`` then has a page and results.json of it, so that a failure can be
+    looked at.
 
     Args:
         name: of the validation; its slashes become folders below ``docs``.
@@ -78,12 +92,17 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
         docs: where pages are put.
 
     Raises:
-        CheckFailed: if an expectation does not hold: the number, the place, the limit and the way out.
+        CheckFailed: if an expectation does not hold: the number, the place, the limit and the way
+            out.
         KeyError: if ``frame`` lacks a column that the suite judges.
     """
     rules: list[Expectation] = list(suite.expectations)
     frame = with_missing(frame, rules)
-    judgement = _context().data_sources.pandas_default.read_dataframe(frame).validate(suite, result_format=COUNTS_ONLY)
+    judgement = (
+        _context()
+        .data_sources.pandas_default.read_dataframe(frame)
+        .validate(suite, result_format=COUNTS_ONLY)
+    )
     # They come back grouped by column, not in the order of the suite.
     outcomes = {_config(outcome).description: outcome for outcome in judgement.results}
     results = {rule.description: _result(rule, outcomes[rule.description]) for rule in rules}
@@ -102,14 +121,22 @@ def validate(name: str, suite: gx.ExpectationSuite, frame: pd.DataFrame, docs: D
     broken = [rule for rule in rules if not outcomes[rule.description].success]
     if broken:
         rule = broken[0]
-        fault = _fault(rule, outcomes[rule.description], results[rule.description], frame, all_judged(rules))
-        more = f" {len(broken) - 1} more of this suite's expectations do not hold." if len(broken) > 1 else ""
+        fault = _fault(
+            rule, outcomes[rule.description], results[rule.description], frame, all_judged(rules)
+        )
+        more = (
+            f" {len(broken) - 1} more of this suite's expectations do not hold."
+            if len(broken) > 1
+            else ""
+        )
         raise CheckFailed(f"{name}: {fault}.{more} All results: {docs.root}/{name}/index.html")
     return Verdict(name, list(results.values()), page)
 
 
 def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict over several frames of the same kind: the numbers checked are added up, rule by rule."""
+    """One verdict over several frames of the same kind: the numbers checked are added up, rule by
+    rule.
+    """
     total: dict[tuple[str, str | None], ExpectationResult] = {}
     for result in (result for verdict in verdicts for result in verdict.expectations):
         known = total.get((result.type, result.column), replace(result, checked=0, unexpected=0))
@@ -121,7 +148,8 @@ def merge(name: str, verdicts: Sequence[Verdict]) -> Verdict:
 @cache
 def _context() -> EphemeralDataContext:
     """One for all validations of a process."""
-    # The library reports its own progress and deprecations; a stage's stderr is kept for its one line.
+    # The library reports its own progress and deprecations; a stage's stderr is kept for its one
+    # line.
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     context = gx.get_context(
         mode="ephemeral",
@@ -151,7 +179,9 @@ def _result(rule: Expectation, outcome: ExpectationValidationResult) -> Expectat
         counts = int(numbers["element_count"]), int(numbers["unexpected_count"])
     else:
         counts = int(numbers.get("observed_value") or 0), int(not outcome.success)
-    return ExpectationResult(rule.expectation_type, ", ".join(judged(rule)) or None, _limits(rule), *counts)
+    return ExpectationResult(
+        rule.expectation_type, ", ".join(judged(rule)) or None, _limits(rule), *counts
+    )
 
 
 def _fault(
@@ -164,18 +194,31 @@ def _fault(
     """What does not hold, and the way out; ``columns`` are all that the suite judges."""
     # One report for the expectation, or one for each number it needed.
     info = outcome.exception_info or {}
-    if any(report.get("raised_exception") for report in (info, *info.values()) if isinstance(report, dict)):
+    if any(
+        report.get("raised_exception")
+        for report in (info, *info.values())
+        if isinstance(report, dict)
+    ):
         return f"{rule.expectation_type} could not be evaluated. This is a fault of lexveil/checks"
-    facts = asdict(result) | {"missing": ", ".join(column for column in columns if frame[column].isna().any())}
+    facts = asdict(result) | {
+        "missing": ", ".join(column for column in columns if frame[column].isna().any())
+    }
     return "{fault}. {way_out}".format(**rule.meta or {}).format(**facts | _furthest(result, frame))
 
 
 def _furthest(result: ExpectationResult, frame: pd.DataFrame) -> dict[str, object]:
-    """The row that is furthest beyond a limit, with its value and the limit; empty for rules without limits."""
+    """The row that is furthest beyond a limit, with its value and the limit; empty for rules
+    without limits.
+    """
     if not result.limits or result.column is None or frame.empty:
         return {}
     values = frame[result.column].astype("float64")
-    excess = pd.DataFrame({end: (values - limit) * (1 if end == "max" else -1) for end, limit in result.limits.items()})
+    excess = pd.DataFrame(
+        {
+            end: (values - limit) * (1 if end == "max" else -1)
+            for end, limit in result.limits.items()
+        }
+    )
     if excess.isna().all(axis=None):
         return {}
     end = excess.max().idxmax()

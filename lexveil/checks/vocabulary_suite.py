@@ -1,4 +1,6 @@
-"""What must hold of vocabulary coverage: one row per data set and segmentation, from sql/checks/vocab_coverage.sql."""
+"""What must hold of vocabulary coverage: one row per data set and segmentation, from
+sql/checks/vocab_coverage.sql.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,20 @@ import great_expectations as gx
 
 from lexveil.checks.rules import at_least_one, between, each_once, suite_of
 
-BRING = "Bring documents with `lexveil data use --documents PATH`, or the embedded ones with `lexveil data default`"
+BRING = (
+    "Bring documents with `lexveil data use --documents PATH`, or the embedded ones with "
+    "`lexveil data default`"
+)
 ENLARGE = (
-    "Words that are not known are treated as params.yaml: policy.oov says. Learn from more or from more similar text "
-    "(`lexveil data use --corpus PATH`), lower embeddings.min_count, or lower the limit, params.yaml: "
+    "Words that are not known are treated as params.yaml: policy.oov says. Learn from more "
+    "or from more similar text "
+    "(`lexveil data use --corpus PATH`), lower embeddings.min_count, or lower the limit, "
+    "params.yaml: "
     "checks.min_coverage"
 )
 FEW = (
-    "have too many unknown words: artifacts/embeddings/{segmentation} knows {n_covered:,} of {n_words:,} words "
+    "have too many unknown words: artifacts/embeddings/{segmentation} knows {n_covered:,} of "
+    "{n_words:,} words "
     "({coverage:.1%}) of data set {dataset}"
 )
 
@@ -28,7 +36,13 @@ def vocab_suite(min_coverage: float) -> gx.ExpectationSuite:
     rules = [
         at_least_one("data set", way_out=BRING),
         each_once("dataset", "segmentation"),
-        between("n_words", "Every data set has words", "have no words: data set {dataset}", low=1, way_out=BRING),
+        between(
+            "n_words",
+            "Every data set has words",
+            "have no words: data set {dataset}",
+            low=1,
+            way_out=BRING,
+        ),
         between("coverage", knows, FEW, low=min_coverage, way_out=ENLARGE),
     ]
     rows = "pairs of data set and segmentation"

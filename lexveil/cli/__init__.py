@@ -1,3 +1,3 @@
 """The command line: one module per verb, whose options are its signature."""
 
-import lexveil.runtime.telemetry  # noqa: F401  # before Prefect, DVC and Great Expectations
+import lexveil.runtime.telemetry  # before Prefect, DVC and Great Expectations  # noqa: F401

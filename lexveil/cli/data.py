@@ -20,12 +20,13 @@ data = actions(
     "data",
     """Choose the data: the embedded default, or your own.
 
-    Fills data/ (corpus/: public text to train on; documents/: texts to privatize), tracked by data.dvc.
+    Fills data/ (corpus/: public text to train on; documents/: texts to privatize), tracked by
+    data.dvc.
 
         lexveil data default
         lexveil data use --corpus crawl/ --documents letters.csv --text-column body
-        lexveil data use --documents letters.csv --model en           (no corpus: a model replaces it)
-        lexveil data use --corpus web=crawl/ tickets=tickets.jsonl    (sample.weights in params.yaml mixes them)
+        lexveil data use --documents letters.csv --model en     (a model replaces the corpus)
+        lexveil data use --corpus web=crawl/ tickets=tickets.jsonl  (mixed by sample.weights)
         lexveil data use --corpus hf://allenai/c4/en --shards 0-99    (needs the extra hf)
         lexveil data status --json
     """,
@@ -57,22 +58,28 @@ class AddressPart:
     """How much of an address is taken.
 
     Attributes:
-        max_documents: for an address: keep at least about N documents (default: sample.max_documents)
+        max_documents: for an address: keep at least about N documents (default:
+            sample.max_documents)
         share: for an address: keep this share of the documents, above 0 up to 1
         shards: for an address: read only these shards, numbered from 0
     """
 
     max_documents: Annotated[Count | None, Parameter(group=AMOUNT)] = None
-    share: Annotated[float | None, Parameter(metavar=NUMBER, validator=Number(gt=0, lte=1), group=AMOUNT)] = None
+    share: Annotated[
+        float | None, Parameter(metavar=NUMBER, validator=Number(gt=0, lte=1), group=AMOUNT)
+    ] = None
     shards: Annotated[
-        tuple[int, int] | None, Parameter(metavar="A-B", converter=_range, n_tokens=1, allow_leading_hyphen=True)
+        tuple[int, int] | None,
+        Parameter(metavar="A-B", converter=_range, n_tokens=1, allow_leading_hyphen=True),
     ] = None
 
 
 @data.command
 def use(
     *,
-    corpus: Annotated[tuple[str, ...], Parameter(metavar="[NAME=]PATH …", consume_multiple=(1, None))] = (),
+    corpus: Annotated[
+        tuple[str, ...], Parameter(metavar="[NAME=]PATH …", consume_multiple=(1, None))
+    ] = (),
     part: AddressPart = AddressPart(),  # frozen
     documents: Annotated[tuple[Path, ...], Files] = (),
     model: Annotated[str | None, Parameter(metavar="NAME")] = None,
@@ -83,8 +90,8 @@ def use(
     """Use your own files or folders: JSONL, CSV, TSV or text (each also .gz or .zst), Parquet.
 
     Args:
-        corpus: file or folder to train on, or an address that is streamed (hf://allenai/c4/en, s3://…), or several,
-            each with a name (default: unchanged)
+        corpus: file or folder to train on, or an address that is streamed (hf://allenai/c4/en,
+            s3://…), or several, each with a name (default: unchanged)
         documents: files or folders to privatize, each file one data set
         model: a packaged model that replaces the corpus
         text_column: the column of texts
@@ -97,7 +104,12 @@ def use(
 
     with build_lock(wait):
         request = SampleRequest(**asdict(part))
-        show(asdict(data_store.use(sources, document_files, text_column, root, request, model=model)), json)
+        show(
+            asdict(
+                data_store.use(sources, document_files, text_column, root, request, model=model)
+            ),
+            json,
+        )
 
 
 @data.command
@@ -110,7 +122,9 @@ def status(*, json: Json = False) -> None:
 
 
 def _source(text: str) -> Path | str:
-    """A path, made absolute because the command works in the project's folder; or an address, as it is."""
+    """A path, made absolute because the command works in the project's folder; or an address, as it
+    is.
+    """
     from lexveil.data.remote import is_address
 
     return text if is_address(text) else Path(text).absolute()
@@ -124,15 +138,21 @@ def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | No
     """
     if not corpus:
         return None
-    if len(corpus) == 1 and ("=" not in corpus[0] or isinstance(_source(corpus[0]), str) or Path(corpus[0]).exists()):
+    if len(corpus) == 1 and (
+        "=" not in corpus[0] or isinstance(_source(corpus[0]), str) or Path(corpus[0]).exists()
+    ):
         return _source(corpus[0])
     sources: dict[str, Path | str] = {}
     for written in corpus:
         name, _, path = written.partition("=")
         if not name or not path:
-            raise RequestError(f"--corpus {written}: several need a name each: --corpus web=PATH tickets=PATH")
+            raise RequestError(
+                f"--corpus {written}: several need a name each: --corpus web=PATH tickets=PATH"
+            )
         if name in sources:
-            raise RequestError(f"--corpus {written}: the name {name} is there twice; give one source as a folder")
+            raise RequestError(
+                f"--corpus {written}: the name {name} is there twice; give one source as a folder"
+            )
         sources[name] = _source(path)
     return sources
 
@@ -142,8 +162,8 @@ embeddings = actions(
     """Import external word vectors: GloVe, word2vec, fastText.
 
     Checks a file of word vectors, normalizes its words as the tokenizer does, and stores it in
-    data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH for params.yaml: word_orders.models (for
-    1-Diffractor), embeddings.word_model (for S1).
+    data/embeddings/NAME, which data.dvc tracks. Prints NAME@HASH for params.yaml:
+    word_orders.models (for 1-Diffractor), embeddings.word_model (for S1).
 
         lexveil embeddings add glove glove.6B.100d.txt --max-words 100000
         lexveil embeddings list

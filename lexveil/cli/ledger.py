@@ -22,10 +22,11 @@ ledger = actions(
     "ledger",
     """Show, verify and administer the budget ledger: what each subject has spent over all releases.
 
-    Every release is charged to the subjects of its documents before its noise is drawn. No subject exceeds the cap
-    of params.yaml: ledger, or else the ledger's own cap. params.yaml also names the ledger's folder; outside of
-    projects it is `ledger` in your data folder, which standard error names. Subjects are stored as salted hashes of
-    their keys. docs/explanation/ledger.md says what the ledger guarantees, and what to back up.
+    Every release is charged to the subjects of its documents before its noise is drawn. No subject
+    exceeds the cap of params.yaml: ledger, or else the ledger's own cap. params.yaml also names the
+    ledger's folder; outside of projects it is `ledger` in your data folder, which standard error
+    names. Subjects are stored as salted hashes of their keys. docs/explanation/ledger.md says what
+    the ledger guarantees, and what to back up.
 
         lexveil ledger show --top 10
         lexveil ledger show --subject user-1234
@@ -49,8 +50,9 @@ def show_balances(
 ) -> None:
     """Show balances and releases.
 
-    Prints balances, the cap, and the newest releases with their state. Before that it recovers releases whose process
-    was killed: it completes those whose files were all written, and rolls back the others.
+    Prints balances, the cap, and the newest releases with their state. Before that it recovers
+    releases whose process was killed: it completes those whose files were all written, and rolls
+    back the others.
 
     Args:
         subject: show one subject, by its name as in the documents
@@ -66,7 +68,11 @@ def show_balances(
             show(asdict(spending) if json else spending, json, statement.subject_as_text)
         else:
             summary = statement.summary(balances, _cap(balances, params.cap), top or 0)
-            show(asdict(summary) if json else summary, json, lambda summary: statement.as_text(summary, top or 0))
+            show(
+                asdict(summary) if json else summary,
+                json,
+                lambda summary: statement.as_text(summary, top or 0),
+            )
 
 
 @ledger.command
@@ -78,12 +84,14 @@ def verify(
 ) -> int:
     """Compute everything again; exit code 1 if anything does not hold.
 
-    Recomputes the chain of entries, digests, balances, states and caps, and names each wrong entry. Changes nothing,
-    and works on a copy of the database without the salt.
+    Recomputes the chain of entries, digests, balances, states and caps, and names each wrong entry.
+    Changes nothing, and works on a copy of the database without the salt.
 
     Args:
-        record: privacy records whose releases must be in it: finds a ledger that was truncated or replaced since
-        since: a copy of the ledger's anchor from when all was verified: only what came later is computed again
+        record: privacy records whose releases must be in it: finds a ledger that was truncated or
+            replaced since
+        since: a copy of the ledger's anchor from when all was verified: only what came later is
+            computed again
     """
     records, since = [path.absolute() for path in record], since and since.absolute()
     from lexveil.ledger import verification
@@ -113,19 +121,26 @@ def export(output: Annotated[Stream, Parameter(name="OUT")], /) -> None:
 def accept(*, because: Reason) -> None:
     """Accept a ledger that does not match its anchor, or that was edited.
 
-    Use it after a ledger was lost, restored from an older copy, replaced or edited, or after its anchor was lost. ε
-    that the ledger no longer contains stays forgotten. The reason becomes an entry of the chain, balances become the
-    sums of their charges, and the anchor is written anew.
+    Use it after a ledger was lost, restored from an older copy, replaced or edited, or after its
+    anchor was lost. ε that the ledger no longer contains stays forgotten. The reason becomes an
+    entry of the chain, balances become the sums of their charges, and the anchor is written anew.
     """
     from lexveil.ledger.ledger import Ledger
     from lexveil.ledger.stores import store_of
 
     params = _ledger()
-    is_there, is_anchored = store_of(params.folder, params.database).exists(), Path(params.anchor).exists()
+    is_there, is_anchored = (
+        store_of(params.folder, params.database).exists(),
+        Path(params.anchor).exists(),
+    )
     opened = Ledger.open(
-        params.folder, None if is_there else params.keys, make=is_anchored and not is_there, anchor=params.anchor,
-        accepts=True, address=params.database,
-    )  # fmt: skip
+        params.folder,
+        None if is_there else params.keys,
+        make=is_anchored and not is_there,
+        anchor=params.anchor,
+        accepts=True,
+        address=params.database,
+    )
     with opened as balances:
         n_wrong = balances.accept(because)
         _say_recovered(balances)
@@ -134,7 +149,8 @@ def accept(*, because: Reason) -> None:
 
 @ledger.command
 def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> None:
-    """Set the ledger's own cap, also before the first release; params.yaml: ledger.cap takes precedence.
+    """Set the ledger's own cap, also before the first release; params.yaml: ledger.cap takes
+    precedence.
 
     The first release without a cap sets it to ten times what an ordinary document may spend.
 
@@ -154,7 +170,9 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
 
 
 def _ledger() -> LedgerParams:
-    """The ledger of the project around the current folder, else of the user, whose ledger standard error then names."""
+    """The ledger of the project around the current folder, else of the user, whose ledger standard
+    error then names.
+    """
     anywhere()
     from lexveil.artifacts.project import Project
     from lexveil.privatization.release.charge import ledger_of
@@ -173,7 +191,9 @@ def _opened(*, make: bool = False) -> Iterator[tuple[Ledger, LedgerParams]]:
 
     params = _ledger()
     keys = params.keys if make else None
-    opened = Ledger.open(params.folder, keys, make=make, anchor=params.anchor, address=params.database)
+    opened = Ledger.open(
+        params.folder, keys, make=make, anchor=params.anchor, address=params.database
+    )
     with opened as balances:
         _say_recovered(balances)
         yield balances, params
@@ -189,5 +209,8 @@ def _cap(balances: Ledger, configured: float | str | None) -> float | None:
 def _say_recovered(balances: Ledger) -> None:
     from lexveil.ledger import statement
 
-    for line in [*statement.recovered_as_text(balances.recovered), *([balances.refusal] if balances.refusal else [])]:
+    for line in [
+        *statement.recovered_as_text(balances.recovered),
+        *([balances.refusal] if balances.refusal else []),
+    ]:
         print(line, file=sys.stderr)

@@ -1,6 +1,8 @@
-"""The `lexveil` command: finds the verb, reads its options by its signature, calls it, and ends with its exit code.
+"""The `lexveil` command: finds the verb, reads its options by its signature, calls it, and ends
+with its exit code.
 
-Nothing heavy is imported up here or by the modules of the verbs: `lexveil --help` must answer at once.
+Nothing heavy is imported up here or by the modules of the verbs: `lexveil --help` must answer at
+once.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.graph_libraries import lacking
 
 ABOUT = """\
-Rewrites text under metric differential privacy, word by word or collocation by collocation, with a record of
-what is guaranteed and a ledger of what each person has spent. A model of general English ships with it.
+Rewrites text under metric differential privacy, word by word or collocation by collocation, with a
+record of what is guaranteed and a ledger of what each person has spent. A model of general English
+ships with it.
 
 First steps, anywhere:
 
     lexveil inspect tickets.csv                 says what would happen, and writes nothing
-    lexveil privatize tickets.csv -o out.csv    rewrites the column of texts; there is no number to choose
+    lexveil privatize tickets.csv -o out.csv    rewrites the texts; there is no number to choose
 
 With your own corpus:
 
@@ -37,7 +40,8 @@ With your own corpus:
 
 Exit codes: 0 done, 1 it ran and failed, 2 the request was wrong, 130 interrupted."""
 
-# Verbs by the module beside this one that has a function or an App of their name; in the order of the help.
+# Verbs by the module beside this one that has a function or an App of their name; in the order of
+# the help.
 VERBS = {
     "texts": "privatize inspect explore calibrate audit",
     "ledger": "ledger",
@@ -53,7 +57,9 @@ APP = App(
     help_format="markdown",
     version=lambda: f"lexveil {version('lexveil')}",
     # Of what is given twice, the last counts; only defaults that say something are shown.
-    default_parameter=Parameter(negative="", allow_repeating=True, show_default=lambda value: value or None),
+    default_parameter=Parameter(
+        negative="", allow_repeating=True, show_default=lambda value: value or None
+    ),
 )
 for _module, _names in VERBS.items():
     for _name in _names.split():
@@ -61,7 +67,9 @@ for _module, _names in VERBS.items():
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong, 130 interrupted."""
+    """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong,
+    130 interrupted.
+    """
     hide_messages()
     argv = list(sys.argv[1:] if argv is None else argv)
     verb = " ".join(("lexveil", *argv[:1]))
@@ -91,7 +99,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does, so that what is half-written goes; those that serve have their own."""
+    """Let SIGTERM end a command as Ctrl-C does, so that what is half-written goes; those that serve
+    have their own.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -123,7 +133,9 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., Any], inspect.BoundArgumen
         command, bound, _ = APP.parse_args(argv, exit_on_error=False, print_error=False)
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
-        _refuse(chain, f"nothing takes {unused}; values of options follow their names, such as -o OUT")
+        _refuse(
+            chain, f"nothing takes {unused}; values of options follow their names, such as -o OUT"
+        )
     except CycloptsError as error:
         _refuse(chain, str(error))
     return command, bound

@@ -1,4 +1,6 @@
-"""The verbs of models: the words that texts are rewritten with, and the purposes that their metric keeps."""
+"""The verbs of models: the words that texts are rewritten with, and the purposes that their metric
+keeps.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,10 @@ model = actions(
     "model",
     """Models for rewriting texts: words, collocations, vectors.
 
-    One ships with Lexveil: en, general English. Others are imported from a file that someone exported, or made from
-    plain word vectors. No model holds code, and each is checked before it is installed. --model NAME of privatize,
-    inspect and audit chooses one; own is the model that `lexveil run` made from a project's corpus.
+    One ships with Lexveil: en, general English. Others are imported from a file that someone
+    exported, or made from plain word vectors. No model holds code, and each is checked before it is
+    installed. --model NAME of privatize, inspect and audit chooses one; own is the model that
+    `lexveil run` made from a project's corpus.
 
         lexveil model list
         lexveil model show en
@@ -28,7 +31,11 @@ model = actions(
     """,
 )
 Name = Annotated[
-    str, Parameter(name="NAME", help="name of a model, as `lexveil model list` shows it; own is that of this project")
+    str,
+    Parameter(
+        name="NAME",
+        help="name of a model, as `lexveil model list` shows it; own is that of this project",
+    ),
 ]
 Text = Annotated[str | None, Parameter(metavar="TEXT")]
 Force = Annotated[bool, Parameter(help="replace an existing one")]
@@ -51,8 +58,11 @@ def show_card(name: Name, /, *, json: Json = False) -> None:
 
 
 @model.command
-def verify(what: Annotated[str, Parameter(name="NAME|FOLDER|FILE")], /, *, json: Json = False) -> None:
-    """Check a model: its files against their hashes, every number, every token. Exit code 1 if one is wrong.
+def verify(
+    what: Annotated[str, Parameter(name="NAME|FOLDER|FILE")], /, *, json: Json = False
+) -> None:
+    """Check a model: its files against their hashes, every number, every token. Exit code 1 if one
+    is wrong.
 
     Nothing in it is executed, and nothing is unpacked that is larger than its card says.
 
@@ -78,7 +88,8 @@ class Vectors:
         name: for plain vectors: name of the model
         license: for plain vectors: their licence
         language: for plain vectors: language of the words, such as en
-        collocations: for plain vectors: the model whose collocations are added, or none (default: en)
+        collocations: for plain vectors: the model whose collocations are added, or none (default:
+            en)
         version: for plain vectors: version of the model (default: 1)
         max_words: for plain vectors: take the first N usable words (default: 50000)
     """
@@ -102,10 +113,11 @@ def add(
 ) -> None:
     """Import a model that `lexveil model export` wrote, or make one from plain word vectors.
 
-    Plain vectors are GloVe text, word2vec text or binary, fastText .vec, or Parquet with columns word and vector
-    (and count). They have single words only. For S2 to S4 the command adds the collocations of another model whose
-    words are all in the file, each with the mean of its words' vectors. It also computes orders for 1-Diffractor,
-    which takes a minute for 50,000 words. Models are stored in your data folder (LEXVEIL_HOME sets another).
+    Plain vectors are GloVe text, word2vec text or binary, fastText .vec, or Parquet with columns
+    word and vector (and count). They have single words only. For S2 to S4 the command adds the
+    collocations of another model whose words are all in the file, each with the mean of its words'
+    vectors. It also computes orders for 1-Diffractor, which takes a minute for 50,000 words. Models
+    are stored in your data folder (LEXVEIL_HOME sets another).
 
     Args:
         source: an exported model, its folder, or plain word vectors
@@ -125,7 +137,8 @@ def export(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Write a model to one file for `lexveil model add` on any machine: a plain zip, always the same bytes.
+    """Write a model to one file for `lexveil model add` on any machine: a plain zip, always the
+    same bytes.
 
     Args:
         output: file to write (default: NAME-VERSION.lexveil.zip)
@@ -149,7 +162,8 @@ class BuildOptions:
     """How a model is made.
 
     Attributes:
-        parameters: file that sets what is selected, screened and trained (default: NAME's own, if it ships)
+        parameters: file that sets what is selected, screened and trained (default: NAME's own, if
+            it ships)
         license: licence of the model; the parameter file may state it
         language: language of the texts: de, en, es, fr, it, nl, pt (default: en)
     """
@@ -170,11 +184,13 @@ def build(
     work: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     verbose: Annotated[bool, Parameter(alias="-v")] = False,
 ) -> int:
-    """Train a model on texts: the graph of `lexveil run` up to package_model, in a folder of its own.
+    """Train a model on texts: the graph of `lexveil run` up to package_model, in a folder of its
+    own.
 
-    The model leaves out tokens that occur in fewer documents than the parameter file says, and tokens that look like
-    numbers, addresses or user names; also slurs and full names if the file says so. With one worker the same texts
-    and parameters give the same bytes. A build that was stopped resumes at its last finished stage or epoch.
+    The model leaves out tokens that occur in fewer documents than the parameter file says, and
+    tokens that look like numbers, addresses or user names; also slurs and full names if the file
+    says so. With one worker the same texts and parameters give the same bytes. A build that was
+    stopped resumes at its last finished stage or epoch.
 
     Args:
         name: name of the model: a-z, 0-9, _ and -
@@ -194,7 +210,9 @@ def build(
 
     require("prefect", "dvc")
     started = time.monotonic()
-    loaded = load_recipe(recipe.parameters, name, {"license": recipe.license, "language": recipe.language})
+    loaded = load_recipe(
+        recipe.parameters, name, {"license": recipe.license, "language": recipe.language}
+    )
     target = (out or paths.user_data() / "models" / name).absolute()
     place = (work or paths.user_data() / "build" / name).absolute()
     texts = [path.absolute() for path in corpus]
@@ -213,9 +231,9 @@ purpose = actions(
     "purpose",
     """Public scales of words that keep more utility for one purpose, at the same recovery.
 
-    A purpose is a public scale, such as sentiment: a word is more often replaced by words on the same side. What a
-    text says on the scale is hidden less; the record says how much less. Two scales ship with Lexveil: sentiment, and
-    emergency (reports of danger against everyday life).
+    A purpose is a public scale, such as sentiment: a word is more often replaced by words on the
+    same side. What a text says on the scale is hidden less; the record says how much less. Two
+    scales ship with Lexveil: sentiment, and emergency (reports of danger against everyday life).
 
         lexveil purpose list
         lexveil purpose show sentiment
@@ -236,9 +254,14 @@ def list_purposes(*, json: Json = False) -> None:
 
 @purpose.command(name="show")
 def show_scale(
-    name: Annotated[str, Parameter(name="NAME|FILE")], /, *, model: ModelName = None, json: Json = False
+    name: Annotated[str, Parameter(name="NAME|FILE")],
+    /,
+    *,
+    model: ModelName = None,
+    json: Json = False,
 ) -> None:
-    """Show both ends of a scale, how many words of a model are on it, and their share of all tokens.
+    """Show both ends of a scale, how many words of a model are on it, and their share of all
+    tokens.
 
     Args:
         name: name of a purpose, as `lexveil purpose list` shows it, or a file
@@ -263,22 +286,26 @@ def build_scale(
 ) -> None:
     """Make a scale from words with scores, or train one on texts with labels.
 
-    From labelled texts naive Bayes computes a score for each word. Words that IN lacks get a score by ridge
-    regression in the embedding of the model.
+    From labelled texts naive Bayes computes a score for each word. Words that IN lacks get a score
+    by ridge regression in the embedding of the model.
 
         lexveil purpose build seeds.tsv -o sentiment.tsv --public
         lexveil purpose build labelled.jsonl -o urgency.tsv --label-column urgent --public
 
     Args:
-        source: file with the columns word and score (-1 to 1), or text and label, with two different labels
+        source: file with the columns word and score (-1 to 1), or text and label, with two
+            different labels
         output: file to write, NAME.tsv for a purpose called NAME
         text_column: column of the texts
-        label_column: column of the labels: 0 and 1, or two words, of which the second in the alphabet is +1
+        label_column: column of the labels: 0 and 1, or two words, of which the second in the
+            alphabet is +1
         as_given: score no words but those of IN
         public: declare that no private text was used; without it, releases refuse the scale
     """
     from lexveil.modelling import scales
 
-    scales.build(source, output, model, text_column, label_column, as_given=as_given, is_public=public)
+    scales.build(
+        source, output, model, text_column, label_column, as_given=as_given, is_public=public
+    )
     print(f"written: {output}")
     show(scales.shown(str(output), model), False, scales.as_text)

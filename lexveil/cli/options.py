@@ -14,7 +14,8 @@ from lexveil.errors import RequestError, option
 from lexveil.parameters import OneOf
 from lexveil.request import NUMBER, FileRequest, Options, Request, choices_of, shown_of
 
-STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}  # other names of them
+# other names of them
+STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}
 
 
 def _no_option(_: Any, text: str | None) -> None:
@@ -22,7 +23,8 @@ def _no_option(_: Any, text: str | None) -> None:
         raise ValueError(f"there is no option {text}; a file of this name is ./{text}")
 
 
-Stream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_no_option)]  # a path, or - for a stream
+# a path, or - for a stream
+Stream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_no_option)]
 Count = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lt=2**31))]
 Rows = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=1000))]
 Port = Annotated[int, Parameter(metavar="N", validator=Number(gte=1, lte=65535))]
@@ -34,7 +36,8 @@ ModelName = Annotated[
     str | None,
     Parameter(
         metavar="NAME",
-        help="the model: own, made by a run of this project, or another by name (default: own after a run, else en)",
+        help="the model: own, made by a run of this project, or another by name (default: "
+        "own after a run, else en)",
     ),
 ]
 
@@ -45,7 +48,9 @@ def actions(name: str, about: str | None = None) -> App:
 
 
 def exclusive(*, required: bool = False) -> Group:
-    """Return a group of options of which one at most can be given; exactly one where ``required``."""
+    """Return a group of options of which one at most can be given; exactly one where
+    ``required``.
+    """
     title = "one of" if required else "at most one of"
     return Group(title, validator=LimitedChoice(int(required), 1))
 
@@ -60,7 +65,8 @@ class ChosenModel:
         tuple[str, ...],
         Parameter(
             metavar="NAME=W",
-            help="keep more utility for a purpose, such as sentiment: a scale of `lexveil purpose list`, or a file, "
+            help="keep more utility for a purpose, such as sentiment: a scale of `lexveil "
+            "purpose list`, or a file, "
             "with a weight (default 1); can be given several times",
         ),
     ] = ()
@@ -76,7 +82,8 @@ CHOSEN = ChosenModel()
 
 R = TypeVar("R", bound=Options)
 
-NAMES = {"spans_column": "spans", "types": "type", "shares": "share", "form": "format"}  # that are no field's
+# that are no field's
+NAMES = {"spans_column": "spans", "types": "type", "shares": "share", "form": "format"}
 
 
 def option_name(name: str) -> str:
@@ -84,16 +91,24 @@ def option_name(name: str) -> str:
     return f"--{NAMES.get(name, name).replace('_', '-')}"
 
 
-def options_of(model: type[Options], leave_out: tuple[str, ...] = (), optional: bool = False) -> Any:
+def options_of(
+    model: type[Options], leave_out: tuple[str, ...] = (), optional: bool = False
+) -> Any:
     """A group of options, each a text as it was written or a flag, for the signature of a command.
 
     Args:
         leave_out: fields that the command does not take.
         optional: what is left out is None, and not the default of the request.
     """
-    fields = [_option(name, about, optional) for name, about in model.model_fields.items() if name not in leave_out]
+    fields = [
+        _option(name, about, optional)
+        for name, about in model.model_fields.items()
+        if name not in leave_out
+    ]
     return Parameter(name="*")(
-        make_dataclass("Options", fields, frozen=True, kw_only=True, namespace={"__module__": __name__})
+        make_dataclass(
+            "Options", fields, frozen=True, kw_only=True, namespace={"__module__": __name__}
+        )
     )
 
 
@@ -103,7 +118,9 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
         flag = Parameter(name=option_name(name), help=about.description, group=shown.group)
         return name, Annotated[bool, flag], field(default=False)
     choices = choices_of(about)
-    names = next((f": {', '.join(mark.names())}" for mark in about.metadata if isinstance(mark, OneOf)), "")
+    names = next(
+        (f": {', '.join(mark.names())}" for mark in about.metadata if isinstance(mark, OneOf)), ""
+    )
     written = Parameter(
         name=option_name(name),
         help=f"{about.description}{names}",
@@ -122,18 +139,25 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
 
 def command_of(request: Request, file: str, column: str | None, model: str | None) -> str:
     """The command that releases a file by a request; it names also what is a default of today."""
-    parts, always = ["lexveil", "privatize", file, "-o", "OUT"], ("protection", "mechanism", "strategy")
+    parts, always = (
+        ["lexveil", "privatize", file, "-o", "OUT"],
+        ("protection", "mechanism", "strategy"),
+    )
     for name, value in request.model_copy(update={"protection": request.level}):
         if value is True:
             parts.append(option_name(name))
-        elif value is not None and (name in always or value != type(request).model_fields[name].default):
+        elif value is not None and (
+            name in always or value != type(request).model_fields[name].default
+        ):
             parts += [option_name(name), _written(value)]
     parts += ["--text-column", column] if column not in (None, "text") else []
     return shlex.join([*parts, *(["--model", model] if model else [])])
 
 
 def _written(value: Any) -> str:
-    """A value as the command line takes it; of a number the shortest decimal that is this one and no other."""
+    """A value as the command line takes it; of a number the shortest decimal that is this one and
+    no other.
+    """
     if isinstance(value, dict):
         return ",".join(f"{key}={_written(part)}" for key, part in value.items())
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
@@ -154,10 +178,14 @@ def requested(options: Any, model: type[R], /, **fixed: Any) -> R:
 def written(options: Any) -> dict[str, object]:
     """The options that were written, or have a default of the request, by field."""
     values = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
-    values = {name: value for name, value in values.items() if value is not None and value is not False}
+    values = {
+        name: value for name, value in values.items() if value is not None and value is not False
+    }
     if "strategy" in values:
         values["strategy"] = STRATEGIES.get(values["strategy"], values["strategy"])
-    return values | {name: _pairs(name, values[name]) for name in ("types", "shares") if name in values}
+    return values | {
+        name: _pairs(name, values[name]) for name in ("types", "shares") if name in values
+    }
 
 
 def _pairs(name: str, text: str) -> dict[str, str]:

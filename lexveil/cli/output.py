@@ -23,7 +23,9 @@ def in_project() -> Path:
 
 
 def anywhere() -> Path | None:
-    """Work in the project's folder from here on, if the current folder is in one, and return it; else stay."""
+    """Work in the project's folder from here on, if the current folder is in one, and return it;
+    else stay.
+    """
     root = root_around(Path.cwd())
     if root is not None:
         prepare(root)
@@ -41,7 +43,11 @@ def located(text: str) -> Path | str:
 
 
 def show(
-    value: Any, as_json: bool, as_text: Callable[[Any], Iterable[str]] | None = None, *, stream: TextIO | None = None
+    value: Any,
+    as_json: bool,
+    as_text: Callable[[Any], Iterable[str]] | None = None,
+    *,
+    stream: TextIO | None = None,
 ) -> None:
     """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as YAML."""
     stream = stream or sys.stdout

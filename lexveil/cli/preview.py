@@ -23,10 +23,17 @@ STYLES = {
     Fate.FOUND: "underline magenta",
 }
 # On a terminal without styles.
-BRACKETS = {Fate.REPLACED: ("[", "]"), Fate.RANDOM: ("{", "}"), Fate.DROPPED: ("<", ">"), Fate.FOUND: ("(", ")")}
+BRACKETS = {
+    Fate.REPLACED: ("[", "]"),
+    Fate.RANDOM: ("{", "}"),
+    Fate.DROPPED: ("<", ">"),
+    Fate.FOUND: ("(", ")"),
+}
 CAUTION = (
-    "This is an experiment: anybody who knows its seed, {seed}, can replay the noise. Nothing was written, and no "
-    "ledger was charged. These lines are as secret as the source. Choosing parameters by looking at private texts "
+    "This is an experiment: anybody who knows its seed, {seed}, can replay the noise. "
+    "Nothing was written, and no "
+    "ledger was charged. These lines are as secret as the source. Choosing parameters by "
+    "looking at private texts "
     "selects by them, and no budget accounts for that: choose on public texts that are like yours."
 )
 
@@ -38,13 +45,23 @@ def show_preview(found: Preview, console: Console | None = None) -> None:
     several = len({column for row in found.rows for column in row.texts}) > 1
     for row in found.rows:
         for name, source, output in _lines(row, several, has_styles):
-            console.print(Text(f"row {name}", "bold"), source, Text("rewritten", "bold"), output, "", sep="\n")
-    counted = Counter(fate for row in found.rows for changes in row.texts.values() for fate in changes.fates)
+            console.print(
+                Text(f"row {name}", "bold"), source, Text("rewritten", "bold"), output, "", sep="\n"
+            )
+    counted = Counter(
+        fate for row in found.rows for changes in row.texts.values() for fate in changes.fates
+    )
     shown = [fate for fate in Fate if fate != Fate.FOUND or counted[fate]]
-    legend = [_marked([Part(fate.value, fate, 0)], has_styles).append(f" {counted[fate]:,}") for fate in shown]
+    legend = [
+        _marked([Part(fate.value, fate, 0)], has_styles).append(f" {counted[fate]:,}")
+        for fate in shown
+    ]
     console.print(Text("tokens: ") + Text(" · ").join(legend))
     console.print(
-        Text(f"{found.mechanism} {found.strategy}, budget of each document {found.document_budget:.4g}. ")
+        Text(
+            f"{found.mechanism} {found.strategy}, budget of each document "
+            f"{found.document_budget:.4g}. "
+        )
         + Text(CAUTION.format(seed=found.seed))
     )
 
@@ -54,7 +71,11 @@ def _lines(row: PreviewRow, several: bool, has_styles: bool) -> Iterator[tuple[s
     name = " ".join(filter(None, (row.file, f"{row.row:,}")))
     for column, changes in row.texts.items():
         named = f"{name} {column}" if several else name
-        yield _plain(named), _marked(changes.source_parts(), has_styles), _marked(changes.output_parts(), has_styles)
+        yield (
+            _plain(named),
+            _marked(changes.source_parts(), has_styles),
+            _marked(changes.output_parts(), has_styles),
+        )
     if not row.texts:
         yield _plain(name), Text("no text"), Text("no text")
 
@@ -70,7 +91,10 @@ def _marked(parts: Sequence[Part], has_styles: bool) -> Text:
 
 
 def _plain(text: str) -> str:
-    """What a terminal may be given: nothing that moves its cursor, changes its state or the direction of writing."""
+    """What a terminal may be given: nothing that moves its cursor, changes its state or the
+    direction of writing.
+    """
     return "".join(
-        c if c.isprintable() or c == "\n" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
+        c if c.isprintable() or c == "\n" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}"
+        for c in text
     )

@@ -1,4 +1,6 @@
-"""The verbs of a project: it is made, run, looked at, scheduled and tidied, and its inbox is released."""
+"""The verbs of a project: it is made, run, looked at, scheduled and tidied, and its inbox is
+released.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,10 @@ from lexveil.runtime.project import build_lock, find_root
 def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> None:
     """Create a project: the graph, its stages and queries, its flows and its parameters.
 
-    Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes the folder a git repository, in which
-    DVC keeps versions. These files are the project's own and can be changed; the library stays where it is installed,
-    and a newer version makes stale only the stages whose code has changed.
+    Writes dvc.yaml, params.yaml, prefect.yaml, tasks/, flows/ and sql/ and makes the folder a git
+    repository, in which DVC keeps versions. These files are the project's own and can be changed;
+    the library stays where it is installed, and a newer version makes stale only the stages whose
+    code has changed.
 
         lexveil init demo && cd demo && lexveil run
 
@@ -42,9 +45,13 @@ def init(folder: Annotated[Path, Parameter(name="DIR")], /) -> None:
     print("  lexveil run              makes the embedded default data and everything from it")
     print("  lexveil data use --help  takes your own data instead")
     print(
-        "  git add .dvc .dvcignore .gitignore data.dvc dvc.yaml params.yaml prefect.yaml flows sql tasks && git commit"
+        "  git add .dvc .dvcignore .gitignore data.dvc dvc.yaml params.yaml prefect.yaml "
+        "flows sql tasks && git commit"
     )
-    print("and after a run dvc.lock and .provenance.json too, so that lineage can name the commit it was made from;")
+    print(
+        "and after a run dvc.lock and .provenance.json too, so that lineage can name the "
+        "commit it was made from;"
+    )
     print("never add files with private texts")
 
 
@@ -59,11 +66,12 @@ def run(
 ) -> int:
     """Run the stale stages of the graph: sample, count, train, privatize, check, report.
 
-    Runs the graph in dvc.yaml as a Prefect flow. Only stages whose data, code or parameters changed run again; a run
-    that was stopped or killed resumes. Creates the embedded default data if data/ is absent.
+    Runs the graph in dvc.yaml as a Prefect flow. Only stages whose data, code or parameters changed
+    run again; a run that was stopped or killed resumes. Creates the embedded default data if data/
+    is absent.
 
         lexveil run                          with the existing params.yaml
-        lexveil run --params bigger.yaml     checks bigger.yaml, replaces params.yaml by it, and runs
+        lexveil run --params bigger.yaml    checks bigger.yaml, replaces params.yaml by it, and runs
         PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
 
     Args:
@@ -79,7 +87,8 @@ def run(
     from lexveil.config import load_params
     from lexveil.runtime.tables import atomic_file
 
-    load_params(params or paths.PARAMS, "give another by --params")  # first: a mistyped key must not cost a run
+    # first: a mistyped key must not cost a run
+    load_params(params or paths.PARAMS, "give another by --params")
     from flows.prefect_server import ServerLost
 
     try:
@@ -94,10 +103,14 @@ def run(
         os._exit(code)  # else Prefect's threads would try for minutes to reach it
 
 
-def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str | None = None) -> int:
-    """Run the graph of the project here, or stage ``until`` and what it needs; the caller holds the build lock.
+def bring_up_to_date(
+    verbose: bool, keep_going: bool, started: float, until: str | None = None
+) -> int:
+    """Run the graph of the project here, or stage ``until`` and what it needs; the caller holds the
+    build lock.
 
-    Where nothing is stale and no Prefect server is at work that would show the run, none is started.
+    Where nothing is stale and no Prefect server is at work that would show the run, none is
+    started.
     """
     from flows.data_bootstrap import ensure_data
     from flows.display import watcher
@@ -110,7 +123,8 @@ def bring_up_to_date(verbose: bool, keep_going: bool, started: float, until: str
     # Prefect's own log goes to its server; the console belongs to the display.
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
-    logging.raiseExceptions = False  # a line that the server did not take is no line for the console either
+    # a line that the server did not take is no line for the console either
+    logging.raiseExceptions = False
     view = watcher(verbose)
     try:
         ensure_data(view.say)
@@ -149,14 +163,21 @@ def report(*, json: bool = False, open: bool = False) -> int:
     file = paths.RUNS if json else paths.REPORT / "index.html"
     if not file.exists():
         raise RequestError(f"{file} is not there yet; `lexveil run` makes it")
-    # A check that fails takes its record away and stops what comes after, so what is there is of an earlier run.
+    # A check that fails takes its record away and stops what comes after, so what is there is of an
+    # earlier run.
     checks = ("corpus", "collocations", "coverage", "outputs")
     if failed := ", ".join(name for name in checks if not (paths.CHECKS / f"{name}.json").exists()):
-        print(f"lexveil report: of an earlier run; since then {failed} did not pass its check", file=sys.stderr)
+        print(
+            f"lexveil report: of an earlier run; since then {failed} did not pass its check",
+            file=sys.stderr,
+        )
     if json:
         from lexveil.runtime.tables import read_json
 
-        show({run.stem: read_json(run, "report") for run in sorted(file.glob("*.json"))}, as_json=True)
+        show(
+            {run.stem: read_json(run, "report") for run in sorted(file.glob("*.json"))},
+            as_json=True,
+        )
         return 0
     print(root / file)
     if open:
@@ -170,8 +191,8 @@ def report(*, json: bool = False, open: bool = False) -> int:
 def ui(*, port: Port = 4200) -> int:
     """Show Prefect's pages with the runs of this project.
 
-    Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address. The pages include
-    runs made while it was off. Ctrl-C ends it.
+    Starts Prefect's server on 127.0.0.1, reachable from this machine only, and prints its address.
+    The pages include runs made while it was off. Ctrl-C ends it.
 
         lexveil ui --port 4201
     """
@@ -181,7 +202,10 @@ def ui(*, port: Port = 4200) -> int:
 
     try:
         with pages(port) as (_, server):
-            print(f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)", flush=True)
+            print(
+                f"http://127.0.0.1:{port}  (Ctrl-C ends it; runs of `lexveil run` show here)",
+                flush=True,
+            )
             return server.process.wait()
     except KeyboardInterrupt:
         return 0  # that is how one ends it
@@ -190,9 +214,10 @@ def ui(*, port: Port = 4200) -> int:
 def schedule(*, port: Port = 4200) -> int:
     """Run build and audit on the schedules of prefect.yaml.
 
-    Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages can start
-    them, with other parameters too. With PREFECT_API_URL or beside `lexveil ui` it uses that server; else it
-    starts one on 127.0.0.1, reachable from this machine only. docs/how-to/operation.md says how to keep it alive.
+    Serves the deployments of prefect.yaml until Ctrl-C: their schedules fire, and Prefect's pages
+    can start them, with other parameters too. With PREFECT_API_URL or beside `lexveil ui` it uses
+    that server; else it starts one on 127.0.0.1, reachable from this machine only.
+    docs/how-to/operation.md says how to keep it alive.
 
         lexveil schedule
         lexveil schedule --port 4201
@@ -221,9 +246,9 @@ def gc(
 ) -> None:
     """List or remove unreferenced results in DVC's cache.
 
-    Lists objects of DVC's cache that belong neither to the work tree nor to any commit, tag or release, and their
-    size; --remove deletes them. A release is a record that `lexveil privatize` wrote in release mode inside the
-    project. Remotes are not touched.
+    Lists objects of DVC's cache that belong neither to the work tree nor to any commit, tag or
+    release, and their size; --remove deletes them. A release is a record that `lexveil privatize`
+    wrote in release mode inside the project. Remotes are not touched.
 
         lexveil gc
         lexveil gc --remove
@@ -243,11 +268,11 @@ def gc(
 def release(*, dry_run: bool = False, wait: Wait = False, json: Json = False) -> None:
     """Release what is new in an inbox folder or a database.
 
-    Reads the source that params.yaml: inbox names, releases new and changed documents, skips known ones, removes
-    withdrawn ones, and archives a release only if its checks pass. It recognizes documents by salted hashes of their
-    ids. docs/how-to/release.md says more.
+    Reads the source that params.yaml: inbox names, releases new and changed documents, skips known
+    ones, removes withdrawn ones, and archives a release only if its checks pass. It recognizes
+    documents by salted hashes of their ids. docs/how-to/release.md says more.
 
-        lexveil release --dry-run     what would be released, skipped and withdrawn, and what it costs
+        lexveil release --dry-run    what would be released, skipped and withdrawn, and its cost
         lexveil release
 
     Args:
@@ -269,17 +294,19 @@ def lineage(
 ) -> int:
     """Trace an artifact to the data, code and parameters that made it.
 
-    Prints the chain from an artifact back to the data files, as DVC recorded it: commands, parameters, hashes, and the
-    runs, commits and libraries that made each. For a file that `lexveil privatize` wrote, it starts from the record
-    next to it. docs/how-to/lineage.md says more.
+    Prints the chain from an artifact back to the data files, as DVC recorded it: commands,
+    parameters, hashes, and the runs, commits and libraries that made each. For a file that `lexveil
+    privatize` wrote, it starts from the record next to it. docs/how-to/lineage.md says more.
 
         lexveil lineage artifacts/private/madlib/S3/10.0
         lexveil lineage letters.out.jsonl --verify
         lexveil lineage artifacts/report/index.html --at v1.2 --json
 
     Args:
-        artifact: a file or folder that a stage makes, or a file inside one; or a file that `lexveil privatize` wrote
-        verify: read and hash all files of the chain that are present; exit code 1 if one differs from the records
+        artifact: a file or folder that a stage makes, or a file inside one; or a file that `lexveil
+            privatize` wrote
+        verify: read and hash all files of the chain that are present; exit code 1 if one differs
+            from the records
         at: read the records of a git commit, tag or branch; the work tree is not touched
     """
     # Not resolve(): a link into DVC's cache is not followed.
@@ -290,20 +317,28 @@ def lineage(
 
     record = release_lineage.record_beside(asked)
     if root is None and (
-        record is None or not release_lineage.is_of_packaged_model(release_lineage.read_record(record))
+        record is None
+        or not release_lineage.is_of_packaged_model(release_lineage.read_record(record))
     ):
         find_root(Path.cwd())  # says what to do
     if record is None and root is not None:
         if not asked.is_relative_to(root):
             raise RequestError(
-                f"{artifact} is outside the project {root}, and no record of `lexveil privatize` is beside it"
+                f"{artifact} is outside the project {root}, and no record of `lexveil "
+                "privatize` is beside it"
             )
         asked = asked.relative_to(root)
     if verify:
-        checked = verification.verify(asked, at) if record is None else verification.verify_released(asked, record, at)
+        checked = (
+            verification.verify(asked, at)
+            if record is None
+            else verification.verify_released(asked, record, at)
+        )
         print("\n".join(rendering.as_json(checked) if json else verification.as_text(checked)))
         return 0 if checked["holds"] else 1
-    chain = trace.lineage(asked, at) if record is None else release_lineage.released(asked, record, at)
+    chain = (
+        trace.lineage(asked, at) if record is None else release_lineage.released(asked, record, at)
+    )
     print("\n".join(rendering.as_json(chain) if json else rendering.as_text(chain)))
     return 0
 
@@ -333,10 +368,11 @@ class RunLimits:
 def recommend(*, limits: RunLimits = RunLimits(), json: Json = False) -> int:  # frozen
     """Recommend runs of the grid that keep limits of utility or attack.
 
-    Lists the evaluated runs that keep the limits and that no other run beats in both utility and attack (macro F1),
-    with their margins, and says which of them cannot be told apart. A run whose attack cannot be told from that on
-    clean texts is never recommended. Exit code 1 if no run keeps the limits. Needs the artifacts of `lexveil run` with
-    documents that have a label and an attribute.
+    Lists the evaluated runs that keep the limits and that no other run beats in both utility and
+    attack (macro F1), with their margins, and says which of them cannot be told apart. A run whose
+    attack cannot be told from that on clean texts is never recommended. Exit code 1 if no run keeps
+    the limits. Needs the artifacts of `lexveil run` with documents that have a label and an
+    attribute.
 
         lexveil recommend --min-utility 0.8
         lexveil recommend --min-utility 0.8 --max-recovery 0.1 --band rare
@@ -359,7 +395,8 @@ class Filters:
     """Which collocations are shown, and in which order.
 
     Attributes:
-        by: sort by count, pmi_bits (the default), or another measure in params.yaml: collocations.measures
+        by: sort by count, pmi_bits (the default), or another measure in params.yaml:
+            collocations.measures
         length: only pairs, or only triples of words
         min_count: only collocations that occur N times or more
         limit: number of collocations of --word (default: 30)
@@ -382,9 +419,9 @@ def collocations(
 ) -> None:
     """Look up collocations, and see how they cut a text.
 
-    For a text it prints every collocation with its count and measures, and its sentences cut by word, gst, mst and
-    mst_exact with their total PMI, as the corpus is cut. With --top or --word it lists the best collocations, of all
-    or of one word. Needs the artifacts of `lexveil run`.
+    For a text it prints every collocation with its count and measures, and its sentences cut by
+    word, gst, mst and mst_exact with their total PMI, as the corpus is cut. With --top or --word it
+    lists the best collocations, of all or of one word. Needs the artifacts of `lexveil run`.
 
         lexveil collocations "New York City is in the United States"
         lexveil collocations --top 20 --by count --length 3

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lexveil.cli.options import CHOSEN, ChosenModel, Fixed, Json, actions, options_of, requested, written
+from lexveil.cli.options import (
+    CHOSEN,
+    ChosenModel,
+    Fixed,
+    Json,
+    actions,
+    options_of,
+    requested,
+    written,
+)
 from lexveil.cli.output import anywhere, show
 from lexveil.errors import RequestError
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
@@ -22,32 +31,43 @@ else:
     TermOptions = options_of(Terms, ("model", "fixed", "rates"))
 
 service = actions("service")
-key = actions("key", "Administer the API keys of a service, in a file of hashes. A key is shown once, when it is made.")
+key = actions(
+    "key",
+    "Administer the API keys of a service, in a file of hashes. A key is shown once, when it "
+    "is made.",
+)
 service.command(key)
 
 KeysFile = Annotated[Path, Parameter(metavar="FILE", help="file of the API keys")]
 KeyName = Annotated[str, Parameter(name="NAME", help="name of the key, for logs and the ledger")]
-LIBRARIES = {"fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client", "jinja2": "jinja2"}
+LIBRARIES = {
+    "fastapi": "fastapi",
+    "uvicorn": "uvicorn",
+    "prometheus_client": "prometheus-client",
+    "jinja2": "jinja2",
+}
 
 
 @service.default
 def serve(
     *,
     project: Annotated[str | None, Parameter(metavar="DIR")] = None,
-    how: Fixed = Fixed(),  # noqa: B008  # frozen
+    how: Fixed = Fixed(),  # frozen  # noqa: B008
     words: ChosenModel = CHOSEN,
     limits: TermOptions = TermOptions(),  # noqa: B008
 ) -> int:
-    """Rewrite texts for programs, over HTTP; each request is charged to the ledger before it is answered.
+    """Rewrite texts for programs, over HTTP; each request is charged to the ledger before it is
+    answered.
 
-    Serves POST /v1/privatize, POST /v1/inspect, GET /v1/health, GET /v1/ready, GET /v1/openapi.json and GET /metrics
-    until SIGTERM or Ctrl-C; running requests are answered first.
+    Serves POST /v1/privatize, POST /v1/inspect, GET /v1/health, GET /v1/ready, GET /v1/openapi.json
+    and GET /metrics until SIGTERM or Ctrl-C; running requests are answered first.
 
-    Settings given here are fixed: requests leave them out, and a request for another value is refused. Requests choose
-    the other settings, unless mechanism, strategy and a budget are given, or a level of protection: then everything is
-    fixed. Without any of these, protection balanced is fixed. Logs go to standard error and hold no texts. SIGHUP
-    replaces the workers one by one; a worker that dies is replaced. TLS is the job of a reverse proxy.
-    docs/how-to/service.md describes requests and limits.
+    Settings given here are fixed: requests leave them out, and a request for another value is
+    refused. Requests choose the other settings, unless mechanism, strategy and a budget are given,
+    or a level of protection: then everything is fixed. Without any of these, protection balanced is
+    fixed. Logs go to standard error and hold no texts. SIGHUP replaces the workers one by one; a
+    worker that dies is replaced. TLS is the job of a reverse proxy. docs/how-to/service.md
+    describes requests and limits.
 
         lexveil service
         lexveil service --protection strong
@@ -56,8 +76,8 @@ def serve(
         lexveil service --keys keys.json --host 0.0.0.0 --allowed-host texts.example.org --workers 2
 
     Args:
-        project: folder of the project whose parameters, ledger and model are used (default: the one around the current
-            folder, else yours)
+        project: folder of the project whose parameters, ledger and model are used (default: the one
+            around the current folder, else yours)
     """
     require_libraries()
     from lexveil.runtime.pool import prepared_workers
@@ -69,7 +89,11 @@ def serve(
 def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOptions) -> int:
     """The same, while the process begins from which workers are forked."""
     keys = written(limits).get("keys")
-    of_command = {"model": words.name, "fixed": _fixed(how), "keys": keys and str(Path(str(keys)).absolute())}
+    of_command = {
+        "model": words.name,
+        "fixed": _fixed(how),
+        "keys": keys and str(Path(str(keys)).absolute()),
+    }
     if project is not None:
         _change_into(project)
     terms = requested(limits, Terms, **of_command)
@@ -83,20 +107,29 @@ def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOpti
 
 
 def _fixed(how: Fixed) -> dict[str, object]:
-    """The settings that the operator fixes: those that are named; without any budget, protection balanced."""
+    """The settings that the operator fixes: those that are named; without any budget, protection
+    balanced.
+    """
     fixed = written(how)
     if "none" in (fixed.get("mechanism"), fixed.get("strategy")):
-        raise RequestError("none leaves texts as they are; name a mechanism and a strategy, or neither")
+        raise RequestError(
+            "none leaves texts as they are; name a mechanism and a strategy, or neither"
+        )
     if "max_token_epsilon" not in fixed and not set(BUDGETS) & set(fixed):
         fixed["protection"] = DEFAULT_LEVEL
     if "protection" in fixed:
-        fixed = {name: Request.model_fields[name].default for name in ("mechanism", "strategy")} | fixed
+        fixed = {
+            name: Request.model_fields[name].default for name in ("mechanism", "strategy")
+        } | fixed
     return fixed_settings(fixed)
 
 
 @key.command
-def add(name: KeyName, /, *, keys: KeysFile, role: Literal["privatize", "metrics"] = "privatize") -> None:
-    """Make a key and print it once; the file holds its hash only. A running service accepts it at once.
+def add(
+    name: KeyName, /, *, keys: KeysFile, role: Literal["privatize", "metrics"] = "privatize"
+) -> None:
+    """Make a key and print it once; the file holds its hash only. A running service accepts it at
+    once.
 
     Args:
         role: privatize, for texts; metrics, for GET /metrics
@@ -134,7 +167,10 @@ def require_libraries() -> None:
 
     for package, name in LIBRARIES.items():
         if importlib.util.find_spec(package) is None:
-            raise RequestError(f"this needs {name}, which is not installed; `pip install 'lexveil[service]'` brings it")
+            raise RequestError(
+                f"this needs {name}, which is not installed; `pip install 'lexveil[service]'` "
+                "brings it"
+            )
 
 
 def _change_into(project: str) -> None:
@@ -143,4 +179,6 @@ def _change_into(project: str) -> None:
     try:
         os.chdir(project)
     except OSError as error:
-        raise RequestError(f"--project {project}: is no folder to work in ({error.strerror})") from None
+        raise RequestError(
+            f"--project {project}: is no folder to work in ({error.strerror})"
+        ) from None

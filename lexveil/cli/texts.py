@@ -1,4 +1,6 @@
-"""The verbs of texts: rewrite files, say what that would do, choose an epsilon, and test a claim."""
+"""The verbs of texts: rewrite files, say what that would do, choose an epsilon, and test a
+claim.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +45,18 @@ def privatize(
     *,
     output: Annotated[Stream | None, Parameter(metavar="OUT", alias="-o")] = None,
     preview: Rows | None = None,
-    how: Rewriting = Rewriting(),  # noqa: B008  # frozen
+    how: Rewriting = Rewriting(),  # frozen  # noqa: B008
     words: ChosenModel = CHOSEN,
     json: Annotated[Json, Parameter(help="machine-readable summary")] = False,
 ) -> int:
     r"""Rewrite a file or a folder of texts.
 
-    Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL or SQLite, rewrites the
-    text columns, and leaves the rest as it is. Files and folders may lie in object storage (s3://, gs://, abfs://).
-    A record of what was protected, what was not and what was spent goes with the output, and the ledger (`lexveil
-    ledger`) keeps what each subject has spent in all releases. Works anywhere: outside of projects with a model that
-    is installed, and a ledger in your data folder. `lexveil inspect IN` says beforehand what would happen.
+    Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL or
+    SQLite, rewrites the text columns, and leaves the rest as it is. Files and folders may lie in
+    object storage (s3://, gs://, abfs://). A record of what was protected, what was not and what
+    was spent goes with the output, and the ledger (`lexveil ledger`) keeps what each subject has
+    spent in all releases. Works anywhere: outside of projects with a model that is installed, and a
+    ledger in your data folder. `lexveil inspect IN` says beforehand what would happen.
 
         lexveil privatize tickets.csv -o out.csv
         lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
@@ -69,15 +72,17 @@ def privatize(
 
     Args:
         source: file or folder to rewrite; the address of a database; - is standard input
-        output: file or folder to write, in the form of IN (of a database: NAME.parquet); the address of a database; or
-            -, standard output, without record and token log
-        preview: instead of -o: show source and output of the first N rows on the terminal, as an experiment; nothing is
-            written or charged
+        output: file or folder to write, in the form of IN (of a database: NAME.parquet); the
+            address of a database; or -, standard output, without record and token log
+        preview: instead of -o: show source and output of the first N rows on the terminal, as an
+            experiment; nothing is written or charged
     """
     if preview is not None:
         return _preview(source, preview, output, json, how, words.name)
     if output is None:
-        raise RequestError("the following arguments are required: --output, or --preview to only look")
+        raise RequestError(
+            "the following arguments are required: --output, or --preview to only look"
+        )
     in_file, out_file = located(source), located(output)
     request = requested(how, FileRequest)
     anywhere()
@@ -104,39 +109,53 @@ def _files(done: PrivatizedFiles, output: str) -> list[str]:
     asked, lines = as_path(output), list[str]()
     out = done.target.name if done.table else str(asked.with_name(done.target.name))
     if done.table is not None:
-        lines.append(f"table {done.table}, with a copy of its privacy record in the table lexveil_records")
+        lines.append(
+            f"table {done.table}, with a copy of its privacy record in the table lexveil_records"
+        )
         lines.append(f"to be published with it: {out}.record.json, the privacy record")
     else:
         if done.target.name != asked.name:
             lines.append(f"the output has no guarantee, so it is named {out}")
         lines.append(f"to be published, together: {out}, and its privacy record {out}.record.json")
     if done.operator is not None:
-        lines.append(f"as secret as the source, for you alone: {out}.operator.json, {out}.tokens.parquet")
+        lines.append(
+            f"as secret as the source, for you alone: {out}.operator.json, {out}.tokens.parquet"
+        )
     return lines
 
 
 def _exit_code(operator: OperatorReport | None) -> int:
-    """1 where nothing went out because every budget is exhausted: a job that goes on would not notice."""
+    """1 where nothing went out because every budget is exhausted: a job that goes on would not
+    notice.
+    """
     costs = None if operator is None else operator.ledger
     if costs is None or costs.documents_charged or not costs.documents_requested:
         return 0
     print(
-        "lexveil privatize: all rows are withheld, because the budgets of their subjects are exhausted; nothing was "
-        "charged, and the output has no text. `lexveil ledger show` names balances, `lexveil ledger cap` sets the cap",
+        "lexveil privatize: all rows are withheld, because the budgets of their subjects are "
+        "exhausted; nothing was "
+        "charged, and the output has no text. `lexveil ledger show` names balances, `lexveil "
+        "ledger cap` sets the cap",
         file=sys.stderr,
     )
     return 1
 
 
-def _preview(source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, model: str | None) -> int:
+def _preview(
+    source: str, n_rows: int, output: str | None, json: bool, how: Rewriting, model: str | None
+) -> int:
     """Show the first rows, source beside output."""
     if output is not None:
         raise RequestError("--preview writes nothing; leave -o out, or --preview")
     if written(how).get("mode") == "release":
-        raise RequestError("--preview draws an experiment, which no ledger is charged for; leave --mode release out")
+        raise RequestError(
+            "--preview draws an experiment, which no ledger is charged for; leave --mode "
+            "release out"
+        )
     if not json and not sys.stdout.isatty():
         raise RequestError(
-            "--preview shows source text, on a terminal only; with --json it goes to a file or another program"
+            "--preview shows source text, on a terminal only; with --json it goes to a file "
+            "or another program"
         )
     in_file, request = located(source), requested(how, FileRequest, mode="experiment")
     anywhere()
@@ -156,16 +175,16 @@ def inspect(
     source: Annotated[Stream, Parameter(name="IN")],
     /,
     *,
-    how: Looking = Looking(),  # noqa: B008  # frozen
+    how: Looking = Looking(),  # frozen  # noqa: B008
     words: ChosenModel = CHOSEN,
     show_examples: bool = False,
     json: Json = False,
 ) -> None:
     """What `lexveil privatize` would do with a file, without doing it.
 
-    Reads a file or folder and says how many of its words the vocabulary knows, what would be unprotected, how
-    the budget would be spread, and how much would change. Writes and spends nothing.
-    Works anywhere, and has the defaults of `lexveil privatize`.
+    Reads a file or folder and says how many of its words the vocabulary knows, what would be
+    unprotected, how the budget would be spread, and how much would change. Writes and spends
+    nothing. Works anywhere, and has the defaults of `lexveil privatize`.
 
         lexveil inspect tickets.csv
         lexveil inspect tickets.csv --protection strong --text-column body --show-examples
@@ -173,7 +192,8 @@ def inspect(
 
     Args:
         source: file or folder to inspect; the address of a database; - is standard input
-        show_examples: name the most frequent words that would be unprotected, and unknown ones: they are source text
+        show_examples: name the most frequent words that would be unprotected, and unknown ones:
+            they are source text
     """
     file = located(source)
     anywhere()
@@ -181,7 +201,9 @@ def inspect(
 
     request = requested(how, FileRequest)
     if request.mechanism == "none":
-        raise RequestError("inspect: none leaves texts as they are; name a mechanism and a strategy, or neither")
+        raise RequestError(
+            "inspect: none leaves texts as they are; name a mechanism and a strategy, or neither"
+        )
     result = inspection.inspect(file, request, show_examples=show_examples, model=words.name)
     show(result.to_dict() if json else result, json, inspection.as_text)
 
@@ -195,12 +217,14 @@ def explore(
     words: ChosenModel = CHOSEN,
     port: Port | None = None,
 ) -> int:
-    """Serve a page that shows how texts are rewritten: tokens, draws, neighbours, what a reader would guess.
+    """Serve a page that shows how texts are rewritten: tokens, draws, neighbours, what a reader
+    would guess.
 
-    Prints the address of the page, which contains a secret token, and serves it at 127.0.0.1 until Ctrl-C. Nothing is
-    sent elsewhere, and the page works offline. Its draws are experiments: no ledger is charged. It opens with public
-    texts. Do not choose parameters by looking at private texts, as those of IN may be: that selects by them, and no
-    budget accounts for it. docs/how-to/explore.md describes the page.
+    Prints the address of the page, which contains a secret token, and serves it at 127.0.0.1 until
+    Ctrl-C. Nothing is sent elsewhere, and the page works offline. Its draws are experiments: no
+    ledger is charged. It opens with public texts. Do not choose parameters by looking at private
+    texts, as those of IN may be: that selects by them, and no budget accounts for it.
+    docs/how-to/explore.md describes the page.
 
         lexveil explore
         lexveil explore tickets.csv --text-column body
@@ -237,7 +261,8 @@ class Target:
 
     Attributes:
         recovery: the share of words that a reader is expected to name
-        band: the words that --recovery is about, by public frequency; content: all but function words
+        band: the words that --recovery is about, by public frequency; content: all but function
+            words
         mechanism: one or several, with commas between them; or all
         strategy: S1 to S4, one or several, with commas between them
     """
@@ -256,11 +281,12 @@ def calibrate(
 ) -> int:
     """Find the epsilon at which a reader is expected to name a given share of the words.
 
-    A reader knows mechanism, model and epsilon, and guesses the perturbed words from the output: each word alone, or
-    by the words around it; the better guesses count. Prints, for each mechanism and strategy, the epsilon at which this
-    reader is expected to name the share R of the words (or of the rare ones, ...), and for each frequency band the
-    shares that are named and unchanged. The result follows from public information, so it may be published; `lexveil
-    privatize --recovery R` uses it. Spends nothing, and caches what it computes. Exit code 1 if no epsilon gives R.
+    A reader knows mechanism, model and epsilon, and guesses the perturbed words from the output:
+    each word alone, or by the words around it; the better guesses count. Prints, for each mechanism
+    and strategy, the epsilon at which this reader is expected to name the share R of the words (or
+    of the rare ones, ...), and for each frequency band the shares that are named and unchanged. The
+    result follows from public information, so it may be published; `lexveil privatize --recovery R`
+    uses it. Spends nothing, and caches what it computes. Exit code 1 if no epsilon gives R.
 
         lexveil calibrate --recovery 0.1
         lexveil calibrate --recovery 0.05 --band rare --mechanism all --strategy S1,S3
@@ -299,9 +325,10 @@ def audit(
 ) -> int:
     """Test the privacy that a mechanism claims.
 
-    Tests the mechanism on toy vocabularies and on words of the embedding, and whole releases of a toy project with a
-    ledger of its own, by distances, distributions and budgets that it computes itself. The verdict is violated (exit
-    code 1), no violation found with power to see a factor, or inconclusive. Works anywhere, as `lexveil privatize`.
+    Tests the mechanism on toy vocabularies and on words of the embedding, and whole releases of a
+    toy project with a ledger of its own, by distances, distributions and budgets that it computes
+    itself. The verdict is violated (exit code 1), no violation found with power to see a factor, or
+    inconclusive. Works anywhere, as `lexveil privatize`.
 
         lexveil audit --mechanism madlib --epsilon 10
         lexveil audit --mechanism madlib --epsilon 10 --strategy S3 --out audit.json

@@ -17,9 +17,16 @@ SOME = 2**24  # bytes of lines handed to DuckDB at a time, about
 SENTENCES = pa.schema([("line", pa.string())])
 
 
-def count_bigrams(lines: Path, tokens: Sequence[str], machine: MachineParams, most: int = MOST) -> Bigrams:
-    """How often each of V tokens stands right after each other one in a segmented corpus, one sentence a line."""
-    numbers = {"token": pa.array(tokens, pa.string()), "number": pa.array(range(len(tokens)), pa.int32())}
+def count_bigrams(
+    lines: Path, tokens: Sequence[str], machine: MachineParams, most: int = MOST
+) -> Bigrams:
+    """How often each of V tokens stands right after each other one in a segmented corpus, one
+    sentence a line.
+    """
+    numbers = {
+        "token": pa.array(tokens, pa.string()),
+        "number": pa.array(range(len(tokens)), pa.int32()),
+    }
     with duckdb_session.session(machine) as con:
         con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(lines)))
         con.register("vocabulary", pa.table(numbers))
@@ -33,4 +40,6 @@ def _sentences(lines: Path) -> Iterator[pa.RecordBatch]:
     """The lines of a file, some at a time; a line ends at a line feed and nowhere else."""
     with lines.open("rb") as source:
         while some := source.readlines(SOME):
-            yield pa.record_batch([pa.array([line[:-1].decode("utf-8") for line in some], pa.string())], SENTENCES)
+            yield pa.record_batch(
+                [pa.array([line[:-1].decode("utf-8") for line in some], pa.string())], SENTENCES
+            )

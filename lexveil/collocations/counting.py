@@ -1,8 +1,9 @@
 """Counts of words, bigrams and trigrams.
 
-DuckDB counts the corpus shard by shard: an n-gram is one integer, and the counts of a shard are written to a file. A
-shard that is done is kept if the stage is interrupted. At the end the files are added up, one range of keys after
-another, so that memory does not grow with the corpus. Where shards and ranges are cut changes no byte.
+DuckDB counts the corpus shard by shard: an n-gram is one integer, and the counts of a shard are
+written to a file. A shard that is done is kept if the stage is interrupted. At the end the files
+are added up, one range of keys after another, so that memory does not grow with the corpus. Where
+shards and ranges are cut changes no byte.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ LAST_KEY = 2**63 - 1
 SHARD_TOKENS = 2**22  # tokens of a shard, about; fewer if the memory limit asks for it
 TOKEN_BYTES = 128  # memory that counting a token takes, at most
 ROWS = 2**18  # of a row group of the output; also what is scored at a time
-SHARD_ROWS = 2**15  # of a row group of a shard's counts: reading a range of keys reads about one too many of each
+# of a row group of a shard's counts: reading a range of keys reads about one too many of each
+SHARD_ROWS = 2**15
 ROW_BYTES = 6  # of a counted n-gram in the file of a shard
 RANGE_BYTES = 1024  # memory that adding up a counted n-gram takes, at most
 
@@ -60,7 +62,9 @@ class Shard(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The words that n-grams are made of: neither punctuation, nor connectors, nor rarer than an n-gram may be."""
+    """The words that n-grams are made of: neither punctuation, nor connectors, nor rarer than an
+    n-gram may be.
+    """
 
     first_id: int
     end_id: int
@@ -69,7 +73,8 @@ class Range(NamedTuple):
 def countable(words: pa.Table, min_count: int) -> Range:
     """The range of word numbers of which n-grams are counted.
 
-    No n-gram is more frequent than its rarest word, so words below ``min_count`` need not be looked at.
+    No n-gram is more frequent than its rarest word, so words below ``min_count`` need not be looked
+    at.
 
     Raises:
         RequestError: if there are more of them than a key can hold.
@@ -80,15 +85,19 @@ def countable(words: pa.Table, min_count: int) -> Range:
     end = first + int(np.searchsorted(-counts, -min_count, side="right"))
     if end > MAX_WORDS:
         raise RequestError(
-            f"{paths.WORDS}: {end:,} different words occur at least {min_count} times; n-grams of at most "
-            f"{MAX_WORDS:,} can be counted. Raise count.min_count in params.yaml (collocations.min_count is at least "
+            f"{paths.WORDS}: {end:,} different words occur at least {min_count} times; "
+            "n-grams of at most "
+            f"{MAX_WORDS:,} can be counted. Raise count.min_count in params.yaml "
+            "(collocations.min_count is at least "
             "as high), or lower sample.max_documents"
         )
     return Range(first, end)
 
 
 def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
-    """Cut the corpus at row groups into shards of about ``size`` tokens; an empty corpus is one empty shard."""
+    """Cut the corpus at row groups into shards of about ``size`` tokens; an empty corpus is one
+    empty shard.
+    """
     meta = pq.read_metadata(tokens)
     shards: list[Shard] = []
     groups: list[int] = []
@@ -97,7 +106,9 @@ def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
         group = meta.row_group(number)
         columns = (group.column(at) for at in range(group.num_columns))
         groups.append(number)
-        n += sum(column.num_values for column in columns if column.path_in_schema.startswith("ids."))
+        n += sum(
+            column.num_values for column in columns if column.path_in_schema.startswith("ids.")
+        )
         if n >= size or number + 1 == meta.num_row_groups:
             shards.append(Shard(tokens, groups, n, folder / f"{len(shards):06}"))
             groups, n = [], 0
@@ -112,13 +123,17 @@ def count_shard(shard: Shard, words: Range, machine: MachineParams) -> dict[str,
     expect_file(shard.tokens, "this worker")
     with own_folder(shard.base.parent) as folder, duckdb_session.session(machine) as con:
         mine = shard._replace(base=folder / shard.base.name)
-        table = pq.ParquetFile(shard.tokens).read_row_groups(shard.groups, columns=["sentence_id", "ids"])
+        table = pq.ParquetFile(shard.tokens).read_row_groups(
+            shard.groups, columns=["sentence_id", "ids"]
+        )
         con.register("shard", table)
         query = duckdb_session.text("collocations/shard_totals")
         totals: dict[str, int] = con.sql(query).to_arrow_table().to_pylist()[0]
         for name in NAMES:
             limits = words._asdict()
-            duckdb_session.materialize(con, COUNTED_BY[name], mine.counts(name), group_rows=SHARD_ROWS, **limits)
+            duckdb_session.materialize(
+                con, COUNTED_BY[name], mine.counts(name), group_rows=SHARD_ROWS, **limits
+            )
             mine.counts(name).replace(shard.counts(name))
         write_json(totals, mine.totals())
         mine.totals().replace(shard.totals())
@@ -126,42 +141,60 @@ def count_shard(shard: Shard, words: Range, machine: MachineParams) -> dict[str,
 
 
 def count_shards(shards: list[Shard], words: Range, machine: MachineParams) -> dict[str, int]:
-    """Count every shard that is not counted yet, here, where DuckDB has threads of its own, or on a cluster.
+    """Count every shard that is not counted yet, here, where DuckDB has threads of its own, or on a
+    cluster.
 
     Returns:
         The totals of all.
     """
     missing = [shard for shard in shards if not shard.totals().exists()]
-    totals = Counter(dict.fromkeys(("n_documents", "n_sentences", "n_tokens", "bigram_tokens", "trigram_tokens"), 0))
+    totals = Counter(
+        dict.fromkeys(
+            ("n_documents", "n_sentences", "n_tokens", "bigram_tokens", "trigram_tokens"), 0
+        )
+    )
     for shard in shards:
         if shard not in missing:
             totals.update(read_json(shard.totals(), "count_ngrams"))
     if len(missing) < len(shards):
         n_known = len(shards) - len(missing)
-        print(f"count: {n_known} of {len(shards)} shards were counted by an interrupted run", flush=True)
+        print(
+            f"count: {n_known} of {len(shards)} shards were counted by an interrupted run",
+            flush=True,
+        )
     progress = Progress("count", sum(shard.n_tokens for shard in missing), "tokens")
     alone = machine.dask_scheduler is None or len(missing) < 2
-    counter = partial(count_shard, words=words, machine=machine if alone else duckdb_session.share(machine))
+    counter = partial(
+        count_shard, words=words, machine=machine if alone else duckdb_session.share(machine)
+    )
     for shard, counted in zip(
-        missing, map(counter, missing) if alone else ordered_map(counter, missing, machine), strict=True
+        missing,
+        map(counter, missing) if alone else ordered_map(counter, missing, machine),
+        strict=True,
     ):
         expect_file(shard.totals(), "this process")
         totals.update(counted)
-        progress.advance(counted["n_tokens"], counted["n_tokens"], f"{totals['n_documents']:,} documents")
+        progress.advance(
+            counted["n_tokens"], counted["n_tokens"], f"{totals['n_documents']:,} documents"
+        )
     progress.finish()
     return dict(totals)
 
 
 def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
-    """Cut all keys into ranges, both ends included, that hold about ``rows`` rows of the files together.
+    """Cut all keys into ranges, both ends included, that hold about ``rows`` rows of the files
+    together.
 
-    They are cut where row groups end, by the statistics of the files; each file may add a row group to a range.
+    They are cut where row groups end, by the statistics of the files; each file may add a row group
+    to a range.
     """
     ends: list[tuple[int, int]] = []
     for file in files:
         meta = pq.read_metadata(file)
         groups = (meta.row_group(number) for number in range(meta.num_row_groups))
-        ends += [(group.column(0).statistics.max, group.num_rows) for group in groups if group.num_rows]
+        ends += [
+            (group.column(0).statistics.max, group.num_rows) for group in groups if group.num_rows
+        ]
     first = n = 0
     for last, group_rows in sorted(ends):
         n += group_rows
@@ -174,44 +207,65 @@ def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
 def disk(words: pa.Table, used: Range) -> tuple[float, float]:
     """Bytes that the counts of shards take on disk: expected, and at most.
 
-    As if words were independent, a pair counts with probability p^2 and a triple with p^3, p the share of tokens that
-    count; neither can exceed p. Every one is taken to be different from all others in its shard.
+    As if words were independent, a pair counts with probability p^2 and a triple with p^3, p the
+    share of tokens that count; neither can exceed p. Every one is taken to be different from all
+    others in its shard.
     """
     n_tokens = pc.sum(words.column("count")).as_py() or 0
-    n_used = pc.sum(words.column("count").slice(used.first_id, used.end_id - used.first_id)).as_py() or 0
+    n_used = (
+        pc.sum(words.column("count").slice(used.first_id, used.end_id - used.first_id)).as_py() or 0
+    )
     share = n_used / max(n_tokens, 1)
     return ROW_BYTES * n_used * (share + share**2), 2 * ROW_BYTES * n_used
 
 
-def count(tokens: Path, words: Path, out: Path, min_count: int, machine: MachineParams) -> dict[str, int]:
+def count(
+    tokens: Path, words: Path, out: Path, min_count: int, machine: MachineParams
+) -> dict[str, int]:
     """Write the three tables of counts into folder ``out`` and return the totals.
 
     Raises:
-        RequestError: if there are too many different words, too little disk, or the two files are of different corpora.
+        RequestError: if there are too many different words, too little disk, or the two files are
+            of different corpora.
     """
     table = read_table(words, "sample_corpus", columns=["count", "kind"])
     used = countable(table, min_count)
-    memory = duckdb_session.memory_bytes(machine if machine.dask_scheduler is None else duckdb_session.share(machine))
+    memory = duckdb_session.memory_bytes(
+        machine if machine.dask_scheduler is None else duckdb_session.share(machine)
+    )
     size = min(SHARD_TOKENS, max(2**14, memory // (2 * TOKEN_BYTES)))
     code = ["lexveil.collocations.counting", *QUERIES]
-    with kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work, atomic_directory(out) as folder:
+    with (
+        kept_work(machine, "count_ngrams", code, [tokens, words], used, size) as work,
+        atomic_directory(out) as folder,
+    ):
         check_disk(work, *disk(table, used), "counting")
-        shards = shards_of(tokens.resolve(), work.resolve(), size)  # elsewhere, workers have other folders
+        # elsewhere, workers have other folders
+        shards = shards_of(tokens.resolve(), work.resolve(), size)
         n_tokens = sum(shard.n_tokens for shard in shards if not shard.totals().exists())
-        foresee(f"count: {n_tokens:,} tokens", {"tokens counted": n_tokens}, "Lower sample.max_documents", machine)
+        foresee(
+            f"count: {n_tokens:,} tokens",
+            {"tokens counted": n_tokens},
+            "Lower sample.max_documents",
+            machine,
+        )
         totals = count_shards(shards, used, machine)
         if totals["n_tokens"] != (pc.sum(table.column("count")).as_py() or 0):
             raise RequestError(
-                f"{words} counts another number of tokens than {tokens} holds; `dvc repro --force sample_corpus` makes "
+                f"{words} counts another number of tokens than {tokens} holds; `dvc repro "
+                "--force sample_corpus` makes "
                 "both from the same documents"
             )
-        shutil.copyfile(words, folder / "words.parquet")  # the numbers below mean nothing without it
+        # the numbers below mean nothing without it
+        shutil.copyfile(words, folder / "words.parquet")
         for name in NAMES:
             print(f"adding up the {name} of {len(shards)} shards", flush=True)
             files = [shard.counts(name) for shard in shards]
             ranges = [
                 {"first_key": first, "last_key": last, "min_count": min_count}
-                for first, last in key_ranges(files, duckdb_session.memory_bytes(machine) // RANGE_BYTES)
+                for first, last in key_ranges(
+                    files, duckdb_session.memory_bytes(machine) // RANGE_BYTES
+                )
             ]
             with duckdb_session.session(machine) as con:
                 duckdb_session.view(con, "counted", *files)

@@ -1,7 +1,8 @@
-"""Look collocations up, and see how they cut a text: what `lexveil collocations` calls. No stage of the graph.
+"""Look collocations up, and see how they cut a text: what `lexveil collocations` calls. No stage of
+the graph.
 
-DuckDB reads the Parquet files that the stage made and keeps only what was asked for, so that an answer does not wait
-until millions of collocations are in memory.
+DuckDB reads the Parquet files that the stage made and keeps only what was asked for, so that an
+answer does not wait until millions of collocations are in memory.
 """
 
 from __future__ import annotations
@@ -51,17 +52,25 @@ def look_up(
         limit: at most so many collocations of ``word`` (default: LIMIT).
 
     Returns:
-        ``measures``, the columns that the collocations have, and ``collocations``: for each its words, joined by a
-        space, its length in words, whether it is the base's and not the corpus's, and its measures. For a text also
-        ``sentences``, see ``cut``; else ``by``.
+        ``measures``, the columns that the collocations have, and ``collocations``: for each its
+            words, joined by a space, its length in words, whether it is the base's and not the
+            corpus's, and its measures. For a text also ``sentences``, see ``cut``; else ``by``.
 
     Raises:
         RequestError: if the request makes no sense, or there are no collocations yet.
     """
     chosen = {"by": by, "length": length, "min_count": min_count, "limit": limit}
-    useless = [name for name, value in chosen.items() if value is not None and (text or (name == "limit" and top))]
+    useless = [
+        name
+        for name, value in chosen.items()
+        if value is not None and (text or (name == "limit" and top))
+    ]
     if useless:
-        question = "TEXT, of which everything is shown" if text else f"{option('top')}, which is a limit itself"
+        question = (
+            "TEXT, of which everything is shown"
+            if text
+            else f"{option('top')}, which is a limit itself"
+        )
         raise RequestError(f"{option(useless[0])} does not go with {question}")
     if text is not None:
         return of_text(_standard_input() if text == "-" else _unicode(text, "TEXT"))
@@ -70,17 +79,25 @@ def look_up(
         by = by or "pmi_bits"
         if by not in measures:
             raise RequestError(
-                f"{option('by')} {by}: there is no such measure here; there are {', '.join(measures)} "
+                f"{option('by')} {by}: there is no such measure here; there are "
+                f"{', '.join(measures)} "
                 "(params.yaml: collocations.measures names those that are written)"
             )
-        values = {"by": by, "min_count": min_count or 1, "size": length, "word": None, "n": top or limit or LIMIT}
+        values = {
+            "by": by,
+            "min_count": min_count or 1,
+            "size": length,
+            "word": None,
+            "n": top or limit or LIMIT,
+        }
         best = rendered(duckdb_session.text("collocations/collocations_best"))
         found = con.sql(best, params=values | asked).to_arrow_table()
     return asked | {"by": by, "measures": measures, "collocations": _rows(found, measures)}
 
 
 def of_text(text: str) -> dict[str, object]:
-    """The collocations of a text in the order in which they come, and its sentences cut by every segmentation.
+    """The collocations of a text in the order in which they come, and its sentences cut by every
+    segmentation.
 
     Raises:
         RequestError: if the text holds no token, or there are no collocations yet.
@@ -99,7 +116,9 @@ def of_text(text: str) -> dict[str, object]:
     )
     with _collocations() as (con, measures):
         for size, name in NGRAMS.items():
-            given = [dict(zip(PLACES, ngram, strict=False)) for ngram in ngrams if len(ngram) == size]
+            given = [
+                dict(zip(PLACES, ngram, strict=False)) for ngram in ngrams if len(ngram) == size
+            ]
             schema = pa.schema([(place, pa.string()) for place in PLACES[:size]])
             con.register(f"given_{name}", pa.Table.from_pylist(given, schema))
         query = rendered(duckdb_session.text("collocations/collocations_among"))
@@ -112,7 +131,9 @@ def of_text(text: str) -> dict[str, object]:
     }
 
 
-def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> list[dict[str, object]]:
+def cut(
+    split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]
+) -> list[dict[str, object]]:
     """Cut sentences by every segmentation.
 
     Args:
@@ -120,7 +141,8 @@ def cut(split: Sequence[Sequence[str]], pmi: dict[tuple[str, ...], float]) -> li
         pmi: PMI in bits of every collocation that is in them.
 
     Returns:
-        For each sentence, by segmentation: ``tokens``, their words joined by a space, and ``total_pmi_bits``, the sum
+        For each sentence, by segmentation: ``tokens``, their words joined by a space, and
+            ``total_pmi_bits``, the sum
         of the PMI of those that are collocations.
     """
     import numpy as np
@@ -157,10 +179,14 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
     cells = [[*names, *["from"] * has_base, "collocation"]]
     for row in rows:
         source = ["base" if row["from_base"] else "corpus"] * has_base
-        cells.append([*(_figure(name, row[name]) for name in names), *source, _visible(row["words"])])
+        cells.append(
+            [*(_figure(name, row[name]) for name in names), *source, _visible(row["words"])]
+        )
     # Words come last: how wide a terminal shows them is not known.
     widths = [*(max(map(len, column)) for column in [*zip(*cells, strict=True)][:-1]), 0]
-    lines = ["  ".join(map(str.rjust, line, widths)) for line in cells] if rows else ["no collocations"]
+    lines = (
+        ["  ".join(map(str.rjust, line, widths)) for line in cells] if rows else ["no collocations"]
+    )
     for number, of_sentence in enumerate(result.get("sentences", ()), 1):
         lines += ["", f"sentence {number}"]
         for name, done in of_sentence.items():
@@ -189,7 +215,8 @@ def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
         for name, (own, *of_base) in files.items():
             tables = [(own, "false"), *((file, "true") for file in of_base)]
             parts = (
-                f"select *, {is_base} as from_base from read_parquet({duckdb_session.file_list([file])})"
+                f"select *, {is_base} as from_base from "
+                f"read_parquet({duckdb_session.file_list([file])})"
                 for file, is_base in tables
             )
             con.execute(f'create temp view "{name}" as {" union all by name ".join(parts)}')
@@ -211,7 +238,10 @@ def _one_word(word: str) -> str:
 
     tokens = [token for words in sentences(_unicode(word, option("word"))) for token in words]
     if len(tokens) != 1:
-        raise RequestError(f"{option('word')} {word!r} is {len(tokens)} words to the tokenizer; give one, or a TEXT")
+        raise RequestError(
+            f"{option('word')} {word!r} is {len(tokens)} words to the tokenizer; give one, "
+            "or a TEXT"
+        )
     return tokens[0]
 
 
@@ -219,11 +249,15 @@ def _standard_input() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RequestError(f"standard input is not UTF-8 at byte {error.start:,}; convert it") from None
+        raise RequestError(
+            f"standard input is not UTF-8 at byte {error.start:,}; convert it"
+        ) from None
 
 
 def _unicode(argument: str, name: str) -> str:
-    """An argument of the command line; bytes that are not UTF-8 come as halves of surrogate pairs."""
+    """An argument of the command line; bytes that are not UTF-8 come as halves of surrogate
+    pairs.
+    """
     try:
         argument.encode()
     except UnicodeEncodeError:

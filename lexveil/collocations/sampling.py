@@ -1,8 +1,9 @@
 """Sampling of the corpus, and its tokens as word numbers.
 
-Each word becomes a number here, and nothing after this reads text again. The sample is cut into shards of whole
-documents. A shard's words are numbered by themselves, so shards need not wait for each other and a finished one is
-kept if the stage is interrupted; when all are there, the vocabulary is numbered once and every shard renumbered.
+Each word becomes a number here, and nothing after this reads text again. The sample is cut into
+shards of whole documents. A shard's words are numbered by themselves, so shards need not wait for
+each other and a finished one is kept if the stage is interrupted; when all are there, the
+vocabulary is numbered once and every shard renumbered.
 """
 
 from __future__ import annotations
@@ -27,11 +28,20 @@ from lexveil.text.languages import DEFAULT, language_of
 from lexveil.text.normal_forms import has_letters, is_punctuation
 from lexveil.text.tokenize import tokenize_texts
 
-TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
-SHARD_WORDS = pa.schema(
-    {"shard": pa.int32(), "local_id": pa.int32(), "word": pa.string(), "count": pa.int64(), "kind": pa.int8()}
+TOKENS = pa.schema(
+    [("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))]
 )
-# Smaller than a dictionary and four times as fast to write: word numbers seldom use their upper bytes.
+SHARD_WORDS = pa.schema(
+    {
+        "shard": pa.int32(),
+        "local_id": pa.int32(),
+        "word": pa.string(),
+        "count": pa.int64(),
+        "kind": pa.int8(),
+    }
+)
+# Smaller than a dictionary and four times as fast to write: word numbers seldom use their upper
+# bytes.
 ENCODING = {
     "compression": "zstd",
     "compression_level": 1,
@@ -42,41 +52,51 @@ ENCODING = {
 GROUP = 10_240  # documents of a row group of sample.parquet: what is read at a time
 BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
 BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
-OBJECT_BYTES = (2**24, 2**27)  # of a document's line in a shard: DuckDB's own limit, and what is allowed at most
+# of a document's line in a shard: DuckDB's own limit, and what is allowed at most
+OBJECT_BYTES = (2**24, 2**27)
 SMALL = 300_000  # documents below which starting worker processes costs more than it saves
 
 
 def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]:
-    """The shards of each source: a folder in the corpus folder is a source of its name, the shards beside have none.
+    """The shards of each source: a folder in the corpus folder is a source of its name, the shards
+    beside have none.
 
     Raises:
         MissingArtifact: if there are no shards.
         ParameterError: if a weight is of no source, or all are 0.
     """
     sources = {"": sorted(corpus.glob("*.json.gz"))}
-    sources |= {folder.name: sorted(folder.glob("*.json.gz")) for folder in sorted(corpus.glob("*/"))}
+    sources |= {
+        folder.name: sorted(folder.glob("*.json.gz")) for folder in sorted(corpus.glob("*/"))
+    }
     sources = {name: shards for name, shards in sources.items() if shards}
     if not sources:
         raise MissingArtifact(
-            f"{corpus} holds no *.json.gz shard; `lexveil data default` or `lexveil data use --corpus PATH` brings some"
+            f"{corpus} holds no *.json.gz shard; `lexveil data default` or `lexveil data use "
+            "--corpus PATH` brings some"
         )
     for name in weights:
         if name not in sources or not name:
             named = ", ".join(filter(None, sources)) or "none, its shards have no name"
             raise ParameterError(
-                f"params.yaml: sample.weights.{name} names no source in {corpus} (there are: {named}); remove it, or "
+                f"params.yaml: sample.weights.{name} names no source in {corpus} (there are: "
+                f"{named}); remove it, or "
                 "bring the source by `lexveil data use --corpus NAME=PATH`"
             )
     if not any(weights.get(name, 1.0) for name in sources):
-        raise ParameterError("params.yaml: sample.weights: all are 0, so there is nothing to sample; raise one")
+        raise ParameterError(
+            "params.yaml: sample.weights: all are 0, so there is nothing to sample; raise one"
+        )
     return sources
 
 
 def object_size(shards: Iterable[Path]) -> int:
-    """Bytes that a document's line may have: those of the largest shard, unpacked, within ``OBJECT_BYTES``.
+    """Bytes that a document's line may have: those of the largest shard, unpacked, within
+    ``OBJECT_BYTES``.
 
-    DuckDB begins many shards at once, each with a buffer of twice this size, so that small shards with the largest
-    allowed one would fill the memory. A gzip file ends with its size (RFC 1952, ISIZE).
+    DuckDB begins many shards at once, each with a buffer of twice this size, so that small shards
+    with the largest allowed one would fill the memory. A gzip file ends with its size (RFC 1952,
+    ISIZE).
     """
     sizes = []
     for shard in shards:
@@ -88,35 +108,46 @@ def object_size(shards: Iterable[Path]) -> int:
 
 
 def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
-    """Write the sampled documents (doc_id, text, source) and return how many there are of each source.
+    """Write the sampled documents (doc_id, text, source) and return how many there are of each
+    source.
 
     Raises:
         MissingArtifact, ParameterError: as ``sources_of``.
     """
     weights = params.sample.weights
-    sources = {name: shards for name, shards in sources_of(corpus, weights).items() if weights.get(name, 1.0)}
+    sources = {
+        name: shards
+        for name, shards in sources_of(corpus, weights).items()
+        if weights.get(name, 1.0)
+    }
     with duckdb_session.session(params.machine) as con:
         largest = object_size(shard for shards in sources.values() for shard in shards)
         packed = sum(shard.stat().st_size for shards in sources.values() for shard in shards)
-        # The sample is about as large as the shards; rows that do not fit into memory are spilled unpacked.
+        # The sample is about as large as the shards; rows that do not fit into memory are spilled
+        # unpacked.
         check_disk(Path(params.machine.temp_directory), packed, 5 * packed, "sampling")
         con.execute(
             "create temp view corpus as "
             + " union all ".join(
                 f"select text, '{name}' as source, {weights.get(name, 1.0)!r}::double as weight "
                 f"from read_json({duckdb_session.file_list(shards)}, "
-                f"columns = {{text: 'varchar'}}, format = 'newline_delimited', maximum_object_size = {largest})"
+                f"columns = {{text: 'varchar'}}, format = 'newline_delimited', "
+                f"maximum_object_size = {largest})"
                 for name, shards in sources.items()
             )
         )
         chosen = {"seed": params.seed, "max_documents": params.sample.max_documents}
         duckdb_session.materialize(con, "corpus/sample", out, group_rows=GROUP, **chosen)
         duckdb_session.view(con, "sample", out)
-        return dict(con.execute("select source, count(*) from sample group by all order by all").fetchall())
+        return dict(
+            con.execute("select source, count(*) from sample group by all order by all").fetchall()
+        )
 
 
 class DocumentShard(NamedTuple):
-    """Some documents of the sample: its number, where its tokens and words are written, the rows (doc_id, text)."""
+    """Some documents of the sample: its number, where its tokens and words are written, the rows
+    (doc_id, text).
+    """
 
     number: int
     folder: Path
@@ -124,7 +155,9 @@ class DocumentShard(NamedTuple):
     language: str
 
     def tokens(self) -> Path:
-        """(doc_id, sentence_id, ids), Arrow; written last, so that it stands for the whole shard."""
+        """(doc_id, sentence_id, ids), Arrow; written last, so that it stands for the whole
+        shard.
+        """
         return self.folder / f"{self.number:06}.tokens.arrow"
 
     def words(self) -> Path:
@@ -138,7 +171,9 @@ def kind_of(word: str, connectors: frozenset[str]) -> int:
 
 
 def tokenize_shard(shard: DocumentShard) -> tuple[int, int]:
-    """Write the tokens and words of one shard, in a process of its own if need be; how many documents and tokens."""
+    """Write the tokens and words of one shard, in a process of its own if need be; how many
+    documents and tokens.
+    """
     expect_file(shard.folder, "this worker")
     with own_folder(shard.folder) as folder:
         mine = shard._replace(folder=folder)
@@ -157,7 +192,13 @@ def write_shard(shard: DocumentShard) -> int:
     connectors = language_of(shard.language).connectors
     kinds = np.array([kind_of(word, connectors) for word in found.words.to_pylist()], dtype=np.int8)
     counts = np.bincount(found.ids, minlength=n_words)
-    words = [np.full(n_words, shard.number, np.int32), np.arange(n_words, dtype=np.int32), found.words, counts, kinds]
+    words = [
+        np.full(n_words, shard.number, np.int32),
+        np.arange(n_words, dtype=np.int32),
+        found.words,
+        counts,
+        kinds,
+    ]
     with atomic_file(shard.words()) as file:
         pq.write_table(pa.table(words, SHARD_WORDS), file, compression="zstd", compression_level=1)
 
@@ -167,18 +208,31 @@ def write_shard(shard: DocumentShard) -> int:
     document = np.repeat(np.arange(len(per_text)), per_text)
     first = np.cumsum(per_text) - per_text
     numbers = (np.arange(n_sentences) - first[document]).astype(np.int32)
-    table = pa.table([documents.column("doc_id").take(pa.array(document)), pa.array(numbers), ids], TOKENS)
-    with atomic_file(shard.tokens()) as file, pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, TOKENS) as out:
+    table = pa.table(
+        [documents.column("doc_id").take(pa.array(document)), pa.array(numbers), ids], TOKENS
+    )
+    with (
+        atomic_file(shard.tokens()) as file,
+        pa.OSFile(str(file), "wb") as sink,
+        pa.ipc.new_file(sink, TOKENS) as out,
+    ):
         out.write_table(table)
     return len(found.ids)
 
 
 def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[DocumentShard]:
-    """Cut the sample into shards. Where they are cut depends on the sample alone; no document is one empty shard."""
+    """Cut the sample into shards. Where they are cut depends on the sample alone; no document is
+    one empty shard.
+    """
     number = 0
-    for batch in pq.ParquetFile(sample_file).iter_batches(batch_size=BATCH, columns=["doc_id", "text"]):
-        # BATCH rows may come as several batches, at the edge of a row group; that is no harm, it repeats.
-        ends = np.cumsum(pc.binary_length(batch.column("text")).fill_null(0).to_numpy(zero_copy_only=False))
+    for batch in pq.ParquetFile(sample_file).iter_batches(
+        batch_size=BATCH, columns=["doc_id", "text"]
+    ):
+        # BATCH rows may come as several batches, at the edge of a row group; that is no harm, it
+        # repeats.
+        ends = np.cumsum(
+            pc.binary_length(batch.column("text")).fill_null(0).to_numpy(zero_copy_only=False)
+        )
         start = 0
         while start < batch.num_rows:
             before = int(ends[start - 1]) if start else 0
@@ -190,7 +244,9 @@ def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Docume
         yield DocumentShard(0, folder, nothing, language)
 
 
-def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams, language: str) -> list[DocumentShard]:
+def tokenize_shards(
+    sample_file: Path, folder: Path, machine: MachineParams, language: str
+) -> list[DocumentShard]:
     """Tokenize every shard that is not there yet; return all of them, without their documents."""
     total = pq.ParquetFile(sample_file).metadata.num_rows
     shards: list[DocumentShard] = []
@@ -206,7 +262,9 @@ def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams, lan
                 yield shard
 
     progress = Progress("tokenize", total, "documents")
-    for done in ordered_map(tokenize_shard, missing(), machine if total > SMALL else machine.alone()):
+    for done in ordered_map(
+        tokenize_shard, missing(), machine if total > SMALL else machine.alone()
+    ):
         progress.advance(*done)
     if kept:
         print(f"tokenize: {kept:,} documents were there from an interrupted run", flush=True)
@@ -219,7 +277,9 @@ def tokenize_shards(sample_file: Path, folder: Path, machine: MachineParams, lan
 
 
 def number_words(shards: list[DocumentShard], out: Path, work: Path, machine: MachineParams) -> int:
-    """Write the vocabulary, and the number of each shard's words into ``work``; return the number of words."""
+    """Write the vocabulary, and the number of each shard's words into ``work``; return the number
+    of words.
+    """
     with duckdb_session.session(machine) as con:
         duckdb_session.view(con, "shard_words", *(shard.words() for shard in shards))
         n_words = duckdb_session.materialize(con, "corpus/words", out)
@@ -229,7 +289,9 @@ def number_words(shards: list[DocumentShard], out: Path, work: Path, machine: Ma
 
 
 def renumber(shards: list[DocumentShard], word_ids: Path, out: Path) -> int:
-    """Write the tokens of all shards with the numbers of the vocabulary, shard after shard; return the sentences."""
+    """Write the tokens of all shards with the numbers of the vocabulary, shard after shard; return
+    the sentences.
+    """
     rows = 0
     numbers, end = pq.read_table(word_ids, columns=["word_id"]).column(0).to_numpy(), 0
     with atomic_file(out) as file, pq.ParquetWriter(file, TOKENS, **ENCODING) as writer:
@@ -240,7 +302,9 @@ def renumber(shards: list[DocumentShard], word_ids: Path, out: Path) -> int:
             if not table.num_rows:
                 continue
             ids = table.column("ids").chunk(0)
-            renumbered = pa.ListArray.from_arrays(ids.offsets, pa.array(numbers[start:end][ids.values.to_numpy()]))
+            renumbered = pa.ListArray.from_arrays(
+                ids.offsets, pa.array(numbers[start:end][ids.values.to_numpy()])
+            )
             writer.write_table(
                 pa.table([table.column("doc_id"), table.column("sentence_id"), renumbered], TOKENS),
                 row_group_size=table.num_rows,
@@ -249,13 +313,20 @@ def renumber(shards: list[DocumentShard], word_ids: Path, out: Path) -> int:
     return rows
 
 
-def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams, language: str = DEFAULT) -> int:
-    """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return the sentences."""
+def tokenize(
+    sample_file: Path, out: Path, words: Path, machine: MachineParams, language: str = DEFAULT
+) -> int:
+    """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return
+    the sentences.
+    """
     text = pq.ParquetFile(sample_file).metadata
     n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
     code = ["lexveil.collocations.sampling", "lexveil.text"]
-    with kept_work(machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES, language) as work:
-        # Four bytes a token twice, and a token takes five to six bytes of English text; never less than one.
+    with kept_work(
+        machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES, language
+    ) as work:
+        # Four bytes a token twice, and a token takes five to six bytes of English text; never less
+        # than one.
         check_disk(work, 1.5 * n_bytes, 8 * n_bytes, "tokenizing")
         shards = tokenize_shards(sample_file, work.resolve(), machine, language)
         n_words = number_words(shards, words, work / "word_ids.parquet", machine)
@@ -265,7 +336,9 @@ def tokenize(sample_file: Path, out: Path, words: Path, machine: MachineParams, 
 
 
 def count_words(words: Path) -> int:
-    """How many words the tokenized documents have, without punctuation: what a document budget is spread over."""
+    """How many words the tokenized documents have, without punctuation: what a document budget is
+    spread over.
+    """
     table = pq.read_table(words, columns=["word", "count"])
     is_word = [not is_punctuation(word) for word in table.column("word").to_pylist()]
     return int(table.column("count").to_numpy()[is_word].sum())

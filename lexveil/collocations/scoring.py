@@ -1,4 +1,6 @@
-"""Association measures of counted n-grams, and the n-grams that reach all thresholds, beside those of a base."""
+"""Association measures of counted n-grams, and the n-grams that reach all thresholds, beside those
+of a base.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_directory, atomic_file, read_table
 
 NGRAMS = {"bigrams": ("first", "second"), "trigrams": ("first", "second", "third")}
-# Words are too many for a dictionary to help; rows ascend by the first one, which compresses by itself.
+# Words are too many for a dictionary to help; rows ascend by the first one, which compresses by
+# itself.
 ENCODING = {"compression": "zstd", "compression_level": 1, "use_dictionary": ["count"]}
 
 
@@ -30,15 +33,17 @@ def build(
 ) -> dict[str, int]:
     """Write both tables into folder ``out`` and return their row counts.
 
-    N-grams are scored one row group after the other, in their order, so that memory does not grow with their number.
-    The collocations of the base that the corpus does not have get tables of their own, ``base_bigrams`` and
-    ``base_trigrams``: what both have counts as the corpus's.
+    N-grams are scored one row group after the other, in their order, so that memory does not grow
+    with their number. The collocations of the base that the corpus does not have get tables of
+    their own, ``base_bigrams`` and ``base_trigrams``: what both have counts as the corpus's.
 
     Args:
         base: by table, the words, count and pmi_bits of collocations, ordered.
     """
     thresholds = {measure.threshold: getattr(params, measure.threshold) for measure in MEASURES}
-    measures = [(measure.column, pa.float64()) for measure in MEASURES if measure.name in params.measures]
+    measures = [
+        (measure.column, pa.float64()) for measure in MEASURES if measure.name in params.measures
+    ]
     words = read_table(ngrams / "words.parquet", "count_ngrams", ["word", "count"])
     spelled, counts = words.column("word").combine_chunks(), words.column("count").to_numpy()
     kept = {}
@@ -50,7 +55,10 @@ def build(
             lacking = base[name] if base else None
             progress = Progress(f"score {name}", source.metadata.num_rows, name)
             kept[name] = 0
-            with atomic_file(folder / f"{name}.parquet") as file, pq.ParquetWriter(file, schema, **ENCODING) as writer:
+            with (
+                atomic_file(folder / f"{name}.parquet") as file,
+                pq.ParquetWriter(file, schema, **ENCODING) as writer,
+            ):
                 for group in range(source.num_row_groups):
                     counted = source.read_row_group(group)
                     for place in places:
@@ -76,7 +84,9 @@ def build(
 
 
 def without(table: pa.Table, found: pa.Table, n_words: int) -> pa.Table:
-    """The rows of ``table`` whose words are none of ``found``'s, in their order; words stand in the first columns."""
+    """The rows of ``table`` whose words are none of ``found``'s, in their order; words stand in the
+    first columns.
+    """
     known = pc.binary_join_element_wise(*found.columns[:n_words], "_")
     own = pc.binary_join_element_wise(*table.columns[:n_words], "_")
     return table.filter(pc.invert(pc.is_in(own, value_set=known)))

@@ -1,4 +1,6 @@
-"""Cuts the corpus into the tokens of a segmentation, one row group after another, in whatever process."""
+"""Cuts the corpus into the tokens of a segmentation, one row group after another, in whatever
+process.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class Segmenter:
 
     Attributes:
         words: the word of each number.
-        number: what each word is to the look-up; None, as ``collocations``, if every word is a token.
+        number: what each word is to the look-up; None, as ``collocations``, if every word is a
+            token.
     """
 
     tokens: Path
@@ -56,7 +59,9 @@ class Segmenter:
         for batch in source.iter_batches(batch_size=BATCH, row_groups=[group], columns=["ids"]):
             lists = batch.column("ids")
             ids = lists.flatten().to_numpy()
-            offsets = np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)])
+            offsets = np.concatenate(
+                [[0], np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)]
+            )
             if self.collocations is None or self.number is None:
                 lengths = np.ones(len(ids), dtype=np.int8)
             else:
@@ -84,13 +89,21 @@ def segment_file(
         machine: who cuts the row groups, as in ``ordered_map``; changes no byte.
 
     Returns:
-        How many sentences, words and tokens of one, two and three words were written, and the total PMI in bits.
+        How many sentences, words and tokens of one, two and three words were written, and the total
+            PMI in bits.
     """
     meta = pq.read_metadata(tokens)
-    vocabulary = read_table(words, "sample_corpus", ["word"]).column("word").cast(pa.large_string()).combine_chunks()
-    # What each word is to the look-up, worked out once: from here on words are numbers until they are written.
+    vocabulary = (
+        read_table(words, "sample_corpus", ["word"])
+        .column("word")
+        .cast(pa.large_string())
+        .combine_chunks()
+    )
+    # What each word is to the look-up, worked out once: from here on words are numbers until they
+    # are written.
     number = None if collocations is None else collocations.ids(vocabulary.to_pylist())
-    kept = None if collocations is None else replace(collocations, word_ids={})  # and need not travel as text
+    # and need not travel as text
+    kept = None if collocations is None else replace(collocations, word_ids={})
     segmenter = Segmenter(tokens.resolve(), segmentation, vocabulary, number, kept)
     totals, pmi_bits = np.zeros(4, dtype=np.int64), 0.0
     progress = Progress(f"segment {segmentation}", meta.num_rows, "sentences")
@@ -102,7 +115,8 @@ def segment_file(
         for group, part in enumerate(parts):
             lines.writelines(part.lines)
             totals += part.lengths
-            for bits in part.pmi_bits:  # one after the other: how they are added shows in the last digits
+            # one after the other: how they are added shows in the last digits
+            for bits in part.pmi_bits:
                 pmi_bits += bits
             progress.advance(meta.row_group(group).num_rows, int(part.lengths.sum()))
     progress.finish()

@@ -20,7 +20,13 @@ from lexveil.config.corpus import (
     WordOrderParams,
 )
 from lexveil.config.operation import GateParams as GateParams
-from lexveil.config.operation import InboxParams, LedgerParams, MachineParams, OperationParams, ReleaseParams
+from lexveil.config.operation import (
+    InboxParams,
+    LedgerParams,
+    MachineParams,
+    OperationParams,
+    ReleaseParams,
+)
 from lexveil.config.operation import ShareParams as ShareParams
 from lexveil.config.privacy import CLEAN as CLEAN
 from lexveil.config.privacy import (
@@ -42,7 +48,9 @@ class Params(Section):
     """All of params.yaml."""
 
     seed: int = Field(
-        ge=0, le=2**63 - 1, description="of experiments, whose output is not private; a release draws from the system"
+        ge=0,
+        le=2**63 - 1,
+        description="of experiments, whose output is not private; a release draws from the system",
     )
     machine: MachineParams = Field(default_factory=MachineParams)
     operation: OperationParams = Field(default_factory=OperationParams)
@@ -68,7 +76,8 @@ class Params(Section):
     def _stored(self) -> Self:
         if self.collocations.min_count < self.count.min_count:
             raise ValueError(
-                f"collocations.min_count is {self.collocations.min_count}, but count.min_count stores no n-gram rarer "
+                f"collocations.min_count is {self.collocations.min_count}, but "
+                "count.min_count stores no n-gram rarer "
                 f"than {self.count.min_count}; raise the first or lower the second"
             )
         return self
@@ -77,8 +86,15 @@ class Params(Section):
     def needed_segmentations(self) -> dict[str, str]:
         """The segmentations that there must be an embedding of, and what needs each."""
         released = [self.inbox.strategy] if self.inbox.source or self.inbox.sql else []
-        needed = {SEGMENTATION_OF[strategy]: f"strategy {strategy}" for strategy in [*self.grid.strategies, *released]}
-        needed |= {model: "word_orders.models" for model in self.word_orders.models if model in ("gst", "mst")}
+        needed = {
+            SEGMENTATION_OF[strategy]: f"strategy {strategy}"
+            for strategy in [*self.grid.strategies, *released]
+        }
+        needed |= {
+            model: "word_orders.models"
+            for model in self.word_orders.models
+            if model in ("gst", "mst")
+        }
         return {"word": "the evaluation"} | needed
 
     @model_validator(mode="after")
@@ -86,11 +102,14 @@ class Params(Section):
         there, needed = self.grid.segmentations, self.needed_segmentations
         for name in needed.keys() - set(there):
             listed = ", ".join(name for name in ("word", "gst", "mst") if name in {*there, *needed})
-            raise ValueError(f"grid.segmentations lacks {name}, which {needed[name]} needs; write [{listed}]")
+            raise ValueError(
+                f"grid.segmentations lacks {name}, which {needed[name]} needs; write [{listed}]"
+            )
         return self
 
 
-# A file without one of the other sections has most likely been truncated, so it does not run with their defaults.
+# A file without one of the other sections has most likely been truncated, so it does not run with
+# their defaults.
 MAY_BE_ABSENT = ("operation", "ledger", "release", "inbox", "report", "model")
 
 # Of libyaml where PyYAML was built with it: ten times as fast, and every command reads the file.
@@ -117,7 +136,9 @@ def load_params(path: Path = paths.PARAMS, advice: str = "run from the project's
     params = parse_params(raw, str(path))
     for name in Params.model_fields:
         if name not in params.model_fields_set and name not in MAY_BE_ABSENT:
-            raise ParameterError(f"{path}: {name} is missing; was the file truncated? Restore its last version")
+            raise ParameterError(
+                f"{path}: {name} is missing; was the file truncated? Restore its last version"
+            )
     return params
 
 

@@ -1,4 +1,6 @@
-"""Parameters of the corpus, its collocations, what is trained on it, and the model that a project hands on."""
+"""Parameters of the corpus, its collocations, what is trained on it, and the model that a project
+hands on.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from lexveil.parameters import MODEL_NAME, Documented, ListFile, OneOf, Section,
 
 # NAME@HASH: the first 12 digits of a hash of the model's content.
 MODEL = r"own|gst|mst|[a-z0-9][a-z0-9_-]{0,63}@[0-9a-f]{12}"
-# A packaged model that ships may be named without its hash: every stage that reads it depends on its card.
+# A packaged model that ships may be named without its hash: every stage that reads it depends on
+# its card.
 BASE = rf"{MODEL_NAME}(@[0-9a-f]{{12}})?"
 NO_BASE = "none"
 
@@ -24,13 +27,18 @@ Screen = Literal["patterns", "slurs", "names"]
 
 HASHED = "(the hash stands for the content, so that DVC sees when it changes)"
 OF_LIST = "as `lexveil embeddings list` shows it"
-ListModel = Annotated[str, matching(MODEL, f"it must be own, gst, mst, or NAME@HASH {OF_LIST} {HASHED}")]
-WordModel = Annotated[str, matching(rf"(?!(gst|mst)$)({MODEL})", f"it must be own, or NAME@HASH {OF_LIST} {HASHED}")]
+ListModel = Annotated[
+    str, matching(MODEL, f"it must be own, gst, mst, or NAME@HASH {OF_LIST} {HASHED}")
+]
+WordModel = Annotated[
+    str, matching(rf"(?!(gst|mst)$)({MODEL})", f"it must be own, or NAME@HASH {OF_LIST} {HASHED}")
+]
 BaseModelName = Annotated[
     str,
     matching(
         rf"(?!own$){BASE}",
-        "it must be none, the name of a model that ships, or NAME@HASH as `lexveil model list` shows it " + HASHED,
+        "it must be none, the name of a model that ships, or NAME@HASH as `lexveil model "
+        "list` shows it " + HASHED,
     ),
 ]
 
@@ -41,7 +49,8 @@ class SampleParams(Documented):
     max_documents: int = Field(1_000_000, ge=1, le=2**62)
     """chosen by hash of text and seed; exact duplicates are removed first"""
     weights: dict[str, Weight] = {}
-    """of the sources in data/corpus, 1 where one is not named: one of weight 5 is five times as likely"""
+    """of the sources in data/corpus, 1 where one is not named: one of weight 5 is five times as
+    likely"""
 
 
 class CountParams(Documented):
@@ -52,7 +61,9 @@ class CountParams(Documented):
 
 
 def _threshold(measure: AssociationMeasure) -> tuple[Any, Any]:
-    """The type and the field of a measure's threshold; only that of PMI, by which sentences are cut, is a must."""
+    """The type and the field of a measure's threshold; only that of PMI, by which sentences are
+    cut, is a must.
+    """
     about = f"in {measure.unit}: {measure.summary}" if measure.unit else measure.summary
     kind, default = (float, 2.0) if measure is PMI else (float | None, None)
     return kind, Field(default, ge=measure.low, le=measure.high, description=about)
@@ -73,7 +84,9 @@ else:
 
 
 class CollocationParams(_Thresholds, Documented):
-    """Which n-grams are collocations: all thresholds must hold; one that is null asks for nothing."""
+    """Which n-grams are collocations: all thresholds must hold; one that is null asks for
+    nothing.
+    """
 
     min_count: int = Field(2, ge=1, le=2**31)
     """at least count.min_count"""
@@ -84,7 +97,8 @@ class CollocationParams(_Thresholds, Documented):
     def _cut_by_pmi(self) -> Self:
         if "pmi" not in self.measures:
             raise ValueError(
-                "collocations.measures must name pmi, which segmentation uses; other measures may be added"
+                "collocations.measures must name pmi, which segmentation uses; other "
+                "measures may be added"
             )
         return self
 
@@ -93,8 +107,8 @@ class EmbeddingParams(Documented):
     """gensim Word2Vec."""
 
     base: BaseModelName = "en"
-    """packaged model that training begins with and whose words and collocations are added: a model that ships (en),
-    or NAME@HASH of `lexveil model list`; or none"""
+    """packaged model that training begins with and whose words and collocations are added: a model
+    that ships (en), or NAME@HASH of `lexveil model list`; or none"""
     base_tokens: int | None = Field(10_000, ge=1, le=2**31)
     """only so many of its tokens, the most frequent; null: all"""
     base_vectors: Literal["keep", "adapt"] = "keep"
@@ -114,21 +128,22 @@ class EmbeddingParams(Documented):
     subsample: float = Field(1e-3, ge=0, le=1)
     """tokens of a larger share are left out at random, the more the larger; 0: none"""
     plain_copy: bool = False
-    """gst, mst: a sentence with collocations is read a second time as plain words, so that these are trained by all
-    of their occurrences too"""
+    """gst, mst: a sentence with collocations is read a second time as plain words, so that these
+    are trained by all of their occurrences too"""
     workers: int = Field(1, ge=1, le=1024)
     """more than one is faster and not repeatable byte for byte"""
     word_model: WordModel = "own"
     """of S1: own is trained here, or NAME@HASH of a model from `lexveil embeddings add`"""
     scale: Literal["none", "unit", "frequency"] = "frequency"
-    """lengths of vectors: as trained (the papers'), all 1, or the shorter the rarer a word, which hides rare words
-    among each other; the unit of every epsilon changes with it"""
+    """lengths of vectors: as trained (the papers'), all 1, or the shorter the rarer a word, which
+    hides rare words among each other; the unit of every epsilon changes with it"""
     scale_list: ListFile | None = None
-    """public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by these; 0: always
-    taken for each other; null: none"""
+    """public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by
+    these; 0: always taken for each other; null: none"""
     purposes: dict[str, Annotated[float, Field(gt=0, le=10)]] = {}
-    """public scales of words that the metric keeps, with their weights: sentiment and emergency, which ship, or
-    FILE.tsv@HASH of `lexveil purpose build`; what texts say on them is hidden less"""
+    """public scales of words that the metric keeps, with their weights: sentiment and emergency,
+    which ship, or FILE.tsv@HASH of `lexveil purpose build`; what texts say on them is hidden
+    less"""
 
 
 class NeighborhoodParams(Documented):
@@ -143,7 +158,9 @@ class NeighborhoodParams(Documented):
 
 
 class WordOrderParams(Documented):
-    """One-dimensional orders of the vocabulary, for 1-Diffractor. A set's words are those that all its models know."""
+    """One-dimensional orders of the vocabulary, for 1-Diffractor. A set's words are those that all
+    its models know.
+    """
 
     models: Several[ListModel] = ["own"]
     """own (of each segmentation); in S1 also gst, mst (their single words) and NAME@HASH"""
@@ -170,8 +187,8 @@ class ModelParams(Documented):
     version: str = Field("1", pattern=r"^[0-9]+(\.[0-9]+){0,2}$")
     """of the model: 1, 1.0 or 1.0.0"""
     language: str = Field("en", min_length=2)
-    """of the corpus, by whose rules all texts are cut: de, en, es, fr, it, nl, pt; of another one no function words
-    and abbreviations are known"""
+    """of the corpus, by whose rules all texts are cut: de, en, es, fr, it, nl, pt; of another one
+    no function words and abbreviations are known"""
     license: str = Field("none stated", min_length=1)
     """under which the model may be used; it follows from its sources"""
     description: str = ""
@@ -187,12 +204,13 @@ class ModelParams(Documented):
     neighbours_of: list[str] = []
     """tokens whose nearest tokens the card shows"""
     scale: Literal["none", "unit", "frequency"] = "none"
-    """lengths of its vectors, by a rule of embeddings.scale; those of the embedding stay beside them, for trainings
-    that begin with it; none: those of the embedding, which embeddings.scale has given"""
+    """lengths of its vectors, by a rule of embeddings.scale; those of the embedding stay beside
+    them, for trainings that begin with it; none: those of the embedding, which embeddings.scale has
+    given"""
     min_documents: int = Field(5, ge=1, le=2**31)
     """a token of fewer documents is left out, if the base does not have it"""
     max_tokens: int = Field(20_000, ge=2, le=2**31)
     """what is beyond it is left out: rare collocations, then rare words"""
     screens: list[Screen] = ["patterns"]
-    """what else is left out: patterns, whatever looks like a number, an address or a user name; slurs; names, full
-    names of persons that are not public"""
+    """what else is left out: patterns, whatever looks like a number, an address or a user name;
+    slurs; names, full names of persons that are not public"""

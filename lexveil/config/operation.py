@@ -1,4 +1,6 @@
-"""Parameters of the machine, of scheduled runs, of the ledger and of releases: they change no result of a stage."""
+"""Parameters of the machine, of scheduled runs, of the ledger and of releases: they change no
+result of a stage.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from pydantic import Field, field_validator, model_validator
 
 from lexveil.parameters import Documented, ListFile, Several, matching, refused
 from lexveil.protection import LevelName
-from lexveil.request import BUDGETS, BandName, MechanismName, OnExhausted, Request, Share, StrategyName, as_requested
+from lexveil.request import (
+    BUDGETS,
+    BandName,
+    MechanismName,
+    OnExhausted,
+    Request,
+    Share,
+    StrategyName,
+    as_requested,
+)
 
 SERVER = r"(?i)postgres(ql)?://(?!.*:.*@)(?!.*(passw(or)?d|pwd|secret)=).+"
 SCHEDULER = r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}"
@@ -18,7 +29,9 @@ NOT_TO_PUBLISH_IN = ("artifacts", "data", ".lexveil", ".dvc", ".git")  # each is
 
 
 class MachineParams(Documented):
-    """What this machine may use, and who does the work of a stage. Changes no result, makes nothing stale."""
+    """What this machine may use, and who does the work of a stage. Changes no result, makes nothing
+    stale.
+    """
 
     memory_limit: str = "2GB"
     """of counting, sorting and joining; what is larger goes to disk"""
@@ -34,11 +47,13 @@ class MachineParams(Documented):
         str | None,
         matching(
             SCHEDULER,
-            "it must be the address of a Dask scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for "
+            "it must be the address of a Dask scheduler as tcp://HOST:PORT or "
+            "tls://HOST:PORT, or null for "
             "machine.workers processes of this machine",
         ),
     ] = None
-    """tcp://HOST:PORT of a Dask cluster for the parts of a stage; null: processes of this machine"""
+    """tcp://HOST:PORT of a Dask cluster for the parts of a stage; null: processes of this
+    machine"""
 
     def alone(self) -> MachineParams:
         """For work so small that handing it out takes longer than doing it."""
@@ -61,11 +76,16 @@ class OperationParams(Documented):
     def _addresses(self) -> Self:
         # Not quoted: such addresses are often secrets.
         if self.webhook is not None and not re.match(r"https?://[^/]", self.webhook):
-            raise ValueError("operation.webhook must be null or an address that starts with http(s)://HOST")
-        target = self.openlineage
-        if target is not None and (not target or ("://" in target and not re.match(r"https?://[^@/]+(/|$)", target))):
             raise ValueError(
-                "operation.openlineage must be null, a file, or an address http://HOST:PORT without a key or "
+                "operation.webhook must be null or an address that starts with http(s)://HOST"
+            )
+        target = self.openlineage
+        if target is not None and (
+            not target or ("://" in target and not re.match(r"https?://[^@/]+(/|$)", target))
+        ):
+            raise ValueError(
+                "operation.openlineage must be null, a file, or an address http://HOST:PORT "
+                "without a key or "
                 "password in it (the variable OPENLINEAGE_API_KEY gives a key)"
             )
         return self
@@ -85,9 +105,11 @@ class GateParams(Documented):
 
 
 class ShareParams(Documented):
-    """What a token of a public class gets of a document's budget, where another token gets 1; in hundredths.
+    """What a token of a public class gets of a document's budget, where another token gets 1; in
+    hundredths.
 
-    Which class a token is of is then not hidden. A token of several classes is of the last one here.
+    Which class a token is of is then not hidden. A token of several classes is of the last one
+    here.
     """
 
     stopwords: Share = 1.0
@@ -111,7 +133,8 @@ class LedgerParams(Documented):
         str | None,
         matching(
             SERVER,
-            "it must be null or postgresql://HOST/DATABASE, without a password: libpq reads that from ~/.pgpass, "
+            "it must be null or postgresql://HOST/DATABASE, without a password: libpq reads "
+            "that from ~/.pgpass, "
             "PGPASSFILE or PGPASSWORD",
         ),
     ] = Field(None, repr=False)
@@ -130,23 +153,29 @@ class LedgerParams(Documented):
 
 
 class ReleaseParams(Documented):
-    """Defaults and limits of all releases, of `lexveil privatize` and of the inbox. Makes nothing stale."""
+    """Defaults and limits of all releases, of `lexveil privatize` and of the inbox. Makes nothing
+    stale.
+    """
 
     average_words: float | None = Field(None, ge=1e-3, le=1e9)
-    """words of a document by which a base epsilon becomes its budget: a public number; null: the mean of the corpus"""
+    """words of a document by which a base epsilon becomes its budget: a public number; null: the
+    mean of the corpus"""
     max_token_epsilon: float | None = Field(None, ge=1e-9, le=1e9)
-    """largest epsilon of a token; what a short document leaves stays unspent; null: twice the base epsilon"""
+    """largest epsilon of a token; what a short document leaves stays unspent; null: twice the base
+    epsilon"""
     shares: ShareParams = Field(default_factory=ShareParams)
     max_recovery: float | None = Field(None, gt=0, lt=1)
-    """refuse releases of which a Bayes-optimal adversary is expected to name more words, or more words are expected
-    to come out unchanged, at the largest epsilon of a token; null: no limit"""
+    """refuse releases of which a Bayes-optimal adversary is expected to name more words, or more
+    words are expected to come out unchanged, at the largest epsilon of a token; null: no limit"""
     max_recovery_band: BandName = "rare"
     """of which words: all, content (all but function words), function, frequent, middle or rare"""
     without_guarantee: bool = as_requested("without_guarantee", False)
 
 
 class InboxParams(Documented):
-    """What `lexveil release` releases, and where; it is off while ``source`` and ``sql`` are null."""
+    """What `lexveil release` releases, and where; it is off while ``source`` and ``sql`` are
+    null.
+    """
 
     source: str | None = None
     """an inbox folder, or a file or pattern of files that DuckDB reads"""
@@ -189,43 +218,66 @@ class InboxParams(Documented):
     def request(self) -> Request:
         """How its texts are rewritten."""
         return Request.of(
-            {name: getattr(self, name) for name in (*BUDGETS, "mechanism", "strategy", "band", "spans_column")}
+            {
+                name: getattr(self, name)
+                for name in (*BUDGETS, "mechanism", "strategy", "band", "spans_column")
+            }
         )
 
     @field_validator("archive")
     @classmethod
     def _own_folder(cls, archive: str) -> str:
         parts = Path(archive).parts
-        if not parts or Path(archive).is_absolute() or ".." in parts or parts[0] in NOT_TO_PUBLISH_IN:
+        if (
+            not parts
+            or Path(archive).is_absolute()
+            or ".." in parts
+            or parts[0] in NOT_TO_PUBLISH_IN
+        ):
             raise refused(
-                f"it must be a folder of this project outside {', '.join(NOT_TO_PUBLISH_IN)}, such as releases"
+                f"it must be a folder of this project outside {', '.join(NOT_TO_PUBLISH_IN)}, "
+                "such as releases"
             )
         return archive
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
         operator = Path(self.operator).absolute()
-        published = {Path(name).absolute() for name in (self.archive, "artifacts", "data", ".dvc", ".git")}
+        published = {
+            Path(name).absolute() for name in (self.archive, "artifacts", "data", ".dvc", ".git")
+        }
         if published & {operator, *operator.parents}:
             raise ValueError(
-                "inbox.operator lies in a folder that is published or tracked; choose another, such as "
+                "inbox.operator lies in a folder that is published or tracked; choose "
+                "another, such as "
                 ".lexveil/operator"
             )
         if self.source is not None and self.sql is not None:
             raise ValueError("inbox.source and inbox.sql are both given; leave one null")
         if self.attach is not None and self.sql is None:
-            raise ValueError("inbox.attach is a database for inbox.sql, which is null; write the SELECT")
+            raise ValueError(
+                "inbox.attach is a database for inbox.sql, which is null; write the SELECT"
+            )
         if self.is_on and sum(getattr(self, name) is not None for name in BUDGETS) != 1:
             raise ValueError(
-                "give one of inbox.protection (a level), inbox.epsilon (base epsilon per word), inbox.document_budget "
-                "(budget of each document) and inbox.recovery (share of words that an adversary is expected to name); "
+                "give one of inbox.protection (a level), inbox.epsilon (base epsilon per "
+                "word), inbox.document_budget "
+                "(budget of each document) and inbox.recovery (share of words that an "
+                "adversary is expected to name); "
                 "no release of the inbox has a default for what it spends"
             )
         named = [self.id_column, *self.text_columns, *(self.columns or [])]
         if len(set(named)) < len(named):
-            raise ValueError("inbox.id_column, text_columns and columns name a column twice; name it once")
+            raise ValueError(
+                "inbox.id_column, text_columns and columns name a column twice; name it once"
+            )
         if self.subject_column in self.text_columns:
-            raise ValueError("inbox.subject_column is one of inbox.text_columns, which are rewritten")
+            raise ValueError(
+                "inbox.subject_column is one of inbox.text_columns, which are rewritten"
+            )
         if self.spans_column is not None and self.spans_column in (*named, self.subject_column):
-            raise ValueError("inbox.spans_column is another column of inbox, too; give spans a column of their own")
+            raise ValueError(
+                "inbox.spans_column is another column of inbox, too; give spans a column of "
+                "their own"
+            )
         return self

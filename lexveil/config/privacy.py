@@ -8,7 +8,14 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, GetCoreSchemaHandler, PlainSerializer, PlainValidator, create_model, model_validator
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+    create_model,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 
 from lexveil.levels import Level, WholeEpsilon, parse_epsilon
@@ -24,7 +31,9 @@ from lexveil.request import (
     as_requested,
 )
 
-TypeName = Annotated[str, matching(r"[A-Z][A-Z0-9_]{0,63}", "types are names in capitals, such as PHONE_NUMBER")]
+TypeName = Annotated[
+    str, matching(r"[A-Z][A-Z0-9_]{0,63}", "types are names in capitals, such as PHONE_NUMBER")
+]
 CLEAN = ("none", "none", 0.0)  # the run that changes nothing, with which the others are compared
 
 
@@ -45,12 +54,16 @@ def _written(epsilon: float) -> float | str:
 
 
 GridEpsilon = Annotated[
-    float, PlainValidator(_grid_epsilon, json_schema_input_type=float), PlainSerializer(_written, when_used="always")
+    float,
+    PlainValidator(_grid_epsilon, json_schema_input_type=float),
+    PlainSerializer(_written, when_used="always"),
 ]
 
 
 class PresidioParams(Documented):
-    """Presidio as a detector: its pattern recognizers, which need no model, and NER by a model of spaCy of yours."""
+    """Presidio as a detector: its pattern recognizers, which need no model, and NER by a model of
+    spaCy of yours.
+    """
 
     language: str = "en"
     """of the texts, by its code"""
@@ -64,7 +77,8 @@ class PresidioParams(Documented):
 
 
 class PolicyParams(Documented):
-    """What happens to each class of token; a kept token leaves as it is and is counted as unprotected.
+    """What happens to each class of token; a kept token leaves as it is and is counted as
+    unprotected.
 
     And what detectors look for in releases and previews; runs of the graph look for nothing.
     """
@@ -81,7 +95,9 @@ class PolicyParams(Documented):
 
 
 class MechanismParams(Section):
-    """What each mechanism is built with: a section for each registered mechanism, and ``rank_remap``."""
+    """What each mechanism is built with: a section for each registered mechanism, and
+    ``rank_remap``.
+    """
 
     if TYPE_CHECKING:
 
@@ -123,18 +139,21 @@ def _mechanism_params(values: dict[str, object]) -> MechanismParams:
 
 
 class GridParams(Documented):
-    """The runs: every mechanism and strategy at every base epsilon and level; the baseline `none` is always made."""
+    """The runs: every mechanism and strategy at every base epsilon and level; the baseline `none`
+    is always made.
+    """
 
     mechanisms: Several[MechanismName] = ["madlib"]
     """registered mechanisms"""
     strategies: Several[StrategyName] = ["S1", "S2", "S3", "S4"]
     """how budgets are allocated"""
     segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst", "mst"]
-    """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1 word, S2 and S3 gst,
-    S4 mst), and word, by which texts are compared; package_model needs gst"""
+    """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1
+    word, S2 and S3 gst, S4 mst), and word, by which texts are compared; package_model needs gst"""
     epsilons: Several[GridEpsilon] = [1.0, 10.0, 50.0]
-    """base epsilon per word; or a level, such as r0.2: the share of the words of recovery_band that an
-    adversary is expected to name, by public counts; the epsilon is then found for each mechanism and strategy"""
+    """base epsilon per word; or a level, such as r0.2: the share of the words of recovery_band that
+    an adversary is expected to name, by public counts; the epsilon is then found for each mechanism
+    and strategy"""
     recovery_band: BandName = "content"
     """of which words: content (all but function words), all, function, frequent, middle, rare"""
 
@@ -149,7 +168,9 @@ class GridParams(Documented):
         return [epsilon for epsilon in self.epsilons if isinstance(epsilon, Level)]
 
     def runs(self) -> list[tuple[str, str, float]]:
-        """Mechanism, strategy and base epsilon, or level, of every run, in the order of params.yaml."""
+        """Mechanism, strategy and base epsilon, or level, of every run, in the order of
+        params.yaml.
+        """
         return list(itertools.product(self.mechanisms, self.strategies, self.epsilons))
 
     def runs_and_clean(self) -> list[tuple[str, str, float]]:
@@ -158,7 +179,9 @@ class GridParams(Documented):
 
 
 class DeniabilityParams(Documented):
-    """Plausible deniability statistics N_w and S_w, of every mechanism at every epsilon of the grid."""
+    """Plausible deniability statistics N_w and S_w, of every mechanism at every epsilon of the
+    grid.
+    """
 
     words: int = Field(100, ge=1, le=100_000)
     """drawn at random, the same for all mechanisms"""
@@ -182,7 +205,8 @@ class EvaluationParams(Documented):
     language_model: Literal["kneser_ney", "gpt2"] = "kneser_ney"
     """of perplexity: n-grams of the corpus; or GPT-2"""
     reader: Literal["ngrams", "smollm2"] = "ngrams"
-    """strongest adversary whose recovery is measured: n-grams of the corpus; or SmolLM2 beside them"""
+    """strongest adversary whose recovery is measured: n-grams of the corpus; or SmolLM2 beside
+    them"""
     transformer_model: str | None = None
     """folder of a model in the form of transformers"""
     gpt2_model: str | None = None
@@ -192,7 +216,8 @@ class EvaluationParams(Documented):
     language_model_tokens: int = Field(5_000_000, ge=1, le=10**9)
     """of the corpus that the language model is trained on, at most"""
     sensitive: ListFile | None = None
-    """file with a word a line, as FILE@HASH, whose recovery is measured beside that of all words; null: none"""
+    """file with a word a line, as FILE@HASH, whose recovery is measured beside that of all words;
+    null: none"""
 
     @model_validator(mode="after")
     def _models_are_there(self) -> Self:
@@ -202,12 +227,14 @@ class EvaluationParams(Documented):
         ):
             if getattr(self, key) == chosen and not getattr(self, folder):
                 raise ValueError(
-                    f"evaluation.{key} is {chosen}, but evaluation.{folder} names no folder of its model; no model is "
+                    f"evaluation.{key} is {chosen}, but evaluation.{folder} names no folder "
+                    "of its model; no model is "
                     "fetched"
                 )
         if self.reader != "ngrams" and self.language_model != "kneser_ney":
             raise ValueError(
-                f"evaluation.reader is {self.reader}, which reads beside the n-grams of the corpus; let "
+                f"evaluation.reader is {self.reader}, which reads beside the n-grams of the "
+                "corpus; let "
                 "evaluation.language_model be kneser_ney"
             )
         return self
@@ -224,5 +251,5 @@ class ReportParams(Documented):
     """What the report shows beside figures."""
 
     samples: int | None = Field(None, ge=0, le=100)
-    """texts shown with what every run makes of them; source text, so a number is a choice to show it. null: 3 of the
-    embedded documents, none of yours"""
+    """texts shown with what every run makes of them; source text, so a number is a choice to show
+    it. null: 3 of the embedded documents, none of yours"""

@@ -20,8 +20,10 @@ from lexveil.formats.readers import open_table
 from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 
-SHARD_BYTES = 32 * 2**20  # of JSON, before compression: small enough to spread work over, large enough to be few
-KEYS = ("text", "timestamp", "url")  # others, such as an author's name, have no use here and are dropped
+# of JSON, before compression: small enough to spread work over, large enough to be few
+SHARD_BYTES = 32 * 2**20
+# others, such as an author's name, have no use here and are dropped
+KEYS = ("text", "timestamp", "url")
 
 
 def shard_name(number: int, n_shards: int) -> str:
@@ -30,7 +32,9 @@ def shard_name(number: int, n_shards: int) -> str:
 
 
 def write_shards(lines: Iterator[bytes], folder: Path, shard_bytes: int = SHARD_BYTES) -> int:
-    """Write lines into shards of about so many bytes and return how many these are; the same lines, the same bytes."""
+    """Write lines into shards of about so many bytes and return how many these are; the same lines,
+    the same bytes.
+    """
     partials: list[Path] = []
     for first in lines:
         partials.append(folder / f"{len(partials):05d}.partial")
@@ -77,11 +81,16 @@ class CorpusCounts:
         """The line of each row, empty if it is not kept, and count them.
 
         Args:
-            is_chosen: of a remote corpus, which texts are kept. A text that nothing can carry is then left out and
-                counted, and not refused as a user's own file is: nobody can mend one text of somebody else's corpus,
-                and one in millions must not end a day of reading.
+            is_chosen: of a remote corpus, which texts are kept. A text that nothing can carry is
+                then left out and counted, and not refused as a user's own file is: nobody can mend
+                one text of somebody else's corpus, and one in millions must not end a day of
+                reading.
         """
-        self.add(CorpusCounts(dropped_columns=[one for one in table.columns if one not in (text_column, *KEYS)]))
+        self.add(
+            CorpusCounts(
+                dropped_columns=[one for one in table.columns if one not in (text_column, *KEYS)]
+            )
+        )
         for row in table.rows:
             self.read += 1
             value, line = row.values.get(text_column), b""
@@ -103,7 +112,8 @@ class CorpusCounts:
 
 @dataclass(slots=True, kw_only=True)
 class CorpusReport(CorpusCounts):
-    """What was written of a corpus: of how many files, into how many shards; and where it is from, if it is remote.
+    """What was written of a corpus: of how many files, into how many shards; and where it is from,
+    if it is remote.
 
     Attributes:
         share: of the documents, that is kept.
@@ -116,8 +126,11 @@ class CorpusReport(CorpusCounts):
     commit: str | None = None
 
 
-def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "text") -> CorpusReport:
-    """Write every document of ``sources`` into shards in ``folder``, in order; memory does not grow with the corpus.
+def write_corpus(
+    sources: Iterable[Source], folder: Path, text_column: str = "text"
+) -> CorpusReport:
+    """Write every document of ``sources`` into shards in ``folder``, in order; memory does not grow
+    with the corpus.
 
     Rows without text (null, empty or blank) are left out and counted.
 
@@ -137,14 +150,18 @@ def write_corpus(sources: Iterable[Source], folder: Path, text_column: str = "te
                     yield line
                     progress.advance(1)
             if report.documents == before:
-                raise RequestError(f"{shown(source.path)}: every row of {name(text_column)} is empty")
+                raise RequestError(
+                    f"{shown(source.path)}: every row of {name(text_column)} is empty"
+                )
 
     report.shards = write_shards(lines(), folder)
     return report
 
 
 def write_no_corpus(folder: Path) -> None:
-    """A corpus of no document, one empty shard: where a model takes its place (params.yaml: embeddings.base)."""
+    """A corpus of no document, one empty shard: where a model takes its place (params.yaml:
+    embeddings.base).
+    """
     folder.mkdir(parents=True)
     with c4_shard(folder / shard_name(0, 1)):
         pass
@@ -163,13 +180,17 @@ def c4_row(text: str, row: InputRow, source: Source) -> bytes:
         RequestError: naming the row, if its timestamp or URL is no string or number.
     """
     where = source.location(row.line)
-    timestamp, url = (plain_value(row.values.get(key), key, where, one_line=False) for key in KEYS[1:])
+    timestamp, url = (
+        plain_value(row.values.get(key), key, where, one_line=False) for key in KEYS[1:]
+    )
     return c4_line(text, timestamp, url)
 
 
 @contextmanager
 def c4_shard(path: Path) -> Iterator[IO[bytes]]:
-    """A shard that lines are written to; the same lines give the same bytes. It is on the disk at the end."""
+    """A shard that lines are written to; the same lines give the same bytes. It is on the disk at
+    the end.
+    """
     with path.open("wb") as file:
         with ExitStack() as files:
             yield compressed(file, "gz", files)

@@ -1,10 +1,11 @@
 """Streams a corpus that is too large to download: it stores only the documents that may be sampled.
 
-``sql/corpus/sample.sql`` takes the documents of the smallest hash of text and seed, u in [0, 1). Here a document is
-kept if u < share, by the same hash. So what is kept of a shard depends on nothing but its texts, the seed and the
-share: a second call, or another machine with other shards, keeps the same documents. And the sample of what is kept
-is the sample of all that was read, document for document, as long as no fewer different documents are kept than
-sample.max_documents wants: those of the smallest u are all below the share.
+``sql/corpus/sample.sql`` takes the documents of the smallest hash of text and seed, u in [0, 1).
+Here a document is kept if u < share, by the same hash. So what is kept of a shard depends on
+nothing but its texts, the seed and the share: a second call, or another machine with other shards,
+keeps the same documents. And the sample of what is kept is the sample of all that was read,
+document for document, as long as no fewer different documents are kept than sample.max_documents
+wants: those of the smallest u are all below the share.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ MARGIN = 1.1  # more documents than are wanted, because their number is an estim
 class SampleRequest:
     """How much of an address is taken: all that is None is chosen here.
 
-    ``max_documents``: about as many are kept, from the shards that are read; ``share``: of documents, in (0, 1];
-    ``shards``: first and last of those that are read, by number in the order of their names, from 0.
+    ``max_documents``: about as many are kept, from the shards that are read; ``share``: of
+    documents, in (0, 1]; ``shards``: first and last of those that are read, by number in the order
+    of their names, from 0.
     """
 
     max_documents: int | None = None
@@ -62,7 +64,9 @@ class ShardReport(CorpusCounts):
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """What will be read and kept; ``n_expected`` documents, if they had to be estimated for the share."""
+    """What will be read and kept; ``n_expected`` documents, if they had to be estimated for the
+    share.
+    """
 
     remote: Remote
     shards: tuple[RemoteShard, ...]
@@ -72,7 +76,9 @@ class SamplingPlan:
     n_expected: int | None
 
     def folder(self, root: Path) -> Path:
-        """Where finished shards lie until all are there. Shards that are asked for later find the earlier ones."""
+        """Where finished shards lie until all are there. Shards that are asked for later find the
+        earlier ones.
+        """
         key = json.dumps([self.remote.address, self.share, self.seed, self.text_column])
         return root / STAGED / hashlib.sha256(key.encode()).hexdigest()[:16]
 
@@ -81,21 +87,27 @@ class SamplingPlan:
         return self.folder(root) / f"{shard.number:05d}.json.gz"
 
     def state(self, shard: RemoteShard, root: Path) -> Path:
-        """The report of a finished shard. It is written last, so that it stands for the whole shard."""
+        """The report of a finished shard. It is written last, so that it stands for the whole
+        shard.
+        """
         return self.folder(root) / f"{shard.number:05d}.json"
 
 
 def uniform(text: str, seed: int) -> float:
-    """Return u of ``sql/corpus/sample.sql``: where a document stands in the order of choice, 52 bits in [0, 1)."""
+    """Return u of ``sql/corpus/sample.sql``: where a document stands in the order of choice, 52
+    bits in [0, 1).
+    """
     doc_id = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     digest = hashlib.md5(f"{doc_id}:{seed}".encode(), usedforsecurity=False).hexdigest()
     return int(digest[:13], 16) / 2**52
 
 
 def share_for(wanted: int, n_documents: float) -> float:
-    """A share that keeps at least ``wanted`` of about ``n_documents``, four digits long so that people can pass it on.
+    """A share that keeps at least ``wanted`` of about ``n_documents``, four digits long so that
+    people can pass it on.
 
-    The number kept is binomial; four of its standard deviations, and ``MARGIN`` for the estimate, are added.
+    The number kept is binomial; four of its standard deviations, and ``MARGIN`` for the estimate,
+    are added.
     """
     share = MARGIN * (wanted + 4 * math.sqrt(wanted)) / n_documents
     if share >= 1:
@@ -113,7 +125,9 @@ def plan_samples(
         return {}
     params = load_params(root / paths.PARAMS)
     plans = {
-        name: make_plan(find_remote(address), wanted, params.sample.max_documents, params.seed, text_column)
+        name: make_plan(
+            find_remote(address), wanted, params.sample.max_documents, params.seed, text_column
+        )
         for name, address in addresses.items()
     }
     forget(root, but=[plan.folder(root) for plan in plans.values()])
@@ -121,7 +135,9 @@ def plan_samples(
     return plans
 
 
-def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str) -> SamplingPlan:
+def make_plan(
+    remote: Remote, wanted: SampleRequest, max_documents: int, seed: int, text_column: str
+) -> SamplingPlan:
     """Decide which shards are read and which share of their documents is kept.
 
     Args:
@@ -133,17 +149,22 @@ def make_plan(remote: Remote, wanted: SampleRequest, max_documents: int, seed: i
     """
     first, last = wanted.shards or (0, len(remote.shards) - 1)
     if not 0 <= first <= last < len(remote.shards):
-        raise RequestError(f"{option('shards')}: {remote.address} has {len(remote.shards):,} shards, from 0")
+        raise RequestError(
+            f"{option('shards')}: {remote.address} has {len(remote.shards):,} shards, from 0"
+        )
     shards = remote.shards[first : last + 1]
     if wanted.share is not None:
         return SamplingPlan(remote, shards, wanted.share, seed, text_column, None)
-    n_expected = documents_per_byte(remote, shards[0], text_column) * sum(shard.size for shard in shards)
+    n_expected = documents_per_byte(remote, shards[0], text_column) * sum(
+        shard.size for shard in shards
+    )
     share = share_for(wanted.max_documents or max_documents, n_expected)
     return SamplingPlan(remote, shards, share, seed, text_column, round(n_expected))
 
 
 def documents_per_byte(remote: Remote, shard: RemoteShard, text_column: str) -> float:
-    """Documents for each byte of a shard as it lies there: of Parquet known, of others by their first ``PROBE`` bytes.
+    """Documents for each byte of a shard as it lies there: of Parquet known, of others by their
+    first ``PROBE`` bytes.
 
     Raises:
         RequestError: naming the first fault there.
@@ -168,24 +189,41 @@ def announce(plans: Sequence[SamplingPlan], root: Path) -> None:
     for plan in plans:
         total = sum(shard.size for shard in plan.shards)
         done = sum(shard.size for shard in plan.shards if finished(plan, shard, root) is not None)
-        number = "" if plan.n_expected is None else f", about {round(plan.share * plan.n_expected):,} of them"
-        line = f"corpus: {plan.remote.address}: {len(plan.shards):,} of {len(plan.remote.shards):,} shards"
+        number = (
+            ""
+            if plan.n_expected is None
+            else f", about {round(plan.share * plan.n_expected):,} of them"
+        )
+        line = (
+            f"corpus: {plan.remote.address}: {len(plan.shards):,} of "
+            f"{len(plan.remote.shards):,} shards"
+        )
         line += f", {size(total - done)} to read ({size(done)} were read before)"
-        print(f"{line}; a share of {plan.share:g} of the documents is kept{number}", file=sys.stderr, flush=True)
+        print(
+            f"{line}; a share of {plan.share:g} of the documents is kept{number}",
+            file=sys.stderr,
+            flush=True,
+        )
     kept = sum(plan.share * shard.size for plan in plans for shard in plan.shards)
     free = shutil.disk_usage(root).free
     # Once in data/, once in DVC's cache, where the disk cannot link the two.
-    disk = f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; {size(free)} are free"
+    disk = (
+        f"corpus: what is kept takes about {size(kept)}, and as much again in DVC's cache; "
+        f"{size(free)} are free"
+    )
     print(disk, file=sys.stderr, flush=True)
     if free < kept:
-        raise RequestError(f"{disk}. Free some, or take less by {option('share')} or {option('shards')}")
+        raise RequestError(
+            f"{disk}. Free some, or take less by {option('share')} or {option('shards')}"
+        )
 
 
 def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
-    """Write the documents that are kept into ``folder``, one shard for each that was read, and where they came from.
+    """Write the documents that are kept into ``folder``, one shard for each that was read, and
+    where they came from.
 
-    A shard in which nothing is kept has no file. What an interrupted call finished is not read again, unless size or
-    etag have changed. The finished shards stay in ``root`` until ``forget``.
+    A shard in which nothing is kept has no file. What an interrupted call finished is not read
+    again, unless size or etag have changed. The finished shards stay in ``root`` until ``forget``.
 
     Raises:
         RequestError: naming shard and row of the first fault; if nothing is kept.
@@ -193,19 +231,34 @@ def stream_corpus(plan: SamplingPlan, folder: Path, root: Path) -> CorpusReport:
     """
     reports = read_shards(plan, root)
     kept = [shard for shard in plan.shards if reports[shard.number].documents]
-    place: dict[str, Any] = {"share": plan.share, "address": plan.remote.address, "commit": plan.remote.commit}
+    place: dict[str, Any] = {
+        "share": plan.share,
+        "address": plan.remote.address,
+        "commit": plan.remote.commit,
+    }
     report = CorpusReport(files=len(plan.shards), shards=len(kept), **place)
     for of_shard in reports.values():
         report.add(of_shard)
     if not kept:
         is_empty = report.read == report.skipped_blank
-        why = f"every row of {name(plan.text_column)} is empty" if is_empty else f"take a larger {option('share')}"
-        raise RequestError(f"{plan.remote.address}: of {report.read:,} documents none is kept; {why}")
+        why = (
+            f"every row of {name(plan.text_column)} is empty"
+            if is_empty
+            else f"take a larger {option('share')}"
+        )
+        raise RequestError(
+            f"{plan.remote.address}: of {report.read:,} documents none is kept; {why}"
+        )
     folder.mkdir(parents=True)
     for shard in kept:
-        link_or_copy(plan.packed(shard, root), folder / shard_name(shard.number, len(plan.remote.shards)))
+        link_or_copy(
+            plan.packed(shard, root), folder / shard_name(shard.number, len(plan.remote.shards))
+        )
     shards = [asdict(of_shard) for of_shard in reports.values()]
-    write_json({**place, "seed": plan.seed, "shards": shards, "text_column": plan.text_column}, folder / ORIGIN)
+    write_json(
+        {**place, "seed": plan.seed, "shards": shards, "text_column": plan.text_column},
+        folder / ORIGIN,
+    )
     return report
 
 
@@ -238,7 +291,9 @@ def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progr
         open_table(shard.source(), plan.text_column, KEYS, file.buffered()) as table,
         c4_shard(partial) as packed,
     ):
-        for line in report.lines(table, plan.text_column, lambda text: uniform(text, plan.seed) < plan.share):
+        for line in report.lines(
+            table, plan.text_column, lambda text: uniform(text, plan.seed) < plan.share
+        ):
             if line:
                 packed.write(line)
             if report.read % 256 == 0:
@@ -250,7 +305,9 @@ def keep_from(plan: SamplingPlan, shard: RemoteShard, out: Path, progress: Progr
 
 
 def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport | None:
-    """The report of a shard that an earlier call finished; None if it did not, or the shard is another now."""
+    """The report of a shard that an earlier call finished; None if it did not, or the shard is
+    another now.
+    """
     try:
         report = ShardReport(**json.loads(plan.state(shard, root).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -258,7 +315,9 @@ def finished(plan: SamplingPlan, shard: RemoteShard, root: Path) -> ShardReport 
     # The path before the name has the commit in it, and most commits leave the shards as they were.
     known = Path(report.name).name, report.size, report.etag
     is_same = known == (Path(shard.name).name, shard.size, shard.etag)
-    return report if is_same and (not report.documents or plan.packed(shard, root).exists()) else None
+    return (
+        report if is_same and (not report.documents or plan.packed(shard, root).exists()) else None
+    )
 
 
 def forget(root: Path, but: Collection[Path] = ()) -> None:

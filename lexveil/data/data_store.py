@@ -1,7 +1,8 @@
 """`lexveil data`: the project's data/ replaced as a whole, tracked again by DVC, and described.
 
-New data is built and checked beside data/ and takes its place by a rename at the end: whatever fails or is killed
-before that leaves data/ as it was. Files in data/ may be links into DVC's cache and are never written to.
+New data is built and checked beside data/ and takes its place by a rename at the end: whatever
+fails or is killed before that leaves data/ as it was. Files in data/ may be links into DVC's cache
+and are never written to.
 """
 
 from __future__ import annotations
@@ -27,7 +28,14 @@ from lexveil.artifacts.external_embeddings import DIGITS
 from lexveil.artifacts.model_store import find
 from lexveil.config import load_params
 from lexveil.data.corpus import CorpusReport, write_corpus, write_no_corpus
-from lexveil.data.corpus_sampling import ORIGIN, SampleRequest, forget, link_or_copy, plan_samples, stream_corpus
+from lexveil.data.corpus_sampling import (
+    ORIGIN,
+    SampleRequest,
+    forget,
+    link_or_copy,
+    plan_samples,
+    stream_corpus,
+)
 from lexveil.data.default import write_default_corpus, write_default_documents
 from lexveil.data.documents import DocumentSetReport, write_documents
 from lexveil.errors import LexveilError, RequestError, option
@@ -39,14 +47,17 @@ from lexveil.runtime.tables import atomic_file
 # In a folder that .gitignore names, on the disk that holds data/.
 PARTIAL = Path(".lexveil/data.partial")
 PREVIOUS = Path(".lexveil/data.previous")
-NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # of a source of the corpus or a model: a folder's, and stands in params.yaml
-BASE = re.compile(r"(?m)^(embeddings:[^\n]*\n(?:(?:[ \t#][^\n]*)?\n)*?  base:[ \t]*)([^\s#]+)")  # of params.yaml
+# of a source of the corpus or a model: a folder's, and stands in params.yaml
+NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+# of params.yaml
+BASE = re.compile(r"(?m)^(embeddings:[^\n]*\n(?:(?:[ \t#][^\n]*)?\n)*?  base:[ \t]*)([^\s#]+)")
 DAMAGED = "damaged; fetch it again by `dvc checkout data.dvc`"
 
 
 @dataclass(frozen=True, slots=True)
 class DataReport:
-    """What `lexveil data use` wrote: the corpus, or each of its sources by name, document sets by name.
+    """What `lexveil data use` wrote: the corpus, or each of its sources by name, document sets by
+    name.
 
     Attributes:
         corpus, documents: None if none were given.
@@ -60,7 +71,9 @@ class DataReport:
 
 @dataclass(frozen=True, slots=True)
 class SetStatus:
-    """A corpus or a document set in data/; ``parts``: documents by source of the corpus, or by split of the set."""
+    """A corpus or a document set in data/; ``parts``: documents by source of the corpus, or by
+    split of the set.
+    """
 
     documents: int
     bytes: int
@@ -72,8 +85,9 @@ class DataStatus:
     """What is in data/.
 
     Attributes:
-        tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not what data.dvc
-            describes), "unsaved" (it is, but the cache does not hold it) or "no" (no data.dvc).
+        tracked: "yes" (data.dvc describes data/ and DVC's cache holds it), "changed" (data/ is not
+            what data.dvc describes), "unsaved" (it is, but the cache does not hold it) or "no" (no
+            data.dvc).
         addresses: that the corpus came from.
     """
 
@@ -101,7 +115,8 @@ def use_default(root: Path) -> dict[str, bool]:
         unchanged: whether data.dvc was there before and is byte for byte the same now.
 
     Raises:
-        RequestError: as ``materialize_default``; if ``root`` is no project; if data/ holds what DVC has not saved.
+        RequestError: as ``materialize_default``; if ``root`` is no project; if data/ holds what DVC
+            has not saved.
     """
     check_project(root)
     before = _pointer(root)
@@ -121,7 +136,7 @@ def use(
     documents: Sequence[Path],
     text_column: str,
     root: Path,
-    wanted: SampleRequest = SampleRequest(),  # noqa: B008 - frozen
+    wanted: SampleRequest = SampleRequest(),  # noqa: B008
     *,
     model: str | None = None,
 ) -> DataReport:
@@ -130,23 +145,28 @@ def use(
     The side that is not given stays as it is; where there is none, the embedded default's is used.
 
     Args:
-        corpus: a file or folder, or an address (a string) that is read through; or several, each a source of the
-            corpus by its name; or None.
+        corpus: a file or folder, or an address (a string) that is read through; or several, each a
+            source of the corpus by its name; or None.
         documents: files or folders; each file becomes a document set of its name. May be empty.
-        text_column: the column that holds the text, in all of these files (a .txt file has no columns).
-        root: the project's folder; params.yaml there gives seed and sample.max_documents for addresses.
+        text_column: the column that holds the text, in all of these files (a .txt file has no
+            columns).
+        root: the project's folder; params.yaml there gives seed and sample.max_documents for
+            addresses.
         wanted: how much of the addresses is taken.
-        model: a packaged model that takes the place of a corpus, which is then one of no document; params.yaml names
-            it as embeddings.base.
+        model: a packaged model that takes the place of a corpus, which is then one of no document;
+            params.yaml names it as embeddings.base.
 
     Raises:
         RequestError: naming file and row of the first fault. data/ is then as it was.
-        LexveilError: if an address cannot be read. data/ is then as it was, and the same call goes on from there.
+        LexveilError: if an address cannot be read. data/ is then as it was, and the same call goes
+            on from there.
     """
     sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus else {}
     _check_request(sources, documents, text_column, wanted, model)
     check_project(root)
-    corpus_files = {name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)}
+    corpus_files = {
+        name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)
+    }
     document_files = find_sources(documents)
     addresses = {name: address for name, address in sources.items() if isinstance(address, str)}
     plans = plan_samples(addresses, wanted, text_column, root)
@@ -180,20 +200,34 @@ def _check_request(
     model: str | None,
 ) -> None:
     if not sources and not documents and model is None:
-        raise RequestError(f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both")
+        raise RequestError(
+            f"nothing to use; give {option('corpus')} PATH, {option('documents')} PATH or both"
+        )
     if sources and model is not None:
-        raise RequestError(f"{option('model')} {model} replaces {option('corpus')}; give one of the two")
+        raise RequestError(
+            f"{option('model')} {model} replaces {option('corpus')}; give one of the two"
+        )
     if not text_column:
-        raise RequestError(f"{option('text_column')}: the name is empty; give that of the column of texts")
+        raise RequestError(
+            f"{option('text_column')}: the name is empty; give that of the column of texts"
+        )
     for name in filter(None, sources):
         if not re.fullmatch(NAME, name):
-            raise RequestError(f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -")
-    if wanted != SampleRequest() and not any(isinstance(source, str) for source in sources.values()):
-        raise RequestError(f"{option('max_documents')}, {option('share')} and {option('shards')} need an address")
+            raise RequestError(
+                f"{option('corpus')} {shown(name)}=…: a source's name is of a-z, 0-9, _ and -"
+            )
+    if wanted != SampleRequest() and not any(
+        isinstance(source, str) for source in sources.values()
+    ):
+        raise RequestError(
+            f"{option('max_documents')}, {option('share')} and {option('shards')} need an address"
+        )
 
 
 def _base(model: str) -> str:
-    """How params.yaml names a model: one that ships by its name, one of the user's with its hash."""
+    """How params.yaml names a model: one that ships by its name, one of the user's with its
+    hash.
+    """
     package = find(model)
     return model if package.folder.parent == paths.MODELS else f"{model}@{package.hash[:DIGITS]}"
 
@@ -202,7 +236,8 @@ def set_base(root: Path, base: str) -> bool:
     """Write ``base`` into params.yaml, one line; False if it stands there already.
 
     Raises:
-        RequestError: if the line is not where the template has it, or the model does not go with other parameters.
+        RequestError: if the line is not where the template has it, or the model does not go with
+            other parameters.
     """
     file = root / paths.PARAMS
     settings = load_params(file).embeddings
@@ -211,40 +246,63 @@ def set_base(root: Path, base: str) -> bool:
         return False
     with atomic_file(file) as partial:
         text = file.read_text(encoding="utf-8")
-        partial.write_text(BASE.sub(lambda match: match[1] + base, text, count=1), encoding="utf-8", newline="\n")
+        partial.write_text(
+            BASE.sub(lambda match: match[1] + base, text, count=1), encoding="utf-8", newline="\n"
+        )
         if load_params(partial).embeddings.base != base:
-            raise RequestError(f"{file}: there is no line `base:` in section embeddings; write `base: {base}` there")
+            raise RequestError(
+                f"{file}: there is no line `base:` in section embeddings; write `base: "
+                f"{base}` there"
+            )
     return True
 
 
-def _notes(documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, CorpusReport]) -> Iterator[str]:
+def _notes(
+    documents: Mapping[str, DocumentSetReport], corpus: Mapping[str, CorpusReport]
+) -> Iterator[str]:
     for source, report in corpus.items():
         where = f"corpus/{source}".rstrip("/")
         if report.skipped_blank:
             yield f"{where}: {report.skipped_blank:,} rows without text were skipped"
         if report.skipped_unusable:
-            yield f"{where}: {report.skipped_unusable:,} texts with NUL or an unpaired surrogate were skipped"
+            yield (
+                f"{where}: {report.skipped_unusable:,} texts with NUL or an unpaired "
+                "surrogate were skipped"
+            )
         if report.dropped_columns:
             yield f"{where}: columns dropped: {names(report.dropped_columns)}"
     for dataset, written in documents.items():
         if written.made_ids:
             yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
         if written.unsplit:
-            yield f"documents/{dataset}: utility and attack are not evaluated; they need a column split"
+            yield (
+                f"documents/{dataset}: utility and attack are not evaluated; they need a "
+                "column split"
+            )
         if written.dropped_columns:
             yield f"documents/{dataset}: columns dropped: {names(written.dropped_columns)}"
 
 
 def _note_on_samples(root: Path, has_new_texts: bool) -> Iterator[str]:
-    """Say how many of new texts the report will show: the number was perhaps written for other documents."""
+    """Say how many of new texts the report will show: the number was perhaps written for other
+    documents.
+    """
     params = root / paths.PARAMS
     if has_new_texts and params.exists() and (n_samples := load_params(params).report.samples):
-        yield f"report.samples of params.yaml is {n_samples}: the report will show so many of them; null shows none"
+        yield (
+            f"report.samples of params.yaml is {n_samples}: the report will show so many of "
+            "them; null shows none"
+        )
 
 
 def complete(root: Path, partial: Path) -> list[str]:
-    """Carry over what data/ has and ``partial`` lacks; of what neither has, the embedded default; notes for people."""
-    notes, defaults = [], {"documents": write_default_documents, "corpus": write_default_corpus, "embeddings": None}
+    """Carry over what data/ has and ``partial`` lacks; of what neither has, the embedded default;
+    notes for people.
+    """
+    notes, defaults = (
+        [],
+        {"documents": write_default_documents, "corpus": write_default_corpus, "embeddings": None},
+    )
     for name, write_default in defaults.items():
         old, new = root / "data" / name, partial / name
         if new.exists():
@@ -253,7 +311,9 @@ def complete(root: Path, partial: Path) -> list[str]:
             shutil.copytree(old, new, symlinks=True, copy_function=link_or_copy)
         elif write_default is not None:
             write_default(new)
-            notes.append(f"{name}: none was given and none was there, so the embedded default's is used")
+            notes.append(
+                f"{name}: none was given and none was there, so the embedded default's is used"
+            )
     return notes
 
 
@@ -270,9 +330,15 @@ def status(root: Path) -> DataStatus:
         parts["" if shard.parent == folder else shard.parent.name] += _count_lines(shard)
     sources = {name: parts[name] for name in sorted(parts) if name}
     corpus = SetStatus(parts.total(), sum(shard.stat().st_size for shard in shards), sources)
-    origins = [json.loads(origin.read_text(encoding="utf-8")) for origin in sorted(folder.rglob(ORIGIN))]
-    sets = {path.stem: _describe(path) for path in sorted((root / "data/documents").glob("*.parquet"))}
-    return DataStatus(tracked, corpus if shards else None, [origin["address"] for origin in origins], sets)
+    origins = [
+        json.loads(origin.read_text(encoding="utf-8")) for origin in sorted(folder.rglob(ORIGIN))
+    ]
+    sets = {
+        path.stem: _describe(path) for path in sorted((root / "data/documents").glob("*.parquet"))
+    }
+    return DataStatus(
+        tracked, corpus if shards else None, [origin["address"] for origin in origins], sets
+    )
 
 
 def _count_lines(shard: Path) -> int:
@@ -297,7 +363,10 @@ def _describe(path: Path) -> SetStatus:
 def check_project(root: Path) -> None:
     """Refuse a folder that is no project."""
     if not (root / ".dvc").is_dir() or not (root / "dvc.yaml").is_file():
-        raise RequestError(f"{shown(root.absolute())}: no Lexveil project (.dvc, dvc.yaml) here; change to its folder")
+        raise RequestError(
+            f"{shown(root.absolute())}: no Lexveil project (.dvc, dvc.yaml) here; change to "
+            "its folder"
+        )
 
 
 def _tracked(root: Path) -> str:
@@ -306,7 +375,11 @@ def _tracked(root: Path) -> str:
     answer = _dvc(root, "status", "--json", "data.dvc")
     if answer.returncode:
         raise LexveilError(f"dvc status data.dvc failed: {_reason(answer.stderr)}")
-    changes = [change for change in json.loads(answer.stdout).get("data.dvc", []) if isinstance(change, dict)]
+    changes = [
+        change
+        for change in json.loads(answer.stdout).get("data.dvc", [])
+        if isinstance(change, dict)
+    ]
     states = {state for change in changes for state in change.get("changed outs", {}).values()}
     if not states:
         return "yes"
@@ -315,15 +388,23 @@ def _tracked(root: Path) -> str:
 
 @contextmanager
 def tracked_replacement(root: Path) -> Iterator[Path]:
-    """``_replacement``, refused if it would destroy data that nobody else has, and followed by `dvc add`."""
+    """``_replacement``, refused if it would destroy data that nobody else has, and followed by `dvc
+    add`.
+    """
     data = root / "data"
     _finish_swap(root)
     if (root / PREVIOUS).exists():  # killed before DVC knew of the new data: it does so now
         _add(root)
         shutil.rmtree(root / PREVIOUS)
     if data.exists() and any(data.rglob("*")) and (tracked := _tracked(root)) != "yes":
-        why = "there is no data.dvc" if tracked == "no" else "it is not what DVC has saved for data.dvc"
-        raise RequestError(f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it")
+        why = (
+            "there is no data.dvc"
+            if tracked == "no"
+            else "it is not what DVC has saved for data.dvc"
+        )
+        raise RequestError(
+            f"{shown(data)}: would be replaced, but {why}; save it by `dvc add data`, or remove it"
+        )
     before = _pointer(root)
     with _replacement(root) as partial:
         yield partial
@@ -337,10 +418,14 @@ def tracked_replacement(root: Path) -> Iterator[Path]:
 
 @contextmanager
 def _replacement(root: Path) -> Iterator[Path]:
-    """Give an empty folder to fill; it becomes ROOT/data if the block succeeds. The old one is then PREVIOUS."""
+    """Give an empty folder to fill; it becomes ROOT/data if the block succeeds. The old one is then
+    PREVIOUS.
+    """
     data, partial, previous = root / "data", root / PARTIAL, root / PREVIOUS
     if data.is_symlink() or (data.exists() and not data.is_dir()):
-        raise RequestError(f"{shown(data)}: a link or a file, where a folder is replaced; move it away")
+        raise RequestError(
+            f"{shown(data)}: a link or a file, where a folder is replaced; move it away"
+        )
     _finish_swap(root)
     try:
         shutil.rmtree(partial, ignore_errors=True)
@@ -351,7 +436,9 @@ def _replacement(root: Path) -> Iterator[Path]:
             data.replace(previous)
         partial.replace(data)
     except OSError as error:
-        raise RequestError(f"{shown(Path(error.filename or root))}: {error.strerror}; data/ is as it was") from None
+        raise RequestError(
+            f"{shown(Path(error.filename or root))}: {error.strerror}; data/ is as it was"
+        ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -389,8 +476,13 @@ def _dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"DVC_NO_ANALYTICS": "1", "DO_NOT_TRACK": "1"}
     return subprocess.run(
         [sys.executable, "-m", "dvc", *arguments],
-        cwd=root, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=root,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _reason(output: str) -> str:

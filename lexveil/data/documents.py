@@ -1,4 +1,6 @@
-"""Any files to data/documents: one Parquet file per document set, with the same six columns in each."""
+"""Any files to data/documents: one Parquet file per document set, with the same six columns in
+each.
+"""
 
 from __future__ import annotations
 
@@ -21,29 +23,48 @@ from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import PARQUET
 
-# Labels are strings, whatever they were: one set counts classes, another names them, and one type lets all sets be
-# read as one table. Nothing computes with a label; it is compared, counted and written back.
-SCHEMA = pa.schema([(column, pa.string()) for column in ("doc_id", "split", "text", "text_b", "label", "attribute")])
-OTHERS = ("doc_id", "split", "text_b", "label", "attribute")  # beside the text, which may come from any column
+# Labels are strings, whatever they were: one set counts classes, another names them, and one type
+# lets all sets be read as one table. Nothing computes with a label; it is compared, counted and
+# written back.
+SCHEMA = pa.schema(
+    [
+        (column, pa.string())
+        for column in ("doc_id", "split", "text", "text_b", "label", "attribute")
+    ]
+)
+# beside the text, which may come from any column
+OTHERS = ("doc_id", "split", "text_b", "label", "attribute")
 
-ROWS, CHARACTERS = 16_384, 2**24  # a row group ends at either; fixed, so that the same rows give the same bytes
+# a row group ends at either; fixed, so that the same rows give the same bytes
+ROWS, CHARACTERS = 16_384, 2**24
 
 
 def made_id(dataset: str, number: int) -> str:
     """The id of a row that brings none.
 
-    From its number, never from its text: with a hash of a sensitive text anyone can check a guess of that text.
+    From its number, never from its text: with a hash of a sensitive text anyone can check a guess
+    of that text.
     """
     return f"{dataset}-{number:06d}"
 
 
 def document(doc_id: str, split: str, text: str, **others: str | None) -> dict[str, str | None]:
     """A row in the columns of ``SCHEMA``."""
-    return {"doc_id": doc_id, "split": split, "text": text, "text_b": None, "label": None, "attribute": None, **others}
+    return {
+        "doc_id": doc_id,
+        "split": split,
+        "text": text,
+        "text_b": None,
+        "label": None,
+        "attribute": None,
+        **others,
+    }
 
 
 def write_set(rows: Iterable[dict[str, str | None]], path: Path, **options: Any) -> None:
-    """Write the rows of one document set, each in the columns of ``SCHEMA``, a row group at a time."""
+    """Write the rows of one document set, each in the columns of ``SCHEMA``, a row group at a
+    time.
+    """
     with pq.ParquetWriter(path, SCHEMA, **(options or PARQUET)) as parquet:
         for group in _groups(rows):
             parquet.write_table(pa.Table.from_pylist(group, schema=SCHEMA))
@@ -80,18 +101,23 @@ class DocumentSetReport:
     dropped_columns: list[str]
 
 
-def write_documents(sources: Iterable[Source], folder: Path, text_column: str = "text") -> dict[str, DocumentSetReport]:
+def write_documents(
+    sources: Iterable[Source], folder: Path, text_column: str = "text"
+) -> dict[str, DocumentSetReport]:
     """Write each of ``sources`` as one document set in ``folder``; memory grows with the ids only.
 
-    Rows stay in their order. An empty text is a document, a missing one (null) an error: its label would be lost
-    without a word. Without a column ``doc_id`` ids are made from row numbers; without ``split`` it is "all".
-    Returns a report by set.
+    Rows stay in their order. An empty text is a document, a missing one (null) an error: its label
+    would be lost without a word. Without a column ``doc_id`` ids are made from row numbers; without
+    ``split`` it is "all". Returns a report by set.
 
     Raises:
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
     """
     if text_column in OTHERS:
-        raise RequestError(f"{option('text_column')} {text_column}: has a meaning of its own; rename it in the files")
+        raise RequestError(
+            f"{option('text_column')} {text_column}: has a meaning of its own; rename it in "
+            "the files"
+        )
     folder.mkdir(parents=True)
     progress = Progress("documents", 0, "documents", stream=sys.stderr)
     places: dict[str, tuple[Source, int]] = {}
@@ -112,7 +138,9 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
             yield taken
         dropped = [column for column in seen if column != text_column and column not in OTHERS]
         unsplit = "split" not in seen and ("label" in seen or "attribute" in seen)
-        reports[dataset] = DocumentSetReport(len(places) - before, "doc_id" not in table.columns, unsplit, dropped)
+        reports[dataset] = DocumentSetReport(
+            len(places) - before, "doc_id" not in table.columns, unsplit, dropped
+        )
 
     for dataset, source in dataset_names(sources).items():
         with open_table(source, text_column, OTHERS) as table:
@@ -120,19 +148,26 @@ def write_documents(sources: Iterable[Source], folder: Path, text_column: str = 
     return reports
 
 
-def normalised(table: InputTable, row: InputRow, text_column: str, dataset: str) -> dict[str, str | None]:
+def normalised(
+    table: InputTable, row: InputRow, text_column: str, dataset: str
+) -> dict[str, str | None]:
     """The row in the columns of ``SCHEMA``."""
     where = table.source.location(row.line)
     text = text_value(row.values.get(text_column), text_column, where)
     if text is None:
-        raise RequestError(f"{where}: {name(text_column)} is null; give it a text, or remove the row")
+        raise RequestError(
+            f"{where}: {name(text_column)} is null; give it a text, or remove the row"
+        )
     doc_id = plain_value(row.values.get("doc_id"), "doc_id", where)
     if doc_id is None:
         if "doc_id" in table.columns or "doc_id" in row.values:
-            raise RequestError(f"{where}: `doc_id` is empty; give every row one, or drop the column")
+            raise RequestError(
+                f"{where}: `doc_id` is empty; give every row one, or drop the column"
+            )
         doc_id = made_id(dataset, row.number)
     split, label, attribute = (
-        plain_value(row.values.get(column), column, where) for column in ("split", "label", "attribute")
+        plain_value(row.values.get(column), column, where)
+        for column in ("split", "label", "attribute")
     )
     text_b = text_value(row.values.get("text_b"), "text_b", where) or None
     return document(doc_id, split or "all", text, text_b=text_b, label=label, attribute=attribute)

@@ -1,8 +1,9 @@
 """Makes a whole model, for S1 to S4, from external word vectors.
 
-The words and their vectors are the file's. Collocations, their PMI and their counts are those of a model that is there,
-as far as the file knows their words; their vectors are composed (``lexveil.embeddings.composition``). Everything is
-public and fixed before any private text is seen.
+The words and their vectors are the file's. Collocations, their PMI and their counts are those of a
+model that is there, as far as the file knows their words; their vectors are composed
+(``lexveil.embeddings.composition``). Everything is public and fixed before any private text is
+seen.
 """
 
 from __future__ import annotations
@@ -37,11 +38,17 @@ from lexveil.runtime.hashes import sha256, version
 from lexveil.runtime.stage import Progress
 from lexveil.types import Counts, Floats, Orders
 
-MAX_WORDS = 50_000  # unless asked otherwise: what the model that ships has, and orders of it are made in a minute
-EXACT_UP_TO = 8 * EXACT_BELOW  # tokens whose orders are exact; of more, greedy over approximate neighbours
-SEED = 0  # of the starts of orders and of the texts' replacements: the same file gives the same model
+# unless asked otherwise: what the model that ships has, and orders of it are made in a minute
+MAX_WORDS = 50_000
+# tokens whose orders are exact; of more, greedy over approximate neighbours
+EXACT_UP_TO = 8 * EXACT_BELOW
+# of the starts of orders and of the texts' replacements: the same file gives the same model
+SEED = 0
 ENGLISH = "en"
-LEE_CORPUS = "350 English news articles of 2000 and 2001 (the Lee corpus of gensim), not texts the vectors were made of"
+LEE_CORPUS = (
+    "350 English news articles of 2000 and 2001 (the Lee corpus of gensim), not "
+    "texts the vectors were made of"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,8 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
         progress: is told of each token that is placed in an order.
 
     Raises:
-        RequestError: if the file is no set of word vectors, has fewer than two words, or its numbers are too large.
+        RequestError: if the file is no set of word vectors, has fewer than two words, or its
+            numbers are too large.
     """
     model = read_model(file, wanted.max_words, wanted.language)
     if len(model.space.tokens) < 2:
@@ -79,20 +87,27 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
     space, pmi = with_collocations(model.space, wanted.collocations)
     rows, scales = quantized(space.vectors)
     if not (np.isfinite(space.vectors).all() and (scales > 0).all()):
-        raise RequestError(f"{shown(file)}: numbers too large or too small for single precision; rescale the vectors")
+        raise RequestError(
+            f"{shown(file)}: numbers too large or too small for single precision; rescale "
+            "the vectors"
+        )
     vectors = rows.astype(np.float32) * scales[:, None]  # as they will be loaded
     search: Search = "exact" if len(vectors) <= EXACT_UP_TO else "pynndescent"
-    orders = two_orders(WordSpace(space.tokens, vectors, space.counts), search, SEED, "import", progress)
+    orders = two_orders(
+        WordSpace(space.tokens, vectors, space.counts), search, SEED, "import", progress
+    )
     structure = measured_on_news(space.tokens, pmi) if wanted.language == ENGLISH else {}
     card = _card(file, wanted, model, has_structure=bool(structure))
     write_packaged(folder, card, ModelContent(space, pmi, orders, structure, _notice(file, wanted)))
 
 
 def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[WordSpace, Floats]:
-    """The words, and the collocations of a model that have all their words among them, by falling count.
+    """The words, and the collocations of a model that have all their words among them, by falling
+    count.
 
-    A file without counts lists its words by falling frequency, so its r-th word gets the count of the r-th most
-    frequent word of the model, beyond its last one by Zipf's law; without a model, by Zipf's law alone.
+    A file without counts lists its words by falling frequency, so its r-th word gets the count of
+    the r-th most frequent word of the model, beyond its last one by Zipf's law; without a model, by
+    Zipf's law alone.
 
     Returns:
         V tokens with their vectors and counts, and (V,) PMI in bits, 0 of words.
@@ -114,11 +129,15 @@ def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[W
     tokens = [*words.tokens, *taken]
     vectors = np.concatenate([words.vectors, composed(taken, rows, words.vectors)])
     pmi = np.concatenate([np.zeros(len(rows)), taken_pmi])
-    return WordSpace([tokens[row] for row in order.tolist()], vectors[order], every[order]), pmi[order]
+    return WordSpace([tokens[row] for row in order.tolist()], vectors[order], every[order]), pmi[
+        order
+    ]
 
 
 def counts_by_rank(n: int, known: Counts) -> Counts:
-    """(n,) counts of words by falling frequency: those of ``known``, by falling count, then falling as 1 / rank."""
+    """(n,) counts of words by falling frequency: those of ``known``, by falling count, then falling
+    as 1 / rank.
+    """
     ranks = np.arange(1, n + 1)
     last, of_last = (int(known[-1]), len(known)) if len(known) else (n, 1)
     counts = np.maximum(1, last * of_last // ranks)
@@ -126,13 +145,19 @@ def counts_by_rank(n: int, known: Counts) -> Counts:
     return counts.astype(np.int64)
 
 
-def two_orders(space: WordSpace, search: Search, seed: int, purpose: str, progress: Progress) -> dict[str, Orders]:
-    """(2, n) orders for 1-Diffractor, of the words and of all tokens, from two starts each that follow from the seed.
+def two_orders(
+    space: WordSpace, search: Search, seed: int, purpose: str, progress: Progress
+) -> dict[str, Orders]:
+    """(2, n) orders for 1-Diffractor, of the words and of all tokens, from two starts each that
+    follow from the seed.
 
     Args:
         purpose: names the random streams.
     """
-    parts = {"word": space.vectors[["_" not in token for token in space.tokens]], "all": space.vectors}
+    parts = {
+        "word": space.vectors[["_" not in token for token in space.tokens]],
+        "all": space.vectors,
+    }
     progress.total = 2 * sum(map(len, parts.values()))
     orders = {}
     for name, vectors in parts.items():
@@ -144,7 +169,8 @@ def two_orders(space: WordSpace, search: Search, seed: int, purpose: str, progre
 def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredStructure]:
     """What one replaced word changes in public English texts that every installation has.
 
-    Another model's measurement holds for its own vocabulary and collocations alone, so nothing is taken over.
+    Another model's measurement holds for its own vocabulary and collocations alone, so nothing is
+    taken over.
     """
     import pyarrow as pa
 
@@ -153,35 +179,52 @@ def measured_on_news(tokens: Sequence[str], pmi: Floats) -> dict[str, MeasuredSt
     texts = articles()
     tokens_of_texts = tokenize_texts(pa.array(texts, pa.large_string()))
     counts = np.bincount(tokens_of_texts.ids).tolist()
-    words, frequencies = zip(*sorted(zip(tokens_of_texts.words.to_pylist(), counts, strict=True)), strict=True)
-    replacements = Replacements(texts, words, np.array(frequencies), stream(SEED, "import", "structure"))
+    words, frequencies = zip(
+        *sorted(zip(tokens_of_texts.words.to_pylist(), counts, strict=True)), strict=True
+    )
+    replacements = Replacements(
+        texts, words, np.array(frequencies), stream(SEED, "import", "structure")
+    )
     params = parse_params({"seed": SEED})
     return {
-        one.segmentation: measured(one, replacements, params, LEE_CORPUS) for one in lexicons_of(tokens, pmi, ENGLISH)
+        one.segmentation: measured(one, replacements, params, LEE_CORPUS)
+        for one in lexicons_of(tokens, pmi, ENGLISH)
     }
 
 
-def _card(file: Path, wanted: Import, model: WordVectors, *, has_structure: bool) -> dict[str, object]:
+def _card(
+    file: Path, wanted: Import, model: WordVectors, *, has_structure: bool
+) -> dict[str, object]:
     """All of the card but for what follows from the files."""
     source, digest, has_counts = wanted.collocations, sha256(file), bool(model.space.counts.any())
     origin = f"{model.form}, sha256 {digest}"
-    sources = [CorpusSource(name=file.name, documents=0, words=0, license=wanted.license, origin=origin)]
+    sources = [
+        CorpusSource(name=file.name, documents=0, words=0, license=wanted.license, origin=origin)
+    ]
     made_with = {"file": digest, "lexveil": version()}
     if source is not None:
         named = f"{source.card.name} {source.card.version}"
         origin = f"collocations, PMI and counts of model {named}, sha256 of its card {source.hash}"
-        sources.append(CorpusSource(name=named, documents=0, words=0, license=source.card.license, origin=origin))
+        sources.append(
+            CorpusSource(
+                name=named, documents=0, words=0, license=source.card.license, origin=origin
+            )
+        )
         made_with["collocations"] = source.hash
     faults = {
-        "The texts that the vectors were made of are not known here; the licence is what the importer said.": True,
-        "Collocations have composed vectors, the mean of their words': what more they mean is not there.": source,
+        "The texts that the vectors were made of are not known here; the licence is what the "
+        "importer said.": True,
+        "Collocations have composed vectors, the mean of their words': what more they mean "
+        "is not there.": source,
         "Counts of words are by their rank in the file.": not has_counts,
-        "What one replaced word changes was not measured: no public text of this language is here.": not has_structure,
+        "What one replaced word changes was not measured: no public text of this language "
+        "is here.": not has_structure,
     }
     return {
         **{key: getattr(wanted, key) for key in ("name", "version", "language")},
         "license": " AND ".join(dict.fromkeys(each.license for each in sources)),
-        "description": f"Word vectors of {file.name} with {'composed' if source else 'no'} collocations",
+        "description": f"Word vectors of {file.name} with {'composed' if source else 'no'} "
+        "collocations",
         "built": datetime.now(UTC).date().isoformat(),
         "average_words": source.card.average_words if source else 0.0,
         "sources": sources,

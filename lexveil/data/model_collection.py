@@ -33,7 +33,8 @@ VERSION = r"[0-9]+(\.[0-9]+){0,2}"
 
 
 def model_of(name: str) -> PackagedModel:
-    """The model of a name; ``own`` is what the run of the project around the current folder packaged.
+    """The model of a name; ``own`` is what the run of the project around the current folder
+    packaged.
 
     Raises:
         MissingArtifact: if the project has packaged none.
@@ -43,7 +44,9 @@ def model_of(name: str) -> PackagedModel:
         return find(name)
     folder = find_root(Path.cwd()) / paths.PACKAGED
     if not (folder / CARD).is_file():
-        raise MissingArtifact(f"{folder} is not there yet; `lexveil run` makes it (stage package_model)")
+        raise MissingArtifact(
+            f"{folder} is not there yet; `lexveil run` makes it (stage package_model)"
+        )
     return PackagedModel(folder)
 
 
@@ -86,7 +89,9 @@ def verify(what: str) -> dict[str, object]:
     """
     path = folder = Path(what)
     with TemporaryDirectory(prefix="lexveil-") as temporary:
-        if re.fullmatch(MODEL_NAME, what) and (what == OWN or what in installed() or not path.exists()):
+        if re.fullmatch(MODEL_NAME, what) and (
+            what == OWN or what in installed() or not path.exists()
+        ):
             folder = model_of(what).folder
         elif path.is_file():
             folder = Path(temporary)
@@ -94,12 +99,19 @@ def verify(what: str) -> dict[str, object]:
         elif not path.is_dir():
             raise RequestError(f"{shown(what)}: there is no such model, folder or file")
         card = verify_folder(folder, path)
-        return {"model": named(folder), "sound": True, "tokens": card.n_tokens, "license": card.license}
+        return {
+            "model": named(folder),
+            "sound": True,
+            "tokens": card.n_tokens,
+            "license": card.license,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What is said beside FILE when plain word vectors are added; a packaged model says all of it itself."""
+    """What is said beside FILE when plain word vectors are added; a packaged model says all of it
+    itself.
+    """
 
     name: str | None = None
     license: str | None = None
@@ -112,18 +124,27 @@ class ImportOptions:
 def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
     """`lexveil model add`: take in a packaged model, or make one of plain word vectors.
 
-    Nothing is found by its name before it is whole and checked. What a killed run left behind goes with the next one.
+    Nothing is found by its name before it is whole and checked. What a killed run left behind goes
+    with the next one.
 
     Returns:
         model: NAME@HASH; replaced: whether one of that name was there; and what ``listed`` tells.
 
     Raises:
-        RequestError: if the source cannot be used, something needed is not said, or a model of that name is there.
+        RequestError: if the source cannot be used, something needed is not said, or a model of that
+            name is there.
     """
     is_packaged = source.is_dir() or _is_zip(source)
     if is_packaged and options != ImportOptions():
-        given = [f"--{key.replace('_', '-')}" for key, value in asdict(options).items() if value is not None]
-        raise RequestError(f"{', '.join(given)}: for plain word vectors; {shown(source)} says this itself, in {CARD}")
+        given = [
+            f"--{key.replace('_', '-')}"
+            for key, value in asdict(options).items()
+            if value is not None
+        ]
+        raise RequestError(
+            f"{', '.join(given)}: for plain word vectors; {shown(source)} says this itself, "
+            f"in {CARD}"
+        )
     with _incoming() as folder:
         if source.is_dir():
             for name in (CARD, *verify_folder(source).files):
@@ -133,7 +154,9 @@ def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
             unpack(source, folder)
         else:
             wanted = _wanted(options, force)
-            import_vectors(source, wanted, folder, Progress("orders", 0, "tokens", stream=sys.stderr))
+            import_vectors(
+                source, wanted, folder, Progress("orders", 0, "tokens", stream=sys.stderr)
+            )
         card = verify_folder(folder, source)
         target = _target(card.name, force)
         replaced = target.exists()
@@ -152,13 +175,21 @@ def _is_zip(source: Path) -> bool:
 
 
 def _wanted(options: ImportOptions, force: bool) -> Import:
-    """What plain vectors are imported as; everything that is wrong with it is said before they are read."""
-    name, license, language = ((each or "").strip() for each in (options.name, options.license, options.language))
+    """What plain vectors are imported as; everything that is wrong with it is said before they are
+    read.
+    """
+    name, license, language = (
+        (each or "").strip() for each in (options.name, options.license, options.language)
+    )
     needed = {"--name": name, "--license": license, "--language": language}
     if missing := [key for key, value in needed.items() if not value]:
-        raise RequestError(f"{', '.join(missing)}: needed with plain word vectors, which do not say it themselves")
+        raise RequestError(
+            f"{', '.join(missing)}: needed with plain word vectors, which do not say it themselves"
+        )
     if not re.fullmatch(MODEL_NAME, name) or name in RESERVED:
-        raise RequestError(f"{option('name')} {shown(name)}: no name for a model, or one of {', '.join(RESERVED)}")
+        raise RequestError(
+            f"{option('name')} {shown(name)}: no name for a model, or one of {', '.join(RESERVED)}"
+        )
     version, source = options.version or "1", options.collocations or DEFAULT
     if not re.fullmatch(VERSION, version):
         raise RequestError(f"{option('version')} {shown(version)}: not a version, such as 1.0")
@@ -219,4 +250,6 @@ def _incoming() -> Iterator[Path]:
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
     except Timeout:
-        raise RequestError(f"another model is being added to {home}; wait for its end, and run again") from None
+        raise RequestError(
+            f"another model is being added to {home}; wait for its end, and run again"
+        ) from None

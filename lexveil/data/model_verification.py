@@ -1,8 +1,8 @@
 """Verifies a packaged model, a folder or one file, as untrusted input: the first fault is named.
 
-A model is made by somebody else. It may be damaged, made by another program, or made to do harm; it is never code, and
-its sizes are bounded by its card before one byte is unpacked. An archive, NAME-VERSION.lexveil.zip, is a plain zip
-of its files, the same bytes on every machine.
+A model is made by somebody else. It may be damaged, made by another program, or made to do harm; it
+is never code, and its sizes are bounded by its card before one byte is unpacked. An archive,
+NAME-VERSION.lexveil.zip, is a plain zip of its files, the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.artifacts.bigrams import MOST
-from lexveil.artifacts.packaged_model import BIGRAMS, CARD, FORMAT, ORDERS, SCALES, TRAINED_SCALES, ModelCard
+from lexveil.artifacts.packaged_model import (
+    BIGRAMS,
+    CARD,
+    FORMAT,
+    ORDERS,
+    SCALES,
+    TRAINED_SCALES,
+    ModelCard,
+)
 from lexveil.artifacts.structure import MeasuredStructure
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
@@ -32,7 +40,8 @@ from lexveil.text.normal_forms import has_letters, normal_form
 
 Array = npt.NDArray[Any]
 
-RESERVED = ("own", "none", "word", "gst", "mst")  # names that mean something else where a model is named
+# names that mean something else where a model is named
+RESERVED = ("own", "none", "word", "gst", "mst")
 CARD_LIMIT = 2**20  # bytes
 TOTAL_LIMIT = 2**31  # bytes of a whole model
 LARGEST = 1e9  # of a coordinate: squares of distances must stay finite in single precision
@@ -71,12 +80,18 @@ def verify_folder(folder: Path, shown_as: Path | None = None) -> ModelCard:
 
 def _verified(folder: Path) -> ModelCard:
     sizes = _sizes(folder)
-    _require(sizes.pop(CARD, CARD_LIMIT + 1) <= CARD_LIMIT, f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes")
+    _require(
+        sizes.pop(CARD, CARD_LIMIT + 1) <= CARD_LIMIT,
+        f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes",
+    )
     card = read_card((folder / CARD).read_bytes())
     check_files(card, sizes)
     for name, expected in card.files.items():
         is_same = sha256(folder / name) == expected
-        _require(is_same, f"{name}: not the file that {CARD} names (its sha256 differs); get the model again")
+        _require(
+            is_same,
+            f"{name}: not the file that {CARD} names (its sha256 differs); get the model again",
+        )
     tokens = _tokens(card, (folder / "words.txt").read_bytes())
     n = card.n_tokens
     counts, pmi = _array(folder, "counts.npy", "<u4", (n,)), _array(folder, "pmi.npy", "<f4", (n,))
@@ -89,7 +104,9 @@ def _verified(folder: Path) -> ModelCard:
         orders = _array(folder, name, "<u2" if size <= 2**16 else "<u4", (2, size))
         for number, order in enumerate(orders, 1):
             is_order = np.array_equal(np.sort(order), np.arange(size))
-            _require(is_order, f"{name}: order {number} is not a permutation of the {size:,} tokens")
+            _require(
+                is_order, f"{name}: order {number} is not a permutation of the {size:,} tokens"
+            )
     _check_structure((folder / "structure.json").read_bytes())
     if f"{BIGRAMS}/starts.npy" in card.files:
         _check_bigrams(folder, n)
@@ -131,16 +148,25 @@ def read_card(content: bytes) -> ModelCard:
         first = error.errors(include_input=False, include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or "as a whole"
         raise UnsoundModel(f"{CARD}: {shown(field)}: {first['msg'].lower()}") from None
-    named = f"{CARD}: name: {card.name} means something else; none of {', '.join(RESERVED)} is possible"
+    named = (
+        f"{CARD}: name: {card.name} means something else; none of {', '.join(RESERVED)} is possible"
+    )
     _require(card.name not in RESERVED, named)
-    _require(card.license.strip(), f"{CARD}: license: empty; it must say under which licence the model may be used")
+    _require(
+        card.license.strip(),
+        f"{CARD}: license: empty; it must say under which licence the model may be used",
+    )
     is_sum = card.n_words >= 2 and card.n_words + card.n_bigrams + card.n_trigrams == card.n_tokens
-    _require(is_sum, f"{CARD}: n_words, n_bigrams and n_trigrams do not add up to n_tokens, or there is no word")
+    _require(
+        is_sum,
+        f"{CARD}: n_words, n_bigrams and n_trigrams do not add up to n_tokens, or there is no word",
+    )
     return card
 
 
 def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
-    """See that the files beside the card are those of a model, each named in it, and none larger than it can be.
+    """See that the files beside the card are those of a model, each named in it, and none larger
+    than it can be.
 
     Args:
         sizes: bytes by path inside the model, without the card.
@@ -171,12 +197,17 @@ def check_files(card: ModelCard, sizes: Mapping[str, int]) -> None:
             raise UnsoundModel(f"{shown(odd[0])}: {fault}")
     for name, size in sizes.items():
         most = limits[name]
-        _require(size <= most, f"{name}: {size:,} bytes; a model of {card.n_tokens:,} tokens has {most:,} at most")
+        _require(
+            size <= most,
+            f"{name}: {size:,} bytes; a model of {card.n_tokens:,} tokens has {most:,} at most",
+        )
     _require(sum(sizes.values()) <= TOTAL_LIMIT, f"more than {TOTAL_LIMIT:,} bytes")
 
 
 def _tokens(card: ModelCard, content: bytes) -> list[str]:
-    """The tokens of words.txt, each one that the tokenizer makes of a text, or 2 or 3 such words joined by ``_``."""
+    """The tokens of words.txt, each one that the tokenizer makes of a text, or 2 or 3 such words
+    joined by ``_``.
+    """
     from lexveil.text.tokenize import is_token
 
     try:
@@ -184,14 +215,20 @@ def _tokens(card: ModelCard, content: bytes) -> list[str]:
     except UnicodeDecodeError as error:
         raise UnsoundModel(f"words.txt: not UTF-8 at byte {error.start:,}") from None
     _require(not rest, "words.txt: its last line has no end; it is truncated")
-    _require(len(tokens) == card.n_tokens, f"words.txt: {len(tokens):,} tokens; {CARD} says {card.n_tokens:,}")
+    _require(
+        len(tokens) == card.n_tokens,
+        f"words.txt: {len(tokens):,} tokens; {CARD} says {card.n_tokens:,}",
+    )
     seen: set[str] = set()
     known: dict[str, bool] = {}
     for line, token in enumerate(tokens, 1):
         words, where = token.split("_"), f"words.txt, line {line:,}"
         _require(token not in seen, f"{where}: a token that was there before")
         seen.add(token)
-        _require(len(words) <= MAX_LENGTH, f"{where}: {len(words)} words; a collocation has {MAX_LENGTH} at most")
+        _require(
+            len(words) <= MAX_LENGTH,
+            f"{where}: {len(words)} words; a collocation has {MAX_LENGTH} at most",
+        )
         for word in words:
             if word not in known:
                 known[word] = normal_form(word) == word and is_token(word, card.language)
@@ -199,7 +236,9 @@ def _tokens(card: ModelCard, content: bytes) -> list[str]:
             _require(is_usable, f"{where}: not a token as the tokenizer makes them of a text")
     lengths = np.bincount([token.count("_") for token in tokens], minlength=MAX_LENGTH).tolist()
     is_said = lengths == [card.n_words, card.n_bigrams, card.n_trigrams]
-    _require(is_said, f"words.txt: {lengths} tokens of 1, 2 and 3 words, which is not what {CARD} says")
+    _require(
+        is_said, f"words.txt: {lengths} tokens of 1, 2 and 3 words, which is not what {CARD} says"
+    )
     return tokens
 
 
@@ -221,7 +260,8 @@ def _check_numbers(tokens: Sequence[str], counts: Array, pmi: Array) -> None:
     rises = counts[1:] > counts[:-1]
     place = int(np.argmax(rises)) + 2
     _require(
-        not rises.any(), f"counts.npy: count {place:,} is larger than the one before; they fall from token to token"
+        not rises.any(),
+        f"counts.npy: count {place:,} is larger than the one before; they fall from token to token",
     )
     _require(counts[-1], "counts.npy: a count of 0; every token of a model was seen")
     finite = np.isfinite(pmi)
@@ -235,24 +275,37 @@ def _check_scales(name: str, vectors: Array, scales: Array) -> None:
     is_positive = np.isfinite(scales).all() and (scales > 0).all()
     _require(is_positive, f"{name}: every scale must be finite and greater than 0")
     largest = max(
-        float((np.abs(vectors[start : start + 8192].astype(np.int16)).max(axis=1) * scales[start : start + 8192]).max())
+        float(
+            (
+                np.abs(vectors[start : start + 8192].astype(np.int16)).max(axis=1)
+                * scales[start : start + 8192]
+            ).max()
+        )
         for start in range(0, len(vectors), 8192)
     )
     _require(largest <= LARGEST, f"{name}: a coordinate of {largest:g}; {LARGEST:g} is the largest")
 
 
 def _check_bigrams(folder: Path, n: int) -> None:
-    """See that bigram counts name tokens below n, ascending after each token, each pair counted at least once."""
+    """See that bigram counts name tokens below n, ascending after each token, each pair counted at
+    least once.
+    """
     starts = _array(folder, f"{BIGRAMS}/starts.npy", "<u4", (n + 1,)).astype(np.int64)
     rises = not starts[0] and (np.diff(starts) >= 0).all() and starts[-1] <= MOST
-    _require(rises, f"{BIGRAMS}/starts.npy: it must rise from 0 to the number of pairs, {MOST:,} at most")
+    _require(
+        rises, f"{BIGRAMS}/starts.npy: it must rise from 0 to the number of pairs, {MOST:,} at most"
+    )
     n_pairs = int(starts[-1])
-    ids = _array(folder, f"{BIGRAMS}/ids.npy", "<u2" if n <= 2**16 else "<u4", (n_pairs,)).astype(np.int64)
+    ids = _array(folder, f"{BIGRAMS}/ids.npy", "<u2" if n <= 2**16 else "<u4", (n_pairs,)).astype(
+        np.int64
+    )
     counts = _array(folder, f"{BIGRAMS}/counts.npy", "<u2", (n_pairs,))
     is_new_row = np.isin(np.arange(1, n_pairs), starts)
     is_sound = (ids < n).all() and (is_new_row | (np.diff(ids) > 0)).all() and counts.all()
     _require(
-        is_sound, f"{BIGRAMS}: after each token there must be others of the model, ascending, counted at least once"
+        is_sound,
+        f"{BIGRAMS}: after each token there must be others of the model, ascending, counted "
+        "at least once",
     )
 
 
@@ -263,21 +316,37 @@ def _check_structure(content: bytes) -> None:
     except ValueError:
         raise UnsoundModel("structure.json: not measurements by segmentation") from None
     for name, one in measured.items():
-        strategies = {strategy for strategy, segmentation in SEGMENTATION_OF.items() if segmentation == name}
+        strategies = {
+            strategy for strategy, segmentation in SEGMENTATION_OF.items() if segmentation == name
+        }
         is_known = strategies and one.segmentation == name
         _require(is_known, f"structure.json: {shown(name)}: not the measurement of a segmentation")
-        is_whole = all(set(part) == strategies for part in (one.policies, one.strategies, one.any_policy))
-        _require(is_whole, f"structure.json: {name}: not all of the strategies {', '.join(sorted(strategies))}")
-        changes = [change.to_dict() for part in (one.strategies, one.any_policy) for change in part.values()]
-        is_share = all(0 <= share <= 1 for change in changes for each in change.values() for share in each.values())
+        is_whole = all(
+            set(part) == strategies for part in (one.policies, one.strategies, one.any_policy)
+        )
+        _require(
+            is_whole,
+            f"structure.json: {name}: not all of the strategies {', '.join(sorted(strategies))}",
+        )
+        changes = [
+            change.to_dict()
+            for part in (one.strategies, one.any_policy)
+            for change in part.values()
+        ]
+        is_share = all(
+            0 <= share <= 1
+            for change in changes
+            for each in change.values()
+            for share in each.values()
+        )
         _require(is_share, f"structure.json: {name}: a share that does not lie between 0 and 1")
 
 
 def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
     """Write a model's files into one archive.
 
-    They are stored, not compressed: zlib and zlib-ng would compress them to different bytes, and 8-bit vectors hardly
-    shrink. Names are sorted, with the card first; dates and rights are fixed.
+    They are stored, not compressed: zlib and zlib-ng would compress them to different bytes, and
+    8-bit vectors hardly shrink. Names are sorted, with the card first; dates and rights are fixed.
     """
     with atomic_file(out) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name in (CARD, *sorted(card.files)):
@@ -288,7 +357,8 @@ def write_archive(folder: Path, card: ModelCard, out: Path) -> None:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Unpack an archive into an empty folder; every name, kind and size is checked before anything is written.
+    """Unpack an archive into an empty folder; every name, kind and size is checked before anything
+    is written.
 
     Raises:
         UnsoundModel: if it is no archive of a model; what it holds is not checked here.
@@ -296,7 +366,14 @@ def unpack(file: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             _unpack(archive, folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError):
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+    ):
         raise UnsoundModel(f"{shown(file)}: a damaged archive; get it again") from None
     except UnsoundModel as error:
         raise UnsoundModel(f"{shown(file)}: {error}") from None
@@ -315,11 +392,16 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
         _require(entry.filename not in entries, f"{name}: there twice")
         entries[entry.filename] = entry
     has_card = CARD in entries and entries[CARD].file_size <= CARD_LIMIT
-    _require(has_card, f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes; is this an archive of a model?")
+    _require(
+        has_card,
+        f"{CARD}: missing, or larger than {CARD_LIMIT:,} bytes; is this an archive of a model?",
+    )
     card = read_card(archive.read(entries[CARD]))
-    # Only the names of a model's files pass, so that none points elsewhere, and no file is larger than its card says.
+    # Only the names of a model's files pass, so that none points elsewhere, and no file is larger
+    # than its card says.
     check_files(card, {name: entry.file_size for name, entry in entries.items() if name != CARD})
     for name, entry in entries.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        with archive.open(entry) as source, (folder / name).open("wb") as target:  # reads no more than its size
+        # reads no more than its size
+        with archive.open(entry) as source, (folder / name).open("wb") as target:
             shutil.copyfileobj(source, target)

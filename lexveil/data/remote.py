@@ -1,6 +1,8 @@
-"""Remote corpora: addresses that fsspec opens, their shards, and reading that survives a broken connection.
+"""Remote corpora: addresses that fsspec opens, their shards, and reading that survives a broken
+connection.
 
-Nothing is kept of what is read. What an error says of itself is not repeated: it may hold an address with a key in it.
+Nothing is kept of what is read. What an error says of itself is not repeated: it may hold an
+address with a key in it.
 """
 
 from __future__ import annotations
@@ -40,25 +42,36 @@ HUB = re.compile(
 )
 TRAIN = re.compile(r"(?<![a-z])train(?![a-z])", re.IGNORECASE)
 
-CHUNK = 8 * 2**20  # bytes asked for at a time: some tenths of a second of a fast line, and a small loss when it breaks
+# bytes asked for at a time: some tenths of a second of a fast line, and a small loss when it breaks
+CHUNK = 8 * 2**20
 TRIES = 6
 LONGEST_WAIT = 60.0  # seconds
 
-# Every library has classes of its own for a broken connection; these are the names of their common ancestors.
+# Every library has classes of its own for a broken connection; these are the names of their common
+# ancestors.
 TRANSIENT = {
-    "ConnectionError", "TimeoutError", "Timeout", "TransportError", "ChunkedEncodingError", "ClientConnectionError",
-    "ClientPayloadError", "IncompleteRead", "ProtocolError",
-}  # fmt: skip
+    "ConnectionError",
+    "TimeoutError",
+    "Timeout",
+    "TransportError",
+    "ChunkedEncodingError",
+    "ClientConnectionError",
+    "ClientPayloadError",
+    "IncompleteRead",
+    "ProtocolError",
+}
 OFFLINE = "OfflineModeIsEnabled"  # one of them, too
 # Temporary states of a server: too slow, too many requests; and 5xx.
 TRANSIENT_STATUS = {408, 425, 429}
-# What else changes with the content of a file, as far as the place tells it: an ETag, the hub a hash, a disk a time.
+# What else changes with the content of a file, as far as the place tells it: an ETag, the hub a
+# hash, a disk a time.
 ETAGS = ("ETag", "etag", "blob_id", "md5Hash", "checksum", "mtime")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteShard:
-    """One file of a remote corpus: its number among all of them in the order of their names, and what it is known by.
+    """One file of a remote corpus: its number among all of them in the order of their names, and
+    what it is known by.
 
     ``size`` in bytes; ``etag`` is whatever the place tells that changes with the content, or None.
     """
@@ -82,7 +95,9 @@ class RemoteShard:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A remote corpus: its address without credentials, its file system, all its shards, its commit if it has one."""
+    """A remote corpus: its address without credentials, its file system, all its shards, its commit
+    if it has one.
+    """
 
     address: str
     fs: Any
@@ -96,24 +111,30 @@ def is_address(text: str) -> bool:
 
 
 def shown_address(address: str) -> str:
-    """An address for messages and records: without user, password and query, any of which may be a secret."""
+    """An address for messages and records: without user, password and query, any of which may be a
+    secret.
+    """
     links = []
     for link in address.split("::"):
         if "://" in link:  # in a path ? stands for a character
             parts = urlsplit(link)
-            link = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))  # noqa: PLW2901
+            link = urlunsplit(  # noqa: PLW2901
+                parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
+            )
         links.append(shown(link))
     return "::".join(links)
 
 
 def find_remote(address: str) -> Remote:
-    """The shards of an address: a file, a pattern with *, or a folder, of which the files named train are taken.
+    """The shards of an address: a file, a pattern with *, or a folder, of which the files named
+    train are taken.
 
-    hf://[datasets/]ORG/NAME[@REVISION]/PATH is read at the commit that its revision stands for now. In a folder
-    without any file named train all files are shards.
+    hf://[datasets/]ORG/NAME[@REVISION]/PATH is read at the commit that its revision stands for now.
+    In a folder without any file named train all files are shards.
 
     Raises:
-        RequestError: if nothing is there, access is refused, the kind of a file is not known, or a library is missing.
+        RequestError: if nothing is there, access is refused, the kind of a file is not known, or a
+            library is missing.
         LexveilError: if it cannot be reached.
     """
     where = shown_address(address)
@@ -121,24 +142,42 @@ def find_remote(address: str) -> Remote:
         url, commit = _hub_url(address) if address.lower().startswith("hf://") else (address, None)
         fs, path = url_to_fs(url)
     except ImportError:
-        raise RequestError(f"{where}: its library is not installed; for hf:// run `uv sync --extra hf`") from None
+        raise RequestError(
+            f"{where}: its library is not installed; for hf:// run `uv sync --extra hf`"
+        ) from None
     except ValueError:
-        raise RequestError(f"{where}: no address of a kind that is known; known are those of fsspec") from None
+        raise RequestError(
+            f"{where}: no address of a kind that is known; known are those of fsspec"
+        ) from None
     entries = persistent(where, lambda: _entries(fs, path))
-    files = sorted((entry for entry in entries if entry["type"] == "file"), key=lambda entry: entry["name"])
+    files = sorted(
+        (entry for entry in entries if entry["type"] == "file"), key=lambda entry: entry["name"]
+    )
     readable = [entry for entry in files if as_source(Path(shown_address(entry["name"])))]
     if not _is_pattern(path) and not any(entry["name"] == path for entry in files):  # a folder
-        readable = [entry for entry in readable if not COMPANION.fullmatch(Path(entry["name"]).name)]
-        readable = [entry for entry in readable if TRAIN.search(Path(entry["name"]).name)] or readable
+        readable = [
+            entry for entry in readable if not COMPANION.fullmatch(Path(entry["name"]).name)
+        ]
+        readable = [
+            entry for entry in readable if TRAIN.search(Path(entry["name"]).name)
+        ] or readable
     elif unknown := [entry["name"] for entry in files if entry not in readable]:
-        raise RequestError(f"{shown_address(unknown[0])}: not an ending of data; known are {known_endings()}")
+        raise RequestError(
+            f"{shown_address(unknown[0])}: not an ending of data; known are {known_endings()}"
+        )
     if not readable:
         folders = sorted(Path(entry["name"]).name for entry in entries if entry["type"] != "file")
-        hint = f"; there are the folders {shown(', '.join(folders[:20]))}: name one" if folders else ""
-        raise RequestError(f"{where}: no file here can be read as data; known are {known_endings()}{hint}")
+        hint = (
+            f"; there are the folders {shown(', '.join(folders[:20]))}: name one" if folders else ""
+        )
+        raise RequestError(
+            f"{where}: no file here can be read as data; known are {known_endings()}{hint}"
+        )
     for entry in readable:
         if entry.get("size") is None:
-            raise RequestError(f"{shown_address(entry['name'])}: unknown size; download it and give the file")
+            raise RequestError(
+                f"{shown_address(entry['name'])}: unknown size; download it and give the file"
+            )
     shards = []
     for number, entry in enumerate(readable):
         etag = next((str(entry[key]).strip('"') for key in ETAGS if entry.get(key)), None)
@@ -147,7 +186,9 @@ def find_remote(address: str) -> Remote:
 
 
 def _hub_url(address: str) -> tuple[str, str | None]:
-    """The address of a data set of the hub as its file system wants it, at its present commit; and that commit."""
+    """The address of a data set of the hub as its file system wants it, at its present commit; and
+    that commit.
+    """
     where = shown_address(address)
     parts = HUB.fullmatch(address)
     if parts is None:
@@ -164,7 +205,9 @@ def hub_commit(repo: str, revision: str | None) -> str | None:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
     import huggingface_hub
 
-    sha: str | None = huggingface_hub.HfApi().repo_info(repo, repo_type="dataset", revision=revision).sha
+    sha: str | None = (
+        huggingface_hub.HfApi().repo_info(repo, repo_type="dataset", revision=revision).sha
+    )
     return sha
 
 
@@ -186,7 +229,8 @@ def persistent(what: str, call: Callable[[], T]) -> T:
 
     Raises:
         Refused: if it will not: no access, or not there.
-        LexveilError: if it did not in ``TRIES`` tries, or for any other reason of the connection or the disk.
+        LexveilError: if it did not in ``TRIES`` tries, or for any other reason of the connection or
+            the disk.
     """
     for attempt in range(1, TRIES + 1):
         try:
@@ -203,9 +247,15 @@ def persistent(what: str, call: Callable[[], T]) -> T:
                     raise  # a fault of the program
                 raise LexveilError(f"{what}: cannot be read ({reason})") from None
             if attempt == TRIES:
-                raise LexveilError(f"{what}: not to be had in {TRIES} tries ({reason}); run again to go on") from None
+                raise LexveilError(
+                    f"{what}: not to be had in {TRIES} tries ({reason}); run again to go on"
+                ) from None
             wait = min(2.0 ** (attempt - 1), LONGEST_WAIT)
-            print(f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{what}: {reason}; try {attempt + 1} of {TRIES} in {wait:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
             time.sleep(wait)
     raise AssertionError("the last try returns or raises")
 
@@ -214,8 +264,16 @@ def _status(error: BaseException | None) -> int | None:
     """The HTTP status that an error of any library carries, or its cause does."""
     while error is not None:
         response = getattr(error, "response", None)
-        told = response.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(response, dict) else None
-        for status in (told, getattr(response, "status_code", None), getattr(error, "status", None)):
+        told = (
+            response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            if isinstance(response, dict)
+            else None
+        )
+        for status in (
+            told,
+            getattr(response, "status_code", None),
+            getattr(error, "status", None),
+        ):
             if isinstance(status, int):
                 return status
         error = error.__cause__
@@ -234,21 +292,31 @@ def is_transient(error: BaseException) -> bool:
 def _why_refused(error: Exception, status: int | None) -> str | None:
     """What to do about an error that comes whenever it is asked for; None for others."""
     if status in (401, 403) or isinstance(error, PermissionError):
-        return "check the name; for what is private or gated accept its terms and log in (`hf auth login`, or HF_TOKEN)"
+        return (
+            "check the name; for what is private or gated accept its terms and log in "
+            "(`hf auth login`, or HF_TOKEN)"
+        )
     if status in (404, 410) or isinstance(error, FileNotFoundError | NotADirectoryError):
         return "not found: check the name, the path and the revision"
     if type(error).__name__ == OFFLINE:
         return "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"
-    if isinstance(error, ValueError | NotImplementedError):  # so fsspec says, of servers without range requests too
-        return "it cannot be listed, or read from any byte on, where it lies; fetch it and give the file"
+    # so fsspec says, of servers without range requests too
+    if isinstance(error, ValueError | NotImplementedError):
+        return (
+            "it cannot be listed, or read from any byte on, where it lies; fetch it and "
+            "give the file"
+        )
     return None
 
 
 class RemoteFile(AbstractBufferedFile):  # type: ignore[misc]
-    """A shard as a file that can be read and searched; where the connection breaks, it goes on from the same byte."""
+    """A shard as a file that can be read and searched; where the connection breaks, it goes on from
+    the same byte.
+    """
 
     def __init__(self, fs: Any, shard: RemoteShard) -> None:
-        # No cache of fsspec's: it would ask for more than is wanted, and the requests are large already.
+        # No cache of fsspec's: it would ask for more than is wanted, and the requests are large
+        # already.
         super().__init__(fs, shard.path, cache_type="none", size=shard.size)
         self.shown = shard.name
 

@@ -1,11 +1,13 @@
-"""Reading word vectors in the forms they are published in, row by row, every fault named by its place.
+"""Reading word vectors in the forms they are published in, row by row, every fault named by its
+place.
 
 * GloVe text: one word a line with its numbers, no header.
 * word2vec text and fastText .vec: the same after a header line "words dimensions".
 * word2vec binary: that header, then each word, a space, and its float32 numbers (little-endian).
 * Parquet: columns word and vector (a list of numbers), and count where it is known.
 
-The first three also gzipped (.gz). Which form a file has is seen from its content, not from its name.
+The first three also gzipped (.gz). Which form a file has is seen from its content, not from its
+name.
 """
 
 from __future__ import annotations
@@ -30,10 +32,12 @@ from lexveil.formats.messages import shown
 from lexveil.text.languages import DEFAULT
 from lexveil.text.normal_forms import normal_form
 
-# Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where it is not known).
+# Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where
+# it is not known).
 Entry = tuple[int, bytes, npt.NDArray[np.float32], int]
 Form = Literal["glove text", "word2vec text", "word2vec binary", "parquet"]
-PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row"}  # of a fault; a line in the others
+# of a fault; a line in the others
+PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row"}
 
 LINE_LIMIT = 2**20  # bytes
 WORD_LIMIT = 2000  # bytes; a longer one means that the file is damaged
@@ -49,9 +53,10 @@ class WordVectors:
         space: words as normal forms, in the file's order; counts are 0 where the file has none.
         form: what the file is.
         n_read: entries read.
-        left_out: entries left out, by reason: repeated (the same word again), same_form (its normal form was there
-            before, e.g. The after the), no_token (the tokenizer never makes this word of a text: phrases joined by
-            ``_``, words with white space, clitics, masked digits), not_utf8.
+        left_out: entries left out, by reason: repeated (the same word again), same_form (its normal
+            form was there before, e.g. The after the), no_token (the tokenizer never makes this
+            word of a text: phrases joined by ``_``, words with white space, clitics, masked
+            digits), not_utf8.
     """
 
     space: WordSpace
@@ -62,7 +67,9 @@ class WordVectors:
 
 @dataclass(slots=True)
 class VectorFile:
-    """A file of word vectors, of so many dimensions, and of ``size`` words if its header says so."""
+    """A file of word vectors, of so many dimensions, and of ``size`` words if its header says
+    so.
+    """
 
     path: Path
     form: Form
@@ -72,17 +79,22 @@ class VectorFile:
     def __post_init__(self) -> None:
         low, high = DIMENSIONS
         if not low <= self.dimensions <= high:
-            raise self.fault(1, f"{self.dimensions} dimensions; between {low} and {high} are possible")
+            raise self.fault(
+                1, f"{self.dimensions} dimensions; between {low} and {high} are possible"
+            )
 
     def fault(self, number: int, what: str) -> RequestError:
         """The error of a line, word or row."""
-        return RequestError(f"{shown(self.path)}, {PLACES.get(self.form, 'line')} {number:,}: {what}")
+        return RequestError(
+            f"{shown(self.path)}, {PLACES.get(self.form, 'line')} {number:,}: {what}"
+        )
 
 
 def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT) -> WordVectors:
     """Read a file of word vectors and bring its words to the tokenizer's normal form.
 
-    A collocation of ours joins words by ``_``. No word that is kept holds one, so none can be taken for a collocation.
+    A collocation of ours joins words by ``_``. No word that is kept holds one, so none can be taken
+    for a collocation.
 
     Args:
         path: the file.
@@ -90,8 +102,9 @@ def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT
         language: of the words.
 
     Raises:
-        RequestError: naming the line (binary: the word) of the first fault: another number of dimensions, a number
-            that is not finite, truncated, more or fewer words than the header says; or no usable word at all.
+        RequestError: naming the line (binary: the word) of the first fault: another number of
+            dimensions, a number that is not finite, truncated, more or fewer words than the header
+            says; or no usable word at all.
     """
     try:
         with open_bytes(path, "") as plain:
@@ -103,7 +116,9 @@ def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT
         raise RequestError(f"{shown(path)}: damaged or truncated; fetch it again") from None
 
 
-def _collect(file: VectorFile, entries: Iterator[Entry], max_words: int | None, language: str) -> WordVectors:
+def _collect(
+    file: VectorFile, entries: Iterator[Entry], max_words: int | None, language: str
+) -> WordVectors:
     tokens: dict[str, None] = {}
     surfaces: set[bytes] = set()
     left_out: Counter[str] = Counter()
@@ -126,10 +141,16 @@ def _collect(file: VectorFile, entries: Iterator[Entry], max_words: int | None, 
             break
     else:
         if file.size not in (None, n_read):
-            raise RequestError(f"{shown(file.path)}: the header says {file.size:,} words, the file has {n_read:,}")
+            raise RequestError(
+                f"{shown(file.path)}: the header says {file.size:,} words, the file has {n_read:,}"
+            )
     if not tokens:
-        raise RequestError(f"{shown(file.path)}: none of its {n_read:,} words can be a token of a text")
-    space = WordSpace([*tokens], np.array(vectors, dtype=np.float32), np.array(counts, dtype=np.int64))
+        raise RequestError(
+            f"{shown(file.path)}: none of its {n_read:,} words can be a token of a text"
+        )
+    space = WordSpace(
+        [*tokens], np.array(vectors, dtype=np.float32), np.array(counts, dtype=np.int64)
+    )
     return WordVectors(space, file.form, n_read, dict(sorted(left_out.items())))
 
 
@@ -138,7 +159,8 @@ def _unusable(word: bytes, language: str) -> str | None:
     from lexveil.text.tokenize import is_token
 
     try:
-        # Written alone it must come out of the tokenizer as one token, and as the one that is stored.
+        # Written alone it must come out of the tokenizer as one token, and as the one that is
+        # stored.
         return None if is_token(word.decode("utf-8"), language) else "no_token"
     except UnicodeDecodeError:
         return "not_utf8"
@@ -148,7 +170,9 @@ def _text_or_binary(stream: Any, path: Path) -> tuple[VectorFile, Iterator[Entry
     lines = iter(lambda: stream.readline(LINE_LIMIT), b"")
     first = next(lines, b"")
     if not first.strip():
-        raise RequestError(f"{shown(path)}: its first line is empty; give word vectors in text or binary form")
+        raise RequestError(
+            f"{shown(path)}: its first line is empty; give word vectors in text or binary form"
+        )
     if header := re.fullmatch(rb"\s*(\d{1,10})[ \t]+(\d{1,5})\s*", first):
         file = VectorFile(path, "word2vec text", int(header[2]), int(header[1]))
         second = next(lines, b"")
@@ -173,14 +197,18 @@ def _text_rows(file: VectorFile, lines: Iterable[bytes], start: int) -> Iterator
             continue
         entry = _split(line, file.dimensions)
         if blank or entry is None:  # blank lines may stand at the end only
-            raise file.fault(blank or number, f"not a word and {file.dimensions} numbers, which the lines before have")
+            raise file.fault(
+                blank or number,
+                f"not a word and {file.dimensions} numbers, which the lines before have",
+            )
         yield number, *entry, 0
 
 
 def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]] | None:
     """A word and its numbers; None where they are not ``dimensions`` numbers.
 
-    Words have spaces inside in some GloVe files; were the end of such a word a number, the line would be too long.
+    Words have spaces inside in some GloVe files; were the end of such a word a number, the line
+    would be too long.
     """
     word, *numbers = line.rsplit(None, dimensions) if line[:1].strip() else [b"", *line.split()]
     vector = _numbers(numbers)
@@ -190,7 +218,9 @@ def _split(line: bytes, dimensions: int) -> tuple[bytes, npt.NDArray[np.float32]
 
 
 def _numbers(texts: list[bytes]) -> npt.NDArray[np.float32] | None:
-    """The numbers, if there are any and all are; what is too large becomes infinite, and is refused as such."""
+    """The numbers, if there are any and all are; what is too large becomes infinite, and is refused
+    as such.
+    """
     try:
         with np.errstate(over="ignore"):
             return np.array(texts).astype(np.float64).astype(np.float32) if texts else None
@@ -222,7 +252,9 @@ def _parquet(path: Path) -> tuple[VectorFile, Iterator[Entry]]:
     table = pq.ParquetFile(path)
     kinds = {field.name: field.type for field in table.schema_arrow}
     if not pa.types.is_string(kinds.get("word")) or not _is_vector(kinds.get("vector")):
-        raise RequestError(f"{shown(path)}: a table without the columns word (text) and vector (list of numbers)")
+        raise RequestError(
+            f"{shown(path)}: a table without the columns word (text) and vector (list of numbers)"
+        )
     if "count" in kinds and not pa.types.is_integer(kinds["count"]):
         raise RequestError(f"{shown(path)}: the column count does not hold whole numbers")
     if not table.metadata.num_rows:
@@ -246,6 +278,8 @@ def _table_rows(file: VectorFile, batches: Iterable[pa.RecordBatch]) -> Iterator
         if word is None or count is None or count < 0 or vector is None or None in vector:
             raise file.fault(number, "a word, a number or a count is missing")
         if len(vector) != file.dimensions:
-            raise file.fault(number, f"{len(vector)} numbers; the rows before have {file.dimensions}")
+            raise file.fault(
+                number, f"{len(vector)} numbers; the rows before have {file.dimensions}"
+            )
         with np.errstate(over="ignore"):
             yield number, word.encode(), np.array(vector, dtype=np.float32), count

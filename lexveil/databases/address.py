@@ -1,4 +1,6 @@
-"""Addresses of databases. None holds a password: it would end in shell histories, params.yaml and lineage."""
+"""Addresses of databases. None holds a password: it would end in shell histories, params.yaml and
+lineage.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,18 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address, for messages; without PostgreSQL's options: a misspelt one may hold a password."""
+        """The address, for messages; without PostgreSQL's options: a misspelt one may hold a
+        password.
+        """
         return shown(self.text if self.path else self.text.partition("?")[0])
 
 
 def is_address(text: object) -> bool:
     """Whether something is the address of a database, well formed or not, and not a path."""
-    return isinstance(text, str) and re.match(rf"({'|'.join(ENGINES)})://", text, re.IGNORECASE) is not None
+    return (
+        isinstance(text, str)
+        and re.match(rf"({'|'.join(ENGINES)})://", text, re.IGNORECASE) is not None
+    )
 
 
 def read_address(text: str) -> Address:
@@ -54,15 +61,18 @@ def read_address(text: str) -> Address:
     if engine == "sqlite":
         return _sqlite(rest)
     try:
-        query = urlsplit(text, allow_fragments=False).query  # PostgreSQL's addresses have no fragments
+        # PostgreSQL's addresses have no fragments
+        query = urlsplit(text, allow_fragments=False).query
         options = [key.lower() for key, _ in parse_qsl(query, keep_blank_values=True)]
     except ValueError:
         raise RequestError(f"the address of the database cannot be read; write {FORMS}") from None
-    # Between a : and an @, wherever they stand: clients cut an address in other ways than the standard library.
+    # Between a : and an @, wherever they stand: clients cut an address in other ways than the
+    # standard library.
     if ":" in rest.rpartition("@")[0] or set(options) & set(SECRETS):
         # It would end in the shell's history, in params.yaml or in lineage.
         raise RequestError(
-            f"the address has a password in it, or a : before an @ (%40); put it into {WHERE_PASSWORDS_ARE}"
+            "the address has a password in it, or a : before an @ (%40); put it into "
+            f"{WHERE_PASSWORDS_ARE}"
         )
     return Address(text, engine)
 
@@ -70,9 +80,13 @@ def read_address(text: str) -> Address:
 def _sqlite(rest: str) -> Address:
     host, slash, name = rest.partition("/")
     if host or not slash or not name:
-        raise RequestError("an address of SQLite is sqlite:///relative/path or sqlite:////absolute/path")
+        raise RequestError(
+            "an address of SQLite is sqlite:///relative/path or sqlite:////absolute/path"
+        )
     path = Path(unquote(name))
     if not path.exists() and Path("/", path).exists():
-        raise RequestError(f"{shown(path)}: no such file; a path from the root has four slashes: sqlite:////...")
+        raise RequestError(
+            f"{shown(path)}: no such file; a path from the root has four slashes: sqlite:////..."
+        )
     path = path.absolute()
     return Address(f"sqlite:///{path}", "sqlite", path)

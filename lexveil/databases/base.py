@@ -1,4 +1,6 @@
-"""What the engines share: a database in one transaction, its rows, and faults that quote the query alone."""
+"""What the engines share: a database in one transaction, its rows, and faults that quote the query
+alone.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class Rows:
 
     Attributes:
         batches: to iterate over once; each holds a bounded number of bytes or rows.
-        kinds: what the database calls the type of each column for which Arrow's type does not say it all.
+        kinds: what the database calls the type of each column for which Arrow's type does not say
+            it all.
     """
 
     schema: pa.Schema
@@ -61,10 +64,14 @@ class OpenDatabase(ABC):
 
     @abstractmethod
     def types(self, table: Sequence[str]) -> dict[str, str] | None:
-        """The columns of a table and their types as the database calls them; None if it is not there."""
+        """The columns of a table and their types as the database calls them; None if it is not
+        there.
+        """
 
     @abstractmethod
-    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:
+    def insert(
+        self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool
+    ) -> None:
         """Put rows into a table, which is made if it ``is_new``.
 
         Args:
@@ -80,12 +87,15 @@ class OpenDatabase(ABC):
                 f"({self.record_columns}, table_name text not null, release text not null)"
             )
         self.cursor.execute(
-            f"insert into {quoted(*records)} (table_name, release, record) values ({self.record_values})",
+            f"insert into {quoted(*records)} (table_name, release, record) values "
+            f"({self.record_values})",
             (table[-1], release, record),
         )
 
 
-def connected(address: Address, quotables: Collection[str], *, to_write: bool) -> AbstractContextManager[OpenDatabase]:
+def connected(
+    address: Address, quotables: Collection[str], *, to_write: bool
+) -> AbstractContextManager[OpenDatabase]:
     """Connect to a database; what goes wrong there is a ``RequestError`` of one line.
 
     Args:
@@ -93,7 +103,10 @@ def connected(address: Address, quotables: Collection[str], *, to_write: bool) -
         to_write: refuse one that can only be read; a file that is not there is made.
     """
     engine = importlib.import_module(f"{__package__}.{address.engine}")
-    return cast(AbstractContextManager[OpenDatabase], engine.connected(address, " ".join(quotables), to_write))
+    return cast(
+        AbstractContextManager[OpenDatabase],
+        engine.connected(address, " ".join(quotables), to_write),
+    )
 
 
 def quoted(*path: str) -> str:
@@ -112,19 +125,24 @@ def stripped(sql: str) -> str:
 
 
 def quotable(message: str, query: str) -> str:
-    """What an engine says of a query, of which it may quote the query alone: other quotations are of the data."""
+    """What an engine says of a query, of which it may quote the query alone: other quotations are
+    of the data.
+    """
     quotation = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
     line = (message.splitlines() or [""])[0]
-    shown_line = quotation.sub(lambda quoted: quoted[0] if quoted[0][1:-1] in query else "(not shown)", line)
+    shown_line = quotation.sub(
+        lambda quoted: quoted[0] if quoted[0][1:-1] in query else "(not shown)", line
+    )
     return shown_line[:300]
 
 
 def spool_query(address: Address, sql: str, out: Path | IO[bytes]) -> Mapping[str, str]:
     """Write the rows of a query to a Parquet file.
 
-    A request reads its input twice, and its budget is spent in between. A snapshot that is held open for that long
-    keeps a server from clearing up, and a connection that breaks in the second pass would spend the budget for nothing.
-    So a query is read once, at the start, in one transaction and in bounded memory.
+    A request reads its input twice, and its budget is spent in between. A snapshot that is held
+    open for that long keeps a server from clearing up, and a connection that breaks in the second
+    pass would spend the budget for nothing. So a query is read once, at the start, in one
+    transaction and in bounded memory.
 
     Args:
         out: readable by its owner alone.

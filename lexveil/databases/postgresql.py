@@ -1,6 +1,7 @@
 """PostgreSQL by ADBC: rows come as a stream of COPY, in batches, and go back in one transaction.
 
-Addresses and passwords are libpq's: it reads PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSERVICE, ~/.pgpass and the like.
+Addresses and passwords are libpq's: it reads PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSERVICE,
+~/.pgpass and the like.
 """
 
 from __future__ import annotations
@@ -13,31 +14,61 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from lexveil.databases.address import WHERE_PASSWORDS_ARE, Address
-from lexveil.databases.base import LOCK_SECONDS, QUERY, OpenDatabase, Rows, Types, listed, quotable, quoted
+from lexveil.databases.base import (
+    LOCK_SECONDS,
+    QUERY,
+    OpenDatabase,
+    Rows,
+    Types,
+    listed,
+    quotable,
+    quoted,
+)
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name, require_distinct
 
 BATCH_BYTES = 4 * 2**20
 TYPE, TYPMOD = b"POSTGRESQL:type", b"POSTGRESQL:typmod"
-# Types whose values Arrow has as they are, and arrays of them; all others are cast to text by the server.
-PLAIN = {"bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "bpchar", "name", "bytea", "date"}
+# Types whose values Arrow has as they are, and arrays of them; all others are cast to text by the
+# server.
+PLAIN = {
+    "bool",
+    "int2",
+    "int4",
+    "int8",
+    "float4",
+    "float8",
+    "text",
+    "varchar",
+    "bpchar",
+    "name",
+    "bytea",
+    "date",
+}
 PLAIN |= {"time", "timestamp", "timestamptz"}
 PLAIN |= {f"_{kind}" for kind in PLAIN}
 INCOMING = "lexveil_incoming"  # a temporary table
 
 # What the server says while rows stream comes without its number; these say nothing of the data.
 KNOWN = re.compile(
-    "canceling statement due to (statement timeout|lock timeout|user request|conflict with recovery)"
+    "canceling statement due to (statement timeout|lock timeout|user request|conflict with "
+    "recovery)"
     "|could not resize shared memory segment|No space left on device"
 )
 GONE = re.compile(
-    "terminating connection|server closed the connection|no connection to the server|connection not open"
+    "terminating connection|server closed the connection|no connection to the "
+    "server|connection not open"
     "|SSL SYSCALL error|could not receive data from server|could not send data to server"
 )
-READ_ONLY = f"the transaction is read-only: give {option('sql')} a SELECT, and for a table a server that is no standby"
+READ_ONLY = (
+    f"the transaction is read-only: give {option('sql')} a SELECT, and for a table a "
+    "server that is no standby"
+)
 HINTS = {
-    "55P03": f"a lock was not to be had in time ({LOCK_SECONDS} s, or lock_timeout in PGOPTIONS); try again later",
-    "57014": "the statement was cancelled: by statement_timeout, or by somebody; see to either and run it again",
+    "55P03": f"a lock was not to be had in time ({LOCK_SECONDS} s, or lock_timeout in "
+    "PGOPTIONS); try again later",
+    "57014": "the statement was cancelled: by statement_timeout, or by somebody; see to "
+    "either and run it again",
     "25006": READ_ONLY,
 }
 OF_QUERY = ("0A", "42", "3F")  # classes of SQLSTATE whose messages are about names and syntax
@@ -57,7 +88,9 @@ class Postgresql(OpenDatabase):
         require_distinct(schema.names, QUERY)
         if kinds := {field.name: _sql_type(field) for field in schema if _kind(field) not in PLAIN}:
             query = f"select {', '.join(map(_selected, schema))} from (\n{query}\n) as source"
-        cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
+        cursor.adbc_statement.set_options(
+            **{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)}
+        )
         cursor.execute(query)
         types = pa.schema([pa.field(field.name, _arrow_type(field)) for field in schema])
         return Rows(types, _cast(cursor.fetch_record_batch(), types, self.address), kinds)
@@ -74,20 +107,30 @@ class Postgresql(OpenDatabase):
         )
         return dict(self.cursor.fetchall())
 
-    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:  # noqa: D102
+    def insert(  # noqa: D102
+        self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool
+    ) -> None:
         self._wait_for_locks()
         self.cursor.adbc_ingest(INCOMING, batches, mode="create", temporary=True)
-        incoming, target, columns = f"pg_temp.{quoted(INCOMING)}", quoted(*table), batches.schema.names
-        values = ", ".join(
-            quoted(column) + (f"::{types[column]} as {quoted(column)}" if column in types else "") for column in columns
+        incoming, target, columns = (
+            f"pg_temp.{quoted(INCOMING)}",
+            quoted(*table),
+            batches.schema.names,
         )
-        into = f"create table {target} as" if is_new else f"insert into {target} ({listed(columns)})"
+        values = ", ".join(
+            quoted(column) + (f"::{types[column]} as {quoted(column)}" if column in types else "")
+            for column in columns
+        )
+        into = (
+            f"create table {target} as" if is_new else f"insert into {target} ({listed(columns)})"
+        )
         self.cursor.execute(f"{into} select {values} from {incoming}")
         self.cursor.execute(f"drop table {incoming}")
 
     def _wait_for_locks(self) -> None:
         self.cursor.execute(
-            f"select set_config('lock_timeout', '{LOCK_SECONDS}s', true) where current_setting('lock_timeout') = '0'"
+            f"select set_config('lock_timeout', '{LOCK_SECONDS}s', true) where "
+            "current_setting('lock_timeout') = '0'"
         )
         self.cursor.fetchall()
 
@@ -101,7 +144,9 @@ def connection_of(address: Address, autocommit: bool = False) -> Any:
     try:
         from adbc_driver_postgresql import dbapi
     except ModuleNotFoundError:
-        raise RequestError("adbc-driver-postgresql is not installed; `pip install 'lexveil[databases]'`") from None
+        raise RequestError(
+            "adbc-driver-postgresql is not installed; `pip install 'lexveil[databases]'`"
+        ) from None
     try:
         return dbapi.connect(address.text, autocommit=autocommit)
     except dbapi.Error as error:
@@ -154,7 +199,9 @@ def _sql_type(field: pa.Field) -> str:
 
 
 def _arrow_type(field: pa.Field) -> pa.DataType:
-    """The type of a column in Arrow: a decimal where precision and scale are declared, else text where it is cast."""
+    """The type of a column in Arrow: a decimal where precision and scale are declared, else text
+    where it is cast.
+    """
     if _kind(field) in PLAIN:
         return field.type
     if (decimal := _decimal(field)) is not None:
@@ -162,7 +209,9 @@ def _arrow_type(field: pa.Field) -> pa.DataType:
     return pa.list_(pa.string()) if pa.types.is_list(field.type) else pa.string()
 
 
-def _cast(reader: pa.RecordBatchReader, types: pa.Schema, address: Address) -> Iterator[pa.RecordBatch]:
+def _cast(
+    reader: pa.RecordBatchReader, types: pa.Schema, address: Address
+) -> Iterator[pa.RecordBatch]:
     n_rows = 0
     while True:
         try:
@@ -177,7 +226,8 @@ def _cast(reader: pa.RecordBatchReader, types: pa.Schema, address: Address) -> I
                 columns.append(array if array.type.equals(field.type) else array.cast(field.type))
             except pa.ArrowException:
                 raise RequestError(
-                    f"{QUERY}: {name(field.name)} holds a value that is none of {field.type} (NaN, or an infinite "
+                    f"{QUERY}: {name(field.name)} holds a value that is none of {field.type} "
+                    "(NaN, or an infinite "
                     "one); cast it to text in the query"
                 ) from None
         n_rows += batch.num_rows
@@ -187,14 +237,23 @@ def _cast(reader: pa.RecordBatchReader, types: pa.Schema, address: Address) -> I
 def _broken(message: str, n_rows: int) -> str:
     """Why rows stopped to come, of which the server gives no number."""
     if GONE.search(message):
-        return f"the connection was lost after {n_rows:,} rows; nothing was released or spent. Run it again"
+        return (
+            f"the connection was lost after {n_rows:,} rows; nothing was released or "
+            "spent. Run it again"
+        )
     known = KNOWN.search(message)
-    why = known[0] if known else "what the server says may hold a value and is not shown; try the query in psql"
+    why = (
+        known[0]
+        if known
+        else "what the server says may hold a value and is not shown; try the query in psql"
+    )
     return f"the query failed after {n_rows:,} rows ({why}); nothing was released"
 
 
 def _no_connection(message: str) -> str:
-    """What libpq says of a connection that it does not get: it knows no data, and quotes no password."""
+    """What libpq says of a connection that it does not get: it knows no data, and quotes no
+    password.
+    """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     line = re.sub(r"^.*?Failed to connect: ", "", " ".join(lines))[:300]
     hint = f". Passwords are read from {WHERE_PASSWORDS_ARE}" if "password" in line else ""
@@ -206,7 +265,10 @@ def _reason(error: Any, quotables: str) -> str:
     state = error.sqlstate or ""
     if state in HINTS:
         return HINTS[state]
-    details = {str(key, "ascii") if isinstance(key, bytes) else key: value for key, value in error.details or []}
+    details = {
+        str(key, "ascii") if isinstance(key, bytes) else key: value
+        for key, value in error.details or []
+    }
     primary = details.get("PG_DIAG_MESSAGE_PRIMARY", b"")
     primary = primary.decode("utf-8", "replace") if isinstance(primary, bytes) else primary
     if state[:2] in OF_QUERY and primary:
@@ -214,4 +276,7 @@ def _reason(error: Any, quotables: str) -> str:
     if GONE.search(str(error)):
         return "the connection was lost; nothing was released. See to the server and run it again"
     number = f" (SQLSTATE {state})" if state else ""
-    return f"the server refuses it{number}; what it says may hold a value and is not shown. Try the query in psql"
+    return (
+        f"the server refuses it{number}; what it says may hold a value and is not shown. "
+        "Try the query in psql"
+    )

@@ -1,7 +1,7 @@
 """SQLite by the standard library.
 
-ADBC's driver takes a column's type from its first 1,024 values, and fails where texts follow NULLs; here the types are
-asked for first, in the same transaction.
+ADBC's driver takes a column's type from its first 1,024 values, and fails where texts follow NULLs;
+here the types are asked for first, in the same transaction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from typing import ClassVar
 import pyarrow as pa
 
 from lexveil.databases.address import Address
-from lexveil.databases.base import BATCH, LOCK_SECONDS, QUERY, OpenDatabase, Rows, Types, listed, quotable, quoted
+from lexveil.databases.base import (
+    BATCH,
+    LOCK_SECONDS,
+    QUERY,
+    OpenDatabase,
+    Rows,
+    Types,
+    listed,
+    quotable,
+    quoted,
+)
 from lexveil.errors import RequestError, option
 from lexveil.formats.messages import name, require_distinct
 
@@ -24,7 +34,9 @@ ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob
 class Sqlite(OpenDatabase):
     """A database of SQLite."""
 
-    record_columns: ClassVar = "written text not null default current_timestamp, record text not null"
+    record_columns: ClassVar = (
+        "written text not null default current_timestamp, record text not null"
+    )
     record_values: ClassVar = "?, ?, ?"
 
     def rows(self, query: str) -> Rows:  # noqa: D102
@@ -40,28 +52,48 @@ class Sqlite(OpenDatabase):
         found = self.connection.execute(
             f"with source ({', '.join(inner)}) as (\n{query}\n) select distinct {kinds} from source"
         ).fetchall()
-        types = [_arrow_type(column, {row[number] for row in found}) for number, column in enumerate(columns)]
+        types = [
+            _arrow_type(column, {row[number] for row in found})
+            for number, column in enumerate(columns)
+        ]
         schema = pa.schema(zip(columns, types, strict=True))
         return Rows(schema, self._batches(cursor, schema), {})
 
     def _batches(self, cursor: sqlite3.Cursor, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         while values := cursor.fetchmany(BATCH):
             columns = zip(*values, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            arrays = [
+                pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)
+            ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def types(self, table: Sequence[str]) -> dict[str, str] | None:  # noqa: D102
-        return dict(self.connection.execute("select name, type from pragma_table_info(?)", (table[-1],))) or None
+        return (
+            dict(
+                self.connection.execute("select name, type from pragma_table_info(?)", (table[-1],))
+            )
+            or None
+        )
 
-    def insert(self, table: Sequence[str], batches: pa.RecordBatchReader, types: Types, is_new: bool) -> None:  # noqa: ARG002, D102
+    def insert(  # noqa: D102
+        self,
+        table: Sequence[str],
+        batches: pa.RecordBatchReader,
+        types: Types,  # noqa: ARG002
+        is_new: bool,
+    ) -> None:
         target = quoted(table[-1])
         if is_new:
-            declared = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in batches.schema)
+            declared = ", ".join(
+                f"{quoted(field.name)} {_declared(field.type)}" for field in batches.schema
+            )
             self.cursor.execute(f"create table {target} ({declared})")
         names, marks = listed(batches.schema.names), ", ".join("?" * len(batches.schema))
         for batch in batches:
             values = [_plain(column).to_pylist() for column in batch.columns]
-            self.cursor.executemany(f"insert into {target} ({names}) values ({marks})", zip(*values, strict=True))
+            self.cursor.executemany(
+                f"insert into {target} ({names}) values ({marks})", zip(*values, strict=True)
+            )
 
 
 @contextmanager
@@ -73,7 +105,9 @@ def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Sqli
         raise RequestError(f"{address.shown}: there is no such file")
     uri = f"{address.path.as_uri()}?mode={'rwc' if to_write else 'ro'}"
     try:
-        with closing(sqlite3.connect(uri, LOCK_SECONDS, isolation_level=None, uri=True)) as connection:
+        with closing(
+            sqlite3.connect(uri, LOCK_SECONDS, isolation_level=None, uri=True)
+        ) as connection:
             if to_write:
                 connection.execute("begin immediate")  # closing without a commit rolls back
             yield Sqlite(address, connection, connection.cursor())
@@ -84,7 +118,9 @@ def connected(address: Address, quotables: str, to_write: bool) -> Iterator[Sqli
 def _reason(error: sqlite3.Error, quotables: str) -> str:
     code = getattr(error, "sqlite_errorname", "")
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return f"it is locked by another process for {LOCK_SECONDS} s; try again when that has ended"
+        return (
+            f"it is locked by another process for {LOCK_SECONDS} s; try again when that has ended"
+        )
     if code == "SQLITE_NOTADB":
         return "is no database of SQLite"
     if code == "SQLITE_READONLY":
@@ -92,7 +128,10 @@ def _reason(error: sqlite3.Error, quotables: str) -> str:
     if code == "SQLITE_ERROR":  # of names and syntax
         return quotable(str(error), quotables)
     problem = code or "a text is no UTF-8"
-    return f"it cannot be read or written ({problem}); what SQLite says may hold a value and is not shown"
+    return (
+        f"it cannot be read or written ({problem}); what SQLite says may hold a value and "
+        "is not shown"
+    )
 
 
 def _arrow_type(column: str, kinds: set[str]) -> pa.DataType:
@@ -100,7 +139,9 @@ def _arrow_type(column: str, kinds: set[str]) -> pa.DataType:
     if kinds == {"integer", "real"}:
         return pa.float64()
     if len(kinds) > 1:
-        raise RequestError(f"{QUERY}: {name(column)} holds several types ({', '.join(sorted(kinds))}); cast it")
+        raise RequestError(
+            f"{QUERY}: {name(column)} holds several types ({', '.join(sorted(kinds))}); cast it"
+        )
     return ARROW[kinds.pop()] if kinds else pa.string()
 
 
@@ -119,6 +160,8 @@ def _plain(column: pa.Array) -> pa.Array:
     if types.is_dictionary(kind):
         return _plain(column.dictionary_decode())
     if types.is_nested(kind):
-        raise RequestError("the query: SQLite has no lists; leave such columns out, or write to a file")
+        raise RequestError(
+            "the query: SQLite has no lists; leave such columns out, or write to a file"
+        )
     is_known = _declared(kind) != "text" or types.is_string(kind) or types.is_large_string(kind)
     return column if is_known else column.cast(pa.string())

@@ -24,8 +24,9 @@ class DatabaseTable:
 
     Attributes:
         path: its name, after its schema's if one is given.
-        if_exists: what becomes of rows that are in it: fail refuses a table that is there, append adds to them, replace
-            deletes them in the same transaction; its columns, rights and indices stay.
+        if_exists: what becomes of rows that are in it: fail refuses a table that is there, append
+            adds to them, replace deletes them in the same transaction; its columns, rights and
+            indices stay.
     """
 
     address: Address
@@ -42,7 +43,10 @@ class DatabaseTable:
         path = tuple(table.split("."))
         most = 2 if address.engine == "postgresql" else 1
         if len(path) > most or not all(re.fullmatch(r"[^\W\d]\w{0,62}", part) for part in path):
-            raise RequestError(f"{option('table')}: give TABLE, in PostgreSQL or SCHEMA.TABLE, of letters, digits, _")
+            raise RequestError(
+                f"{option('table')}: give TABLE, in PostgreSQL or SCHEMA.TABLE, of letters, "
+                "digits, _"
+            )
         return cls(address, path, if_exists)
 
     @property
@@ -61,19 +65,25 @@ class DatabaseTable:
             columns: of the rows, once they are known.
 
         Raises:
-            RequestError: if it is there and must not be or lacks a column, or the database cannot be written.
+            RequestError: if it is there and must not be or lacks a column, or the database cannot
+                be written.
         """
-        if self.address.path is not None and not self.address.path.exists() and self.address.path.parent.is_dir():
+        if (
+            self.address.path is not None
+            and not self.address.path.exists()
+            and self.address.path.parent.is_dir()
+        ):
             return  # a file of SQLite that will be made
         with connected(self.address, self.path, to_write=True) as database:
             self._existing(database, columns)
 
     def write(self, rows: IO[bytes], kinds: Mapping[str, str], release: str, record: str) -> None:
-        """Put the rows of a Parquet file in, and their record into the table ``lexveil_records``, or nothing.
+        """Put the rows of a Parquet file in, and their record into the table ``lexveil_records``,
+        or nothing.
 
         Args:
-            kinds: types of columns as the database that they come from calls them; empty if it is of another kind. Of a
-                table that is there, its own types count.
+            kinds: types of columns as the database that they come from calls them; empty if it is
+                of another kind. Of a table that is there, its own types count.
             release: the ledger's name of the release; "" of an experiment.
 
         Raises:
@@ -84,15 +94,21 @@ class DatabaseTable:
         batches = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(BATCH))
         columns = batches.schema.names
         try:
-            with connected(self.address, [*self.path, *columns, *kinds.values(), RECORDS], to_write=True) as database:
+            with connected(
+                self.address, [*self.path, *columns, *kinds.values(), RECORDS], to_write=True
+            ) as database:
                 types = self._existing(database, columns)
                 if types is not None and self.if_exists == "replace":
                     database.cursor.execute(f"delete from {quoted(*self.path)}")
-                database.insert(self.path, batches, kinds if types is None else types, is_new=types is None)
+                database.insert(
+                    self.path, batches, kinds if types is None else types, is_new=types is None
+                )
                 database.keep_record(self.path, release, record)
                 database.connection.commit()
         except RequestError as error:  # the noise has been drawn
-            raise LexveilError(f"{error}; the table is as it was and nothing was released") from None
+            raise LexveilError(
+                f"{error}; the table is as it was and nothing was released"
+            ) from None
 
     def _existing(self, database: OpenDatabase, columns: Sequence[str]) -> dict[str, str] | None:
         """The columns of the table with their types, if it is there."""
@@ -101,7 +117,11 @@ class DatabaseTable:
             return None
         where = f"{self.address.shown}: the table {self.name}"
         if self.if_exists == "fail":
-            raise RequestError(f"{where} exists already; choose another name, or say {option('if_exists')} append")
+            raise RequestError(
+                f"{where} exists already; choose another name, or say {option('if_exists')} append"
+            )
         if missing := [column for column in columns if column not in types]:
-            raise RequestError(f"{where} has no column {name(missing[0])}; leave it out of the query")
+            raise RequestError(
+                f"{where} has no column {name(missing[0])}; leave it out of the query"
+            )
         return types

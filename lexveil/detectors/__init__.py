@@ -1,1 +1,3 @@
-"""Detectors: they say where names, numbers and the like stand in a text. No claim relies on what they find."""
+"""Detectors: they say where names, numbers and the like stand in a text. No claim relies on what
+they find.
+"""

@@ -23,7 +23,8 @@ class Detection:
 
     Attributes:
         actions: by type, the name of the action; of other types it is ``DEFAULT_FOUND``.
-        detector: besides lists and columns; None without one. The same texts have the same spans, in any process.
+        detector: besides lists and columns; None without one. The same texts have the same spans,
+            in any process.
         protect: words and phrases that are found.
         allow: words and phrases that nobody may claim.
         has_spans: spans come with the texts.
@@ -43,14 +44,19 @@ class Detection:
         Raises:
             RequestError: if an entry is on both lists, or a type has no names to draw from.
         """
-        entries = [phrases.types.keys() for phrases in (self.protect, self.allow) if phrases is not None]
+        entries = [
+            phrases.types.keys() for phrases in (self.protect, self.allow) if phrases is not None
+        ]
         if len(entries) == 2 and not entries[0].isdisjoint(entries[1]):
-            raise RequestError("policy.protect and policy.allow have an entry in common; take it out of one")
+            raise RequestError(
+                "policy.protect and policy.allow have an entry in common; take it out of one"
+            )
         for name, action in self.actions.items():
             if action == "pseudonym" and not self.names_for(name):
                 raise RequestError(
                     f"policy.types: {name} needs a list of pseudonyms; give one by "
-                    f"policy.pseudonyms or {option('pseudonyms')} FILE, one name per line below the heading [{name}]"
+                    f"policy.pseudonyms or {option('pseudonyms')} FILE, one name per line "
+                    f"below the heading [{name}]"
                 )
         if self.detector is not None:
             self.detector.check()
@@ -60,8 +66,12 @@ class Detection:
         return self.pseudonyms.get(name) or self.pseudonyms.get(ANY, ())
 
     def codes(self, types: Sequence[str]) -> Codes:
-        """(n_types,) ``Action`` of each type; PERTURBED of those whose tokens are treated as any."""
-        return np.array([FOUND_ACTIONS[self.actions.get(name, DEFAULT_FOUND)] for name in types], dtype=np.int8)
+        """(n_types,) ``Action`` of each type; PERTURBED of those whose tokens are treated as
+        any.
+        """
+        return np.array(
+            [FOUND_ACTIONS[self.actions.get(name, DEFAULT_FOUND)] for name in types], dtype=np.int8
+        )
 
     @property
     def sources(self) -> list[str]:
@@ -80,8 +90,12 @@ class Detection:
         def claim(words: Words) -> Claims:
             found = [] if self.detector is None else self.detector.find(texts)
             detected = ((text, span) for text, several in enumerate(found) for span in several)
-            spans = Spans.of(chain(detected, () if self.protect is None else self.protect.spans(words), given))
+            spans = Spans.of(
+                chain(detected, () if self.protect is None else self.protect.spans(words), given)
+            )
             allowed = None if self.allow is None else self.allow.covered(words)
-            return claims_of(spans, words, self.codes(spans.types) != Action.PERTURBED.value, allowed)
+            return claims_of(
+                spans, words, self.codes(spans.types) != Action.PERTURBED.value, allowed
+            )
 
         return claim

@@ -26,16 +26,21 @@ GivenSpans = Sequence[GivenSpan]  # of a document
 
 
 def type_name(text: object) -> str | None:
-    """The name of a type, in capitals; None if it is none. Types are published, so they are names and no texts."""
+    """The name of a type, in capitals; None if it is none. Types are published, so they are names
+    and no texts.
+    """
     name = text.strip().upper() if isinstance(text, str) else ""
     return name if _TYPE.fullmatch(name) else None
 
 
-def given_spans(value: Any, texts: Sequence[str | None], columns: Sequence[str], where: str) -> GivenSpans:
+def given_spans(
+    value: Any, texts: Sequence[str | None], columns: Sequence[str], where: str
+) -> GivenSpans:
     """Read the spans of a document.
 
     Args:
-        value: a list of objects with start, end and type, or that list as JSON; null, '' and [] are no spans.
+        value: a list of objects with start, end and type, or that list as JSON; null, '' and [] are
+            no spans.
         texts: of each text column; characters are counted in them.
         columns: their names; where there are several, each span names its own.
         where: the value is, for messages, which quote nothing of it.
@@ -54,28 +59,39 @@ def given_spans(value: Any, texts: Sequence[str | None], columns: Sequence[str],
         return []
     if isinstance(value, dict) or not isinstance(value, Sequence):
         raise RequestError(f"{where}: no list of spans; write one such as {FORM}")
-    return [_given(item, texts, columns, f"{where}, span {number}") for number, item in enumerate(value, 1)]
+    return [
+        _given(item, texts, columns, f"{where}, span {number}")
+        for number, item in enumerate(value, 1)
+    ]
 
 
 def _given(item: Any, texts: Sequence[str | None], columns: Sequence[str], where: str) -> GivenSpan:
     if isinstance(item, Span):
         item = item._asdict()
     if not isinstance(item, dict) or not {"start", "end", "type"} <= set(item) or set(item) - _KEYS:
-        raise RequestError(f"{where}: must have start, end and type, and may have column; write it as in {FORM}")
+        raise RequestError(
+            f"{where}: must have start, end and type, and may have column; write it as in {FORM}"
+        )
     named = item.get("column")
     if named is None and len(columns) > 1:
-        raise RequestError(f"{where}: has no column; there are several text columns, so each span names its own")
+        raise RequestError(
+            f"{where}: has no column; there are several text columns, so each span names its own"
+        )
     if named is not None and named not in columns:
         raise RequestError(f"{where}: its column is none of the text columns")
     column = 0 if named is None else list(columns).index(named)
     start, end, name, text = item["start"], item["end"], type_name(item["type"]), texts[column]
     if name is None:
-        raise RequestError(f"{where}: its type is no name; types are published, so write letters, digits and _ only")
+        raise RequestError(
+            f"{where}: its type is no name; types are published, so write letters, digits "
+            "and _ only"
+        )
     if not {type(start), type(end)} <= {int}:
         raise RequestError(f"{where}: start and end must be whole numbers")
     if not 0 <= start < end <= len(text or ""):
         raise RequestError(
-            f"{where}: lies outside its text or is empty; start and end count characters (Unicode code points) from "
+            f"{where}: lies outside its text or is empty; start and end count characters "
+            "(Unicode code points) from "
             "0, and end is the one after the last"
         )
     return GivenSpan(column, Span(start, end, name))

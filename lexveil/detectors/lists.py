@@ -1,4 +1,6 @@
-"""The user's own lists: words and phrases that are found wherever they stand, or that no detector may claim."""
+"""The user's own lists: words and phrases that are found wherever they stand, or that no detector
+may claim.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _HEADING = re.compile(r"\[([^\[\]]*)\]")
 Phrase = tuple[str, ...]
 
 
-def entries(lines: Iterable[str], where: str, first_type: str = LISTED) -> Iterator[tuple[str, str]]:
+def entries(
+    lines: Iterable[str], where: str, first_type: str = LISTED
+) -> Iterator[tuple[str, str]]:
     """The entries of a list and their types: one a line, below the heading [TYPE] of its type.
 
     Args:
@@ -37,17 +41,23 @@ def entries(lines: Iterable[str], where: str, first_type: str = LISTED) -> Itera
         if heading := _HEADING.fullmatch(entry):
             name = type_name(heading[1])
             if name is None:
-                raise RequestError(f"{where}, line {number}: no name of a type; write a heading such as [PERSON]")
+                raise RequestError(
+                    f"{where}, line {number}: no name of a type; write a heading such as [PERSON]"
+                )
             kind = name
         elif entry.startswith("[") and "]" not in entry:
-            raise RequestError(f"{where}, line {number}: a heading without its ]; write one such as [PERSON]")
+            raise RequestError(
+                f"{where}, line {number}: a heading without its ]; write one such as [PERSON]"
+            )
         elif entry:
             yield entry, kind
 
 
 @dataclass(frozen=True, repr=False)
 class Phrases:
-    """Words and phrases in normal form, each with its type: capitals and white space make no difference."""
+    """Words and phrases in normal form, each with its type: capitals and white space make no
+    difference.
+    """
 
     types: Mapping[Phrase, str]
 
@@ -73,7 +83,10 @@ class Phrases:
     def _first_words(self) -> dict[int, frozenset[str]]:
         """The first words of the phrases of each number of words."""
         sizes = sorted({len(phrase) for phrase in self.types})
-        return {size: frozenset(phrase[0] for phrase in self.types if len(phrase) == size) for size in sizes}
+        return {
+            size: frozenset(phrase[0] for phrase in self.types if len(phrase) == size)
+            for size in sizes
+        }
 
     def matches(self, words: Words, *, in_parts: bool = False) -> Iterator[tuple[int, int, str]]:
         """Where the phrases stand among words: the first word, the one after the last, the type.
@@ -85,7 +98,9 @@ class Phrases:
         """
         variants = [_variants(form, in_parts) for form in words.forms]
         for size, first_words in self._first_words.items():
-            is_first = np.array([not first_words.isdisjoint(forms) for forms in variants], dtype=np.bool_)
+            is_first = np.array(
+                [not first_words.isdisjoint(forms) for forms in variants], dtype=np.bool_
+            )
             starts = np.flatnonzero(is_first[words.word])
             starts = starts[starts + size <= len(words.word)]
             starts = starts[words.text_of[starts] == words.text_of[starts + size - 1]]
@@ -116,7 +131,9 @@ def _variants(form: str, in_parts: bool) -> tuple[str, ...]:
 
 
 def _phrases(window: list[tuple[str, ...]]) -> Iterator[Phrase]:
-    """What phrases the words of a window may be; of several words, the first and the last may be parts of others."""
+    """What phrases the words of a window may be; of several words, the first and the last may be
+    parts of others.
+    """
     if len(window) == 1:
         yield from ((form,) for form in window[0])
         return

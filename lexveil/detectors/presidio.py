@@ -1,6 +1,8 @@
-"""Presidio as a detector (extra ``presidio``): its pattern recognizers, which need no model; NER by a model of yours.
+"""Presidio as a detector (extra ``presidio``): its pattern recognizers, which need no model; NER by
+a model of yours.
 
-Nothing is fetched: neither a model, nor the list of internet domains that its recognizer of e-mail addresses looks up.
+Nothing is fetched: neither a model, nor the list of internet domains that its recognizer of e-mail
+addresses looks up.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ class Presidio:
         entities: what to look for; empty for all that there is.
         countries: codes of those whose numbers are looked for; empty for all.
         threshold: the least score of a finding.
-        spacy_model: the name or folder of an installed model of spaCy, which finds names; None for patterns alone.
+        spacy_model: the name or folder of an installed model of spaCy, which finds names; None for
+            patterns alone.
         spacy_key: what messages call that.
     """
 
@@ -42,7 +45,9 @@ class Presidio:
         """As records call it."""
         import importlib.metadata
 
-        patterns = "patterns" if self.spacy_model is None else f"patterns and {_last(self.spacy_model)}"
+        patterns = (
+            "patterns" if self.spacy_model is None else f"patterns and {_last(self.spacy_model)}"
+        )
         return f"presidio-analyzer {importlib.metadata.version('presidio-analyzer')} ({patterns})"
 
     def check(self) -> None:
@@ -55,7 +60,8 @@ class Presidio:
         known = set(engine.get_supported_entities(self.language))
         if unknown := sorted(set(self.entities) - known):
             raise RequestError(
-                f"policy.presidio.entities: presidio finds no {unknown[0]} here; there are {', '.join(sorted(known))}"
+                f"policy.presidio.entities: presidio finds no {unknown[0]} here; there are "
+                f"{', '.join(sorted(known))}"
             )
 
     def find(self, texts: Sequence[str]) -> Iterator[list[Span]]:
@@ -63,7 +69,9 @@ class Presidio:
         engine = _engine(self)
         entities = list(self.entities) or None
         for text in texts:
-            results = engine.analyze(text, self.language, entities=entities, score_threshold=self.threshold)
+            results = engine.analyze(
+                text, self.language, entities=entities, score_threshold=self.threshold
+            )
             yield [Span(result.start, result.end, result.entity_type) for result in results]
 
 
@@ -92,7 +100,9 @@ def _engine(settings: Presidio) -> Any:
     registry.load_predefined_recognizers(languages=languages, nlp_engine=nlp, countries=countries)
     _keep_offline(registry.recognizers)
     if not registry.recognizers:
-        raise RequestError(f"policy.presidio.language: presidio has no recognizer of {settings.language}")
+        raise RequestError(
+            f"policy.presidio.language: presidio has no recognizer of {settings.language}"
+        )
     return AnalyzerEngine(registry=registry, nlp_engine=nlp, supported_languages=languages)
 
 
@@ -105,8 +115,10 @@ def _spacy(settings: Presidio) -> Any:
     # Presidio would fetch a model that is not there.
     if not spacy.util.is_package(model) and not (Path(model) / "config.cfg").is_file():
         raise RequestError(
-            f"{named} is neither an installed model of spaCy nor a folder of one; `python -m spacy download NAME` "
-            "installs one of spaCy's, or leave it out for patterns alone. No model is fetched by itself"
+            f"{named} is neither an installed model of spaCy nor a folder of one; `python -m "
+            "spacy download NAME` "
+            "installs one of spaCy's, or leave it out for patterns alone. No model is "
+            "fetched by itself"
         )
     try:
         loaded = spacy.load(model)
@@ -114,7 +126,8 @@ def _spacy(settings: Presidio) -> Any:
         raise RequestError(f"{named} is no model that spaCy can load") from None
     if not any("doc.ents" in loaded.get_pipe_meta(pipe).assigns for pipe in loaded.pipe_names):
         raise RequestError(
-            f"{named} has no component that finds names (ner); take another model, or leave it out for patterns alone"
+            f"{named} has no component that finds names (ner); take another model, or leave "
+            "it out for patterns alone"
         )
     engine = SpacyNlpEngine(models=[{"lang_code": settings.language, "model_name": _last(model)}])
     engine.nlp = {settings.language: loaded}
@@ -122,7 +135,9 @@ def _spacy(settings: Presidio) -> Any:
 
 
 def _keep_offline(recognizers: Sequence[Any]) -> None:
-    """Let the recognizer of e-mail addresses use the list of domains that is installed, and fetch none."""
+    """Let the recognizer of e-mail addresses use the list of domains that is installed, and fetch
+    none.
+    """
     import tldextract
     from presidio_analyzer.predefined_recognizers import EmailRecognizer
 

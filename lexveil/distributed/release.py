@@ -1,7 +1,7 @@
 """The driver of a release on a cluster: count, reserve, rewrite, publish, commit.
 
-The ledger is charged here, before any worker draws noise. An engine brings what a ``Cluster`` does; what it must
-promise is in docs/proofs/distributed.md.
+The ledger is charged here, before any worker draws noise. An engine brings what a ``Cluster`` does;
+what it must promise is in docs/proofs/distributed.md.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from lexveil.request import OnExhausted
 from lexveil.runtime.crash import short_report
 
 WITHHELD = (
-    "that rows are withheld is not hidden: all rows of a subject are, if together they cost more than the ledger has "
+    "that rows are withheld is not hidden: all rows of a subject are, if together they cost "
+    "more than the ledger has "
     "left for it"
 )
 CHANGED = (
-    "the table was not the same when it was read again, so nothing is published. Give one that stays as it is: write "
+    "the table was not the same when it was read again, so nothing is published. Give one "
+    "that stays as it is: write "
     "it, or call checkpoint(), before you release it"
 )
 
@@ -40,20 +42,28 @@ HIDDEN = ".lexveil-"  # and the transaction: the folder beside the output of wha
 
 
 class Cluster(Protocol):
-    """What an engine does for a release. Errors of its workers are raised as the engine raises them."""
+    """What an engine does for a release. Errors of its workers are raised as the engine raises
+    them.
+    """
 
     def hide(self, folder: str, is_left: Callable[[str], bool]) -> None:
-        """Take the name of a hidden folder for what is not published; remove those that killed drivers have left."""
+        """Take the name of a hidden folder for what is not published; remove those that killed
+        drivers have left.
+        """
         ...
 
     def count(self, rewriter: Rewriter) -> Iterator[pa.RecordBatch]:
-        """``Rewriter.count`` of all rows, added up by subject in the engine; it may be evaluated again and again."""
+        """``Rewriter.count`` of all rows, added up by subject in the engine; it may be evaluated
+        again and again.
+        """
         ...
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
-        """``Rewriter.rewrite`` of all rows, evaluated once, into an output that nobody is shown yet.
+        """``Rewriter.rewrite`` of all rows, evaluated once, into an output that nobody is shown
+        yet.
 
-        Of several attempts of a task the output of one is taken, and the totals of one attempt of each task.
+        Of several attempts of a task the output of one is taken, and the totals of one attempt of
+        each task.
         """
         ...
 
@@ -97,18 +107,25 @@ def release_table(
     """Release a table: one transaction of the ledger, and one output of the engine.
 
     Raises:
-        RequestError: if a row or a worker is not as it must be, or the ledger refuses; nothing is spent then.
-        LexveilError: if the job fails after the noise: nothing is published, and what it cost stays spent.
+        RequestError: if a row or a worker is not as it must be, or the ledger refuses; nothing is
+            spent then.
+        LexveilError: if the job fails after the noise: nothing is published, and what it cost stays
+            spent.
     """
     run, nothing = _ClusterRun(checked, rewriter.columns), Outputs(None)
     ledger = ledger_of(checked.engine.model.project, on_exhausted)
     has_subjects = rewriter.subject_column is not None
-    with open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment, explained():
+    with (
+        open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment,
+        explained(),
+    ):
         assert isinstance(payment, LedgerCharge)
         cluster.hide(HIDDEN + payment.release.id, partial(_is_left, payment.release))
         try:
             counted = RunTotals()
-            withheld = payment.reserve_in_bulk(_read(cluster.count(rewriter), rewriter, counted), run.budget)
+            withheld = payment.reserve_in_bulk(
+                _read(cluster.count(rewriter), rewriter, counted), run.budget
+            )
             second = rewriter.without(withheld, counted.tokens)
             payment.spend()
             totals = cluster.rewrite(second)
@@ -116,8 +133,14 @@ def release_table(
                 raise LexveilError(CHANGED)
             run.tally, run.spent, run.survey.rows = totals.tally, totals.spent, totals.rows
             record, report = run.record(payment), run.operator_report(payment)
-            rows = {"requested": totals.rows, "charged": totals.rows - totals.withheld, "withheld": totals.withheld}
-            costs = payment.costs().model_copy(update={f"documents_{what}": n for what, n in rows.items()})
+            rows = {
+                "requested": totals.rows,
+                "charged": totals.rows - totals.withheld,
+                "withheld": totals.withheld,
+            }
+            costs = payment.costs().model_copy(
+                update={f"documents_{what}": n for what, n in rows.items()}
+            )
             cluster.publish(record)
             payment.publish(nothing)
             return ReleasedTable(record, report.model_copy(update={"ledger": costs}))
@@ -130,10 +153,14 @@ def _is_left(release: Transaction, name: str) -> bool:
     return name.startswith(HIDDEN) and release.knows_ended(name.removeprefix(HIDDEN))
 
 
-def _read(batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals) -> Iterator[pa.RecordBatch]:
+def _read(
+    batches: Iterable[pa.RecordBatch], rewriter: Rewriter, counted: RunTotals
+) -> Iterator[pa.RecordBatch]:
     """What the first pass found, as the ledger takes it; its totals are added to ``counted``."""
     for batch in batches:
-        counted.check += rewriter.check(batch.column("subject").to_pylist(), batch.column("nano").to_numpy())
+        counted.check += rewriter.check(
+            batch.column("subject").to_pylist(), batch.column("nano").to_numpy()
+        )
         counted.tokens += sum(batch.column("tokens").to_pylist())
         yield batch.select(["subject", "nano"])
 
@@ -151,4 +178,6 @@ def explained() -> Iterator[None]:
         raise
     except Exception as error:
         where = f"{type(error).__name__} in {short_report(error)}"
-        raise told(error) or LexveilError(f"the cluster's job failed ({where}); the engine's log says why") from None
+        raise told(error) or LexveilError(
+            f"the cluster's job failed ({where}); the engine's log says why"
+        ) from None

@@ -1,7 +1,7 @@
 """Counts and rewrites Arrow batches in any process of a cluster.
 
-A worker loads the model by its name, once, and refuses if it is not the driver's. What a subject spends is counted in
-whole nano-epsilon, so that an engine can add it up in any order.
+A worker loads the model by its name, once, and refuses if it is not the driver's. What a subject
+spends is counted in whole nano-epsilon, so that an engine can add it up in any order.
 """
 
 from __future__ import annotations
@@ -51,21 +51,26 @@ from lexveil.types import Int64
 
 # What the first pass says of a batch, and an engine adds up by subject.
 COUNTED = pa.schema([("subject", pa.string()), ("nano", pa.int64()), ("tokens", pa.int64())])
-SAID = re.compile(r"\[lexveil ([12]): (.*?) :lexveil\]", re.DOTALL)  # by a worker, in what an engine says of it
+# by a worker, in what an engine says of it
+SAID = re.compile(r"\[lexveil ([12]): (.*?) :lexveil\]", re.DOTALL)
 NOT_INSTALLED = re.compile(  # what engines say of a Python that cannot be a worker
-    r"No module named '(lexveil|pyarrow|numba|pydantic|pandas)\b|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED"
+    r"No module named "
+    r"'(lexveil|pyarrow|numba|pydantic|pandas)\b|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED"
 )
 
 Hashes = npt.NDArray[np.uint64]
 
 
 class WorkerError(Exception):
-    """What went wrong in a worker, in words that may stand in an engine's logs and that the driver finds again."""
+    """What went wrong in a worker, in words that may stand in an engine's logs and that the driver
+    finds again.
+    """
 
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Say what is raised so that ``told`` finds it; of what is no error of ours, its kind and place alone.
+    """Say what is raised so that ``told`` finds it; of what is no error of ours, its kind and place
+    alone.
 
     Raises:
         WorkerError: in place of any exception.
@@ -89,7 +94,8 @@ def told(error: BaseException) -> LexveilError | None:
         return (RequestError if said[1] == "2" else LexveilError)(said[2])
     if NOT_INSTALLED.search(str(error)):
         return RequestError(
-            "a worker lacks Lexveil or a package of its extra, or has another Python; install the driver's versions on "
+            "a worker lacks Lexveil or a package of its extra, or has another Python; "
+            "install the driver's versions on "
             "all of them"
         )
     return None
@@ -106,8 +112,8 @@ class RunTotals:
     """What the second pass adds up, batch by batch; it holds no text.
 
     Attributes:
-        check: the sum over all rows of their nano-epsilon, times the hash of their subject: who reads other rows than
-            were counted has another one.
+        check: the sum over all rows of their nano-epsilon, times the hash of their subject: who
+            reads other rows than were counted has another one.
         tokens: that will be perturbed, of the first pass.
         rows, withheld: that were read, and that of these were left out.
     """
@@ -130,8 +136,9 @@ class RunTotals:
 class Rewriter:
     """Counts and rewrites the batches of one release, in any process.
 
-    It is pickled without vectors, text and generator: noise is drawn from the worker's own operating system, by a new
-    key in every call of ``rewrite``, so that no two attempts of a task share one.
+    It is pickled without vectors, text and generator: noise is drawn from the worker's own
+    operating system, by a new key in every call of ``rewrite``, so that no two attempts of a task
+    share one.
 
     Attributes:
         settings: of a release.
@@ -170,17 +177,21 @@ class Rewriter:
         """What rewrites tables of a schema.
 
         Raises:
-            RequestError: if a column is not there or of a wrong type, or workers could not release by these settings.
+            RequestError: if a column is not there or of a wrong type, or workers could not release
+                by these settings.
         """
         settings, model = checked.engine.settings, checked.engine.model
         if settings.mode != "release" or not settings.has_public_budget:
             raise RequestError(
-                f"{option('mode')}, {option('seed')}, {option('average_words')}: on a cluster texts are released, with "
-                "noise of its workers and a budget that is known before; for experiments call lexveil.privatize"
+                f"{option('mode')}, {option('seed')}, {option('average_words')}: on a cluster "
+                "texts are released, with "
+                "noise of its workers and a budget that is known before; for experiments "
+                "call lexveil.privatize"
             )
         if model.packaged is None:
             raise RequestError(
-                f"model {model.name}: workers load a model by its name; package it by `lexveil model export own -o "
+                f"model {model.name}: workers load a model by its name; package it by "
+                "`lexveil model export own -o "
                 "FILE`, add it on every worker by `lexveil model add FILE --name NAME`, and name it"
             )
         _check_columns(schema, columns, subject_column)
@@ -188,18 +199,23 @@ class Rewriter:
         return cls(settings, checked.budget, tuple(columns), subject_column, *of_model)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # In two steps, so that a worker with other code says so rather than that it cannot read the rest.
+        # In two steps, so that a worker with other code says so rather than that it cannot read the
+        # rest.
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return _opened, (build(), pickle.dumps(values))
 
     def without(self, subjects: Iterator[Sequence[str]], tokens: int) -> Rewriter:
         """The same for the second pass, which leaves out the rows of these subjects."""
         hashes = [self.hashes(keys) for keys in subjects]
-        return replace(self, withheld=np.unique(np.concatenate([self.withheld, *hashes])), tokens=tokens)
+        return replace(
+            self, withheld=np.unique(np.concatenate([self.withheld, *hashes])), tokens=tokens
+        )
 
     def hashes(self, subjects: Sequence[str]) -> Hashes:
         """(n,) 64 bits of each subject under the key of this release."""
-        keyed = (hashlib.blake2b(key.encode(), digest_size=8, key=self.key).digest() for key in subjects)
+        keyed = (
+            hashlib.blake2b(key.encode(), digest_size=8, key=self.key).digest() for key in subjects
+        )
         return np.frombuffer(b"".join(keyed), np.uint64)
 
     def check(self, subjects: Sequence[str], nano: Int64) -> int:
@@ -217,7 +233,9 @@ class Rewriter:
         columns = [pa.array(subjects, pa.string()), *map(pa.array, self._count(texts))]
         by_subject = pa.table(columns, schema=COUNTED).group_by("subject", use_threads=False)
         added = by_subject.aggregate([(column, "sum") for column in COUNTED.names[1:]])
-        return pa.RecordBatch.from_arrays([chunks.combine_chunks() for chunks in added.columns], schema=COUNTED)
+        return pa.RecordBatch.from_arrays(
+            [chunks.combine_chunks() for chunks in added.columns], schema=COUNTED
+        )
 
     @reported()
     def rewrite(self, batch: pa.RecordBatch, totals: RunTotals) -> pa.RecordBatch:
@@ -263,11 +281,15 @@ class Rewriter:
             if part.without_spaces is not None:
                 _, column, script = part.without_spaces
                 raise RequestError(
-                    f"a text of {name(self.columns[column])} is in {script} script without spaces between words, so "
-                    "that a clause would be one unknown word; leave such rows out, or put spaces between the words"
+                    f"a text of {name(self.columns[column])} is in {script} script without "
+                    "spaces between words, so "
+                    "that a clause would be one unknown word; leave such rows out, or put "
+                    "spaces between the words"
                 )
         spent = np.concatenate([engine.spends(part, self.budget) for part in counted])
-        tokens = np.concatenate([part.counts[2] for part in counted]) // (1 if engine.shares is None else WHOLE)
+        tokens = np.concatenate([part.counts[2] for part in counted]) // (
+            1 if engine.shares is None else WHOLE
+        )
         return costs(spent, self.budget.total or 1.0), tokens
 
     def _read(self, batch: pa.RecordBatch) -> tuple[ArrowRows, list[str]]:
@@ -279,7 +301,9 @@ class Rewriter:
         return texts, _subjects(batch.column(self.subject_column), self.subject_column)
 
     def _engine(self) -> Engine:
-        """What this process has loaded for this release, with lists of near words as far as they pay."""
+        """What this process has loaded for this release, with lists of near words as far as they
+        pay.
+        """
         engine, has_lists = _LOADED.get(self.key, (None, False))
         if engine is None:
             _LOADED.clear()
@@ -291,17 +315,23 @@ class Rewriter:
 
     def _load(self) -> Engine:
         base, *purposes = self.model.name.split("+")
-        packaged = find(base) if self.model_folder is None else PackagedModel(Path(self.model_folder))
+        packaged = (
+            find(base) if self.model_folder is None else PackagedModel(Path(self.model_folder))
+        )
         home = Project.of_user()
         params = home.params.model_copy(update={"mechanisms": self.mechanisms})
-        model = Model(replace(home, params=params), packaged, True, True, tuple(map(find_purpose, purposes)))
+        model = Model(
+            replace(home, params=params), packaged, True, True, tuple(map(find_purpose, purposes))
+        )
         with suppress(OSError):  # of a folder that is not there
             engine = Engine(self.settings, model)
             if (model.sha256, engine.made_with()) == (self.model.sha256, self.made_with):
                 return engine
         raise RequestError(
-            f"model {self.model.name} on {platform.node()} ({packaged.folder}) is not the driver's; install the same "
-            "on every worker (`lexveil model show` prints its hash), or name a folder of it that all of them see"
+            f"model {self.model.name} on {platform.node()} ({packaged.folder}) is not the "
+            "driver's; install the same "
+            "on every worker (`lexveil model show` prints its hash), or name a folder of it "
+            "that all of them see"
         )
 
 
@@ -312,7 +342,8 @@ _LOADED: dict[bytes, tuple[Engine, bool]] = {}  # of this process, by the key of
 def _opened(of_driver: str, values: bytes) -> Rewriter:
     if of_driver != build():
         raise RequestError(
-            f"a worker on {platform.node()} has {build()}, and the driver {of_driver}; install the same everywhere"
+            f"a worker on {platform.node()} has {build()}, and the driver {of_driver}; "
+            "install the same everywhere"
         )
     return Rewriter(**pickle.loads(values))
 
@@ -327,13 +358,17 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str], subject_column: st
         if column is not None and there.count(column) != 1:
             raise RequestError(f"{role}: {name(column)} is not one of the columns {names(there)}")
     if not columns or len({*columns}) < len(columns) or subject_column in columns:
-        raise RequestError("column: name each text column once, and none that says whom a row is about")
+        raise RequestError(
+            "column: name each text column once, and none that says whom a row is about"
+        )
     for column in columns:
         if not is_text(schema.field(column).type):
             raise RequestError(f"column: {name(column)} holds no texts; choose a column of strings")
     kind = pa.string() if subject_column is None else schema.field(subject_column).type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise RequestError(f"subjects: {name(str(subject_column))} holds no names; it must be a string or a number")
+        raise RequestError(
+            f"subjects: {name(str(subject_column))} holds no names; it must be a string or a number"
+        )
 
 
 def _checked_texts(column: pa.Array, called: str) -> pa.LargeStringArray:
@@ -342,11 +377,15 @@ def _checked_texts(column: pa.Array, called: str) -> pa.LargeStringArray:
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        raise RequestError(f"a text of {name(called)} is not valid UTF-8; mend the column") from None
+        raise RequestError(
+            f"a text of {name(called)} is not valid UTF-8; mend the column"
+        ) from None
     if pc.any(pc.match_substring(texts, "\0"), min_count=0).as_py():
         raise RequestError(f"a text of {name(called)} holds a NUL character; remove it")
     if (pc.max(pc.utf8_length(texts)).as_py() or 0) > TEXT_LIMIT:
-        raise RequestError(f"a text of {name(called)} has more than {TEXT_LIMIT // 2**20} Mi characters; divide it")
+        raise RequestError(
+            f"a text of {name(called)} has more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
+        )
     return texts
 
 
@@ -354,7 +393,8 @@ def _subjects(column: pa.Array, called: str) -> list[str]:
     keys = [subject_key(plain_value(value, called, "a row") or "") for value in column.to_pylist()]
     if "" in keys:
         raise RequestError(
-            f"a row has no subject: {name(called)} is null or blank; every row must say whom it is about, so that the "
+            f"a row has no subject: {name(called)} is null or blank; every row must say whom "
+            "it is about, so that the "
             "ledger knows whose budget it spends"
         )
     return keys

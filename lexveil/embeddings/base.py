@@ -1,8 +1,10 @@
-"""What a training takes from a model that was made before: where its vectors begin, and the words it lacks.
+"""What a training takes from a model that was made before: where its vectors begin, and the words
+it lacks.
 
-Every token that both know begins with the base's vector. A collocation that only the corpus has begins with the mean of
-its words' vectors (``lexveil.embeddings.composition``), if the base knows them all; every other token begins at random,
-as gensim has it. What the corpus does not have is appended afterwards as the base has it.
+Every token that both know begins with the base's vector. A collocation that only the corpus has
+begins with the mean of its words' vectors (``lexveil.embeddings.composition``), if the base knows
+them all; every other token begins at random, as gensim has it. What the corpus does not have is
+appended afterwards as the base has it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ class Base:
 
     Attributes:
         space: its tokens of that segmentation.
-        keep: whether its vectors stay exactly as they are; else the corpus moves those of the tokens it has.
+        keep: whether its vectors stay exactly as they are; else the corpus moves those of the
+            tokens it has.
     """
 
     space: WordSpace
@@ -67,7 +70,11 @@ def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
     rows = np.array([row_of.get(token, -1) for token in tokens], dtype=np.int64)
     is_known = rows >= 0
     vectors[is_known] = base.space.vectors[rows[is_known]]
-    place = {token: number for number, token in enumerate(tokens) if "_" in token and not is_known[number]}
+    place = {
+        token: number
+        for number, token in enumerate(tokens)
+        if "_" in token and not is_known[number]
+    }
     new = composable(place, row_of)
     is_composed = np.zeros(len(tokens), dtype=np.bool_)
     if new:
@@ -78,7 +85,8 @@ def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
 
 
 def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
-    """The tokens of both, by falling count; vectors of a token that both have are those of ``own``, counts are added.
+    """The tokens of both, by falling count; vectors of a token that both have are those of ``own``,
+    counts are added.
 
     Tokens of the same count stay in their order, those of ``own`` first.
 
@@ -88,14 +96,22 @@ def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
     row_of = {token: row for row, token in enumerate(base.tokens)}
     rows = np.array([row_of.get(token, -1) for token in own.tokens], dtype=np.int64)
     lacking = np.setdiff1d(np.arange(len(base.tokens)), rows)
-    counts = np.concatenate([own.counts + np.where(rows >= 0, base.counts[rows], 0), base.counts[lacking]])
+    counts = np.concatenate(
+        [own.counts + np.where(rows >= 0, base.counts[rows], 0), base.counts[lacking]]
+    )
     order = np.argsort(-counts, kind="stable")
     tokens = [*own.tokens, *(base.tokens[row] for row in lacking.tolist())]
     vectors = np.concatenate([own.vectors, base.vectors[lacking]]).astype(np.float32)
     of_own = np.concatenate([np.arange(len(own.tokens)), np.full(len(lacking), -1)])
-    return WordSpace([tokens[row] for row in order.tolist()], vectors[order], counts[order]), of_own[order]
+    return WordSpace(
+        [tokens[row] for row in order.tolist()], vectors[order], counts[order]
+    ), of_own[order]
 
 
 def of_joined(figures: Floats, rows: Rows) -> Floats:
-    """(V,) figures of ``own``'s n tokens as ``joined`` ordered them; NaN for a token it does not have."""
-    return np.where(rows >= 0, figures[rows], np.nan) if len(figures) else np.full(len(rows), np.nan)
+    """(V,) figures of ``own``'s n tokens as ``joined`` ordered them; NaN for a token it does not
+    have.
+    """
+    return (
+        np.where(rows >= 0, figures[rows], np.nan) if len(figures) else np.full(len(rows), np.nan)
+    )

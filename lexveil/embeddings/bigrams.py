@@ -1,4 +1,6 @@
-"""Which token stands right after which, and how often, in public text: the bigram counts of an embedding's tokens."""
+"""Which token stands right after which, and how often, in public text: the bigram counts of an
+embedding's tokens.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Bigrams(NamedTuple):
             pairs, counts = pairs[order], counts[order]
             begins = np.flatnonzero(np.diff(pairs, prepend=-1))
             pairs, counts = pairs[begins], np.add.reduceat(counts, begins)
-        return cls(np.searchsorted(pairs, np.arange(n + 1) * n), (pairs % n).astype(np.int32), counts)
+        return cls(
+            np.searchsorted(pairs, np.arange(n + 1) * n), (pairs % n).astype(np.int32), counts
+        )
 
     @property
     def first(self) -> Ids:
@@ -59,7 +63,9 @@ class Bigrams(NamedTuple):
         return self.renumbered(number, len(rows))
 
     def onto(self, number: Ids) -> Self:
-        """What follows each token, by its number (V,) among some of them; without those of number -1."""
+        """What follows each token, by its number (V,) among some of them; without those of number
+        -1.
+        """
         second = number[self.ids]
         kept = second >= 0
         return self.of(self.first[kept], second[kept], self.counts[kept], len(self.starts) - 1)
@@ -71,7 +77,8 @@ class Bigrams(NamedTuple):
         return self.of(first[kept], second[kept], self.counts[kept], n)
 
     def of_words(self, tokens: Sequence[str], counts: Ids) -> Self:
-        """The same for text that is cut into single words, where a collocation is its words, one after the other.
+        """The same for text that is cut into single words, where a collocation is its words, one
+        after the other.
 
         Args:
             tokens: V, the words of a collocation joined by ``_``.
@@ -79,7 +86,9 @@ class Bigrams(NamedTuple):
         """
         row_of = {token: row for row, token in enumerate(tokens) if "_" not in token}
         n, joined = len(tokens), np.flatnonzero(["_" in token for token in tokens])
-        parts = [[row_of.get(word, -1) for word in tokens[row].split("_")] for row in joined.tolist()]
+        parts = [
+            [row_of.get(word, -1) for word in tokens[row].split("_")] for row in joined.tolist()
+        ]
         begins, ends = np.arange(n), np.arange(n)
         begins[joined], ends[joined] = [words[0] for words in parts], [words[-1] for words in parts]
         inside = np.array(
@@ -92,7 +101,9 @@ class Bigrams(NamedTuple):
         ).reshape(-1, 3)
         first, second, total = (
             np.concatenate(both)
-            for both in zip((ends[self.first], begins[self.ids], self.counts), inside.T, strict=True)
+            for both in zip(
+                (ends[self.first], begins[self.ids], self.counts), inside.T, strict=True
+            )
         )
         known = (first >= 0) & (second >= 0)
         return self.of(first[known], second[known], total[known], n)
@@ -101,13 +112,19 @@ class Bigrams(NamedTuple):
         """Of both, of the same tokens."""
         first, second, counts = (
             np.concatenate(both)
-            for both in zip((self.first, self.ids, self.counts), (others.first, others.ids, others.counts), strict=True)
+            for both in zip(
+                (self.first, self.ids, self.counts),
+                (others.first, others.ids, others.counts),
+                strict=True,
+            )
         )
         return self.of(first, second, counts, len(self.starts) - 1)
 
 
 def _order(numbers: Ids) -> Ids:
-    """The order of numbers from 0 on, (E,): sorted with their places in them, a tenth of what sorting places takes."""
+    """The order of numbers from 0 on, (E,): sorted with their places in them, a tenth of what
+    sorting places takes.
+    """
     bits = len(numbers).bit_length()
     if int(numbers.max()).bit_length() + bits > 63:
         return np.argsort(numbers, kind="stable")

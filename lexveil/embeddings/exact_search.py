@@ -1,8 +1,10 @@
-"""Exact nearest neighbours by blocked products of 8-bit or float32 numbers, near ties decided in float64.
+"""Exact nearest neighbours by blocked products of 8-bit or float32 numbers, near ties decided in
+float64.
 
-The result is that of a float64 scan: wherever rounding could have changed an answer, the candidates within the rounding
-bound are measured again in float64. So it depends neither on block sizes nor on the number of threads, nor on which
-products there were: for few neighbours of many queries 8-bit ones, where the processor has an instruction for them.
+The result is that of a float64 scan: wherever rounding could have changed an answer, the candidates
+within the rounding bound are measured again in float64. So it depends neither on block sizes nor on
+the number of threads, nor on which products there were: for few neighbours of many queries 8-bit
+ones, where the processor has an instruction for them.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ QUERY_BLOCK = 1024
 WORD_BLOCK = 2048
 GROUP = 16  # words that share one maximum
 FEW = 8  # up to so many neighbours are screened by 8-bit products
-# Rounding the words to 8 bits takes about as long as so many searches, loading what does it as so many multiplications.
+# Rounding the words to 8 bits takes about as long as so many searches, loading what does it as so
+# many multiplications.
 SCREEN_QUERIES, SCREEN_WORK = 1024, 5e9
 FARTHEST = 1e15  # beyond, float32 has no room for a score
 
@@ -34,18 +37,19 @@ FARTHEST = 1e15  # beyond, float32 has no room for a score
 class ExactSearch:
     """Nearest rows of a fixed set of vectors, Euclidean.
 
-    Maximises <q, u> - |u|²/2, which orders the words u as the distance |q - u| does. Rows that are equally near are
-    ordered by row number. Peak memory beside the vectors: about V/16 x 1024 float32 and 50 MB, and V·p bytes for
-    products of 8 bits.
+    Maximises <q, u> - |u|²/2, which orders the words u as the distance |q - u| does. Rows that are
+    equally near are ordered by row number. Peak memory beside the vectors: about V/16 x 1024
+    float32 and 50 MB, and V·p bytes for products of 8 bits.
 
     Args:
         vectors: (V, p), taken as float32.
-        screens: whether many searches may be done by other products than this processor's of float32: it decides on
-            time and memory, never on results.
+        screens: whether many searches may be done by other products than this processor's of
+            float32: it decides on time and memory, never on results.
     """
 
     def __init__(self, vectors: Vectors, screens: bool = True) -> None:
-        # A read-only view, as of a file: for an array that can be written, every kernel would be compiled once more.
+        # A read-only view, as of a file: for an array that can be written, every kernel would be
+        # compiled once more.
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)[:]
         self.vectors.flags.writeable = False
         halves = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2
@@ -89,11 +93,15 @@ class ExactSearch:
             self._prepare(n)
         for start in range(0, n, QUERY_BLOCK):
             block = slice(start, start + QUERY_BLOCK)
-            ids[block], squares[block] = self._nearest(np.ascontiguousarray(queries[block], dtype=np.float64), k)
+            ids[block], squares[block] = self._nearest(
+                np.ascontiguousarray(queries[block], dtype=np.float64), k
+            )
         return ids, np.sqrt(squares)
 
     def _nearest(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        """The k nearest rows of a block of queries, and the squares of their distances, by what is fastest."""
+        """The k nearest rows of a block of queries, and the squares of their distances, by what is
+        fastest.
+        """
         lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
         far = ~(lengths + self._longest < FARTHEST)
         if self._screen is not None and k <= FEW:
@@ -145,22 +153,33 @@ class ExactSearch:
             np.matmul(words, single, out=here)
             here -= self.half_norms[first : first + block, None]
             whole, group = len(words) // GROUP, first // GROUP
-            np.max(here[: whole * GROUP].reshape(whole, GROUP, n), axis=1, out=maxima[group : group + whole])
+            np.max(
+                here[: whole * GROUP].reshape(whole, GROUP, n),
+                axis=1,
+                out=maxima[group : group + whole],
+            )
             if whole * GROUP < len(words):
                 np.max(here[whole * GROUP :], axis=0, out=maxima[group + whole])
-        # A word among the k nearest has a score of at least the k-th largest maximum, up to rounding.
+        # A word among the k nearest has a score of at least the k-th largest maximum, up to
+        # rounding.
         kth = np.full(n, -np.inf)
         if k <= n_groups:
-            kth = maxima.max(axis=0) if k == 1 else np.partition(maxima, n_groups - k, axis=0)[n_groups - k]
+            kth = (
+                maxima.max(axis=0)
+                if k == 1
+                else np.partition(maxima, n_groups - k, axis=0)[n_groups - k]
+            )
         groups, of = np.nonzero(maxima >= (kth - self._slack(queries)).astype(np.float32))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
         measure_groups(self.vectors, queries, groups, of, GROUP, ids, squares)
         return ids, squares
 
     def _slack(self, queries: Queries) -> Distances:
-        """Twice the largest error of a score: in float32 (p + 8) rounding steps of |q| |u| + |u|²/2; a little more.
+        """Twice the largest error of a score: in float32 (p + 8) rounding steps of |q| |u| +
+        |u|²/2; a little more.
 
-        And what float64 loses of squared distances, which is more of queries beyond some 10^8 lengths of a word.
+        And what float64 loses of squared distances, which is more of queries beyond some 10^8
+        lengths of a word.
         """
         p, lengths = self.vectors.shape[1], np.sqrt(np.einsum("np,np->n", queries, queries))
         slack: Distances = 2.01 * (p + 8) * 2.0**-24 * (lengths * self._longest + self._longest**2)
@@ -169,7 +188,9 @@ class ExactSearch:
 
 
 def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
-    """Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the vectors, shape (n,)."""
+    """Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the vectors, shape
+    (n,).
+    """
     from lexveil.embeddings.kernels.search import measure_pairs
 
     return np.sqrt(measure_pairs(vectors, vectors, left, right))
@@ -191,17 +212,23 @@ def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
     return table
 
 
-def approximate_neighbors(vectors: Vectors, k: int, seed: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """The same table by pynndescent: near neighbours, not always the nearest; for large vocabularies only.
+def approximate_neighbors(
+    vectors: Vectors, k: int, seed: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """The same table by pynndescent: near neighbours, not always the nearest; for large
+    vocabularies only.
 
-    One job, because its result depends on the number of jobs. Returns (V, k) int32 and (V, k) float32.
+    One job, because its result depends on the number of jobs. Returns (V, k) int32 and (V, k)
+    float32.
     """
     from pynndescent import NNDescent
 
     k = min(k, len(vectors) - 1)
     # A graph of fewer than 30 neighbours loses many of the nearest ones; build that and cut it.
     wide = min(max(k + 1, 30), len(vectors) - 1)
-    index = NNDescent(vectors, metric="euclidean", n_neighbors=wide, random_state=seed % 2**32, n_jobs=1)
+    index = NNDescent(
+        vectors, metric="euclidean", n_neighbors=wide, random_state=seed % 2**32, n_jobs=1
+    )
     ids, distances = (table[:, : k + 1] for table in index.neighbor_graph)
     # Leave the word itself out, wherever among equal distances it stands; else drop the farthest.
     own = ids == np.arange(len(vectors))[:, None]

@@ -1,4 +1,6 @@
-"""The smallest and the largest distance of two words of an embedding, exactly: Δ_min and Δ_max of truncated Gumbel."""
+"""The smallest and the largest distance of two words of an embedding, exactly: Δ_min and Δ_max of
+truncated Gumbel.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ PROBES = 4  # words from which the first guess at the largest distance is measur
 
 
 def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
-    """Δ_min over all pairs of different words, exactly; 0 if two words have the same vector. V must be 2 or more.
+    """Δ_min over all pairs of different words, exactly; 0 if two words have the same vector. V must
+    be 2 or more.
 
     Args:
         nearest: (V,) the nearest other word of each, where it is known.
@@ -29,19 +32,24 @@ def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
 def largest_distance(vectors: Vectors) -> float:
     """Δ_max over all pairs, to the rounding of float64. V must be 1 or more.
 
-    Two words are at most as far apart as their distances from the middle together, so pairs of words near the middle
-    are never measured.
+    Two words are at most as far apart as their distances from the middle together, so pairs of
+    words near the middle are never measured.
     """
     middle = vectors.mean(axis=0, dtype=np.float64)
-    radius = np.concatenate([_lengths(vectors[at : at + BLOCK] - middle) for at in range(0, len(vectors), BLOCK)])
-    # Farthest first; a guess from below rules out most words, and it is one of the distances that are compared.
+    radius = np.concatenate(
+        [_lengths(vectors[at : at + BLOCK] - middle) for at in range(0, len(vectors), BLOCK)]
+    )
+    # Farthest first; a guess from below rules out most words, and it is one of the distances that
+    # are compared.
     order = np.argsort(-radius, kind="stable")
     radius = radius[order]
     best = 0.0
     farthest = order[0]
     for _ in range(PROBES):
         probe = vectors[int(farthest)].astype(np.float64)
-        away = np.concatenate([_lengths(vectors[at : at + BLOCK] - probe) for at in range(0, len(vectors), BLOCK)])
+        away = np.concatenate(
+            [_lengths(vectors[at : at + BLOCK] - probe) for at in range(0, len(vectors), BLOCK)]
+        )
         farthest = away.argmax()
         best = max(best, float(away[farthest]))
     for start in range(0, len(order), BLOCK):
@@ -52,7 +60,8 @@ def largest_distance(vectors: Vectors) -> float:
         block = vectors[order[start : start + BLOCK]].astype(np.float64) - middle
         for first in range(start, end, BLOCK):
             others = vectors[order[first : min(first + BLOCK, end)]].astype(np.float64) - middle
-            # |a - b|² by a product, which loses some digits, finds the pair; the pair itself is measured.
+            # |a - b|² by a product, which loses some digits, finds the pair; the pair itself is
+            # measured.
             squared = -2 * (block @ others.T)
             squared += np.einsum("np,np->n", block, block)[:, None]
             squared += np.einsum("np,np->n", others, others)[None]

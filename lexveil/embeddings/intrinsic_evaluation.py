@@ -1,8 +1,9 @@
-"""How good an embedding is: neighbours, human similarity judgements, analogies, and which vectors training moved.
+"""How good an embedding is: neighbours, human similarity judgements, analogies, and which vectors
+training moved.
 
 What ``train_embeddings`` writes to artifacts/metrics/embeddings/SEGMENTATION.json under "quality";
-docs/reference/embeddings.md lists the keys. Cosines throughout, so the length of vectors has no part in the first
-three.
+docs/reference/embeddings.md lists the keys. Cosines throughout, so the length of vectors has no
+part in the first three.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ PLACES: Mapping[str, tuple[float, ...]] = {
     "rare": (0.8, 0.9, 0.99),
 }
 LENGTHS = ("unigram", "bigram", "trigram")
-BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)  # least count of each; 0: an external model, which has no counts
-HARDLY = 1.0  # a vector that moved less than the length of its random start is more chance than meaning
+# least count of each; 0: an external model, which has no counts
+BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)
+# a vector that moved less than the length of its random start is more chance than meaning
+HARDLY = 1.0
 ANALOGY_WORDS = 30_000  # the most frequent ones; as in word2vec's compute-accuracy
 BLOCK = 256
 SLACK = 4  # more candidates than wanted, so that float32 does not decide
 
 
 def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, object]]]]:
-    """The nearest tokens of three frequent, medium and rare tokens of each length, by length and frequency.
+    """The nearest tokens of three frequent, medium and rare tokens of each length, by length and
+    frequency.
 
     Tokens without a letter are not looked at.
     """
@@ -45,7 +49,9 @@ def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, ob
         rows = np.flatnonzero((n_words == number) & lettered)
         samples[length] = {}
         for name, places in PLACES.items():
-            chosen = sorted({int(rows[int(place * len(rows))]) for place in places}) if len(rows) else []
+            chosen = (
+                sorted({int(rows[int(place * len(rows))]) for place in places}) if len(rows) else []
+            )
             samples[length][name] = [_neighbours(space, unit, row) for row in chosen]
     return samples
 
@@ -69,12 +75,15 @@ def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, object]:
         "token": space.tokens[row],
         "count": int(space.counts[row]),
         "norm": _round(np.linalg.norm(space.vectors[row])),
-        "neighbours": [{"token": space.tokens[near[i]], "cosine": _round(cosine[i])} for i in order.tolist()],
+        "neighbours": [
+            {"token": space.tokens[near[i]], "cosine": _round(cosine[i])} for i in order.tolist()
+        ],
     }
 
 
 def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dict[str, object]:
-    """Rank correlation (Spearman) of cosines with human judgements, over the pairs of which both words are known.
+    """Rank correlation (Spearman) of cosines with human judgements, over the pairs of which both
+    words are known.
 
     Args:
         pairs: first word, second word, judgement; words in the tokenizer's normal form.
@@ -83,13 +92,17 @@ def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dic
         pairs, pairs_known, and spearman, which is None with fewer than three pairs.
     """
     row_of = {token: row for row, token in enumerate(space.tokens)}
-    known = [(row_of[a], row_of[b], judged) for a, b, judged in pairs if a in row_of and b in row_of]
+    known = [
+        (row_of[a], row_of[b], judged) for a, b, judged in pairs if a in row_of and b in row_of
+    ]
     spearman = None
     if len(known) > 2:
         from scipy.stats import rankdata
 
         left, right, judged = zip(*known, strict=True)
-        first, second = (unit_vectors(space.vectors[list(rows)]).astype(np.float64) for rows in (left, right))
+        first, second = (
+            unit_vectors(space.vectors[list(rows)]).astype(np.float64) for rows in (left, right)
+        )
         ranks = rankdata(np.stack([np.einsum("np,np->n", first, second), judged]), axis=1)
         ranks -= ranks.mean(axis=1, keepdims=True)
         spread = float(np.sqrt((ranks**2).sum(axis=1).prod()))
@@ -100,18 +113,24 @@ def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dic
 def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> dict[str, object]:
     """How many questions "a is to b as c is to ?" are answered (3CosAdd, Mikolov et al. 2013).
 
-    The answer is the token, other than a, b and c, whose vector is nearest in cosine to b - a + c (all at length 1),
-    out of the ``ANALOGY_WORDS`` most frequent. A question with a word that is not among these is not asked.
+    The answer is the token, other than a, b and c, whose vector is nearest in cosine to b - a + c
+    (all at length 1), out of the ``ANALOGY_WORDS`` most frequent. A question with a word that is
+    not among these is not asked.
 
     Returns:
-        questions, questions_known, correct, accuracy (of those known; None without any), and the same by section.
+        questions, questions_known, correct, accuracy (of those known; None without any), and the
+            same by section.
     """
     unit = unit_vectors(space.vectors[:ANALOGY_WORDS])
     row_of = {token: row for row, token in enumerate(space.tokens[:ANALOGY_WORDS])}
     by_section: dict[str, dict[str, Any]] = {}
     for name, questions in sections.items():
         known = np.array(
-            [[row_of[word] for word in question] for question in questions if all(word in row_of for word in question)],
+            [
+                [row_of[word] for word in question]
+                for question in questions
+                if all(word in row_of for word in question)
+            ],
             dtype=np.int64,
         ).reshape(-1, 4)
         correct = 0
@@ -122,26 +141,36 @@ def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> d
                 score[np.arange(len(score)), given] = -np.inf
             correct += int((score.argmax(axis=1) == answer).sum())
         by_section[name] = _answered(len(questions), len(known), correct)
-    totals = [sum(one[key] for one in by_section.values()) for key in ("questions", "questions_known", "correct")]
+    totals = [
+        sum(one[key] for one in by_section.values())
+        for key in ("questions", "questions_known", "correct")
+    ]
     return {**_answered(*totals), "by_section": by_section}
 
 
 def _answered(questions: int, known: int, correct: int) -> dict[str, object]:
     accuracy = round(correct / known, 4) if known else None
-    return {"questions": questions, "questions_known": known, "correct": correct, "accuracy": accuracy}
+    return {
+        "questions": questions,
+        "questions_known": known,
+        "correct": correct,
+        "accuracy": accuracy,
+    }
 
 
 def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, object]:
     """Lengths of vectors by band of frequency, and how many training hardly moved.
 
     Args:
-        displacement: (V,) in lengths of the random start, NaN for a vector that began elsewhere; None for a model of
-            which the start is not known.
+        displacement: (V,) in lengths of the random start, NaN for a vector that began elsewhere;
+            None for a model of which the start is not known.
 
     Returns:
-        hardly_moved: share of the vectors with a random start that moved less than ``HARDLY``, None if there are none;
+        hardly_moved: share of the vectors with a random start that moved less than ``HARDLY``, None
+            if there are none;
         bands: those that hold a token,
-        each with least_count, n_tokens, tokens_covered, norm_q10, norm_median, norm_q90, norm_largest, hardly_moved.
+        each with least_count, n_tokens, tokens_covered, norm_q10, norm_median, norm_q90,
+        norm_largest, hardly_moved.
     """
     norms = np.linalg.norm(space.vectors, axis=1)
     moved = np.full(len(norms), np.nan) if displacement is None else displacement

@@ -1,8 +1,10 @@
-"""The nearest other words of every word, exactly: float32 matrix products find candidates, float64 ranks them.
+"""The nearest other words of every word, exactly: float32 matrix products find candidates, float64
+ranks them.
 
-Every list is cut where float32 rounding could have hidden a nearer word, so what is left of it is proven: its entries
-are the nearest words of a float64 scan, in order, equally near ones by row. What a list does not hold is found by
-``Scanner``. Results therefore do not depend on block sizes, threads or the processor's matrix kernels.
+Every list is cut where float32 rounding could have hidden a nearer word, so what is left of it is
+proven: its entries are the nearest words of a float64 scan, in order, equally near ones by row.
+What a list does not hold is found by ``Scanner``. Results therefore do not depend on block sizes,
+threads or the processor's matrix kernels.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ Neighbors = npt.NDArray[np.int32]
 QUERY_BLOCK = 256
 WORD_BLOCK = 2048
 GROUP = 16  # words whose scores are compared together
-SPARE = 8  # more candidates than are asked for, so that near ties among the last ones seldom need a scan
+# more candidates than are asked for, so that near ties among the last ones seldom need a scan
+SPARE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class Graph:
     Attributes:
         ids: (n, k) int32 rows, nearest first; -1 where there is none.
         proven: (n,) int32; the first ``proven`` entries of a row are the nearest words, in order.
-        distances: (n, k) float64, squares added in the order of the dimensions; None of an approximate graph.
+        distances: (n, k) float64, squares added in the order of the dimensions; None of an
+            approximate graph.
     """
 
     ids: Neighbors
@@ -39,7 +43,9 @@ class Graph:
 
 
 class Scanner:
-    """A fixed set of V vectors, and the nearest of those that are still allowed, for one query at a time."""
+    """A fixed set of V vectors, and the nearest of those that are still allowed, for one query at a
+    time.
+    """
 
     def __init__(self, vectors: Vectors) -> None:
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
@@ -47,12 +53,13 @@ class Scanner:
         self.half_norms = (squares / 2).astype(np.float32)
         self.norms = np.sqrt(squares)
         self._longest = float(self.norms.max(initial=0.0))
-        # A float32 score <q, u> - |u|²/2 is wrong by at most this times |q| |u| + |u|²/2: a rounding step for each of p
-        # products and sums, and some for what else is done to it.
+        # A float32 score <q, u> - |u|²/2 is wrong by at most this times |q| |u| + |u|²/2: a
+        # rounding step for each of p products and sums, and some for what else is done to it.
         self.rounding = (self.vectors.shape[1] + 16) * 2.0**-24
 
     def nearest(self, row: int, forbidden: npt.NDArray[np.bool_]) -> int:
-        """The word nearest to word ``row`` among those not forbidden, of equally near ones the lowest row.
+        """The word nearest to word ``row`` among those not forbidden, of equally near ones the
+        lowest row.
 
         Args:
             row: the query.
@@ -62,7 +69,13 @@ class Scanner:
         scores -= self.half_norms
         scores[forbidden] = -np.inf
         # Twice the largest error of a score: (p + 8) rounding steps of |q| |u| + |u|².
-        slack = 2 * (self.vectors.shape[1] + 8) * 2.0**-24 * (self.norms[row] + self._longest) * self._longest
+        slack = (
+            2
+            * (self.vectors.shape[1] + 8)
+            * 2.0**-24
+            * (self.norms[row] + self._longest)
+            * self._longest
+        )
         close = np.flatnonzero(scores >= scores.max() - slack)
         return int(close[np.argmin(squared_distances(self.vectors, row, close))])
 
@@ -71,11 +84,15 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
     """The k nearest other words of each query, a row; k is cut to V - 1."""
     vectors, n_words = scanner.vectors, len(scanner.vectors)
     k = min(k, n_words - 1)
-    ids, proven = np.empty((len(queries), max(k, 0)), dtype=np.int32), np.zeros(len(queries), dtype=np.int32)
+    ids, proven = (
+        np.empty((len(queries), max(k, 0)), dtype=np.int32),
+        np.zeros(len(queries), dtype=np.int32),
+    )
     squares = np.empty(ids.shape)
     if k <= 0:
         return Graph(ids, proven, squares)
-    # Words are kept by the most that their scores can be in spite of rounding, which is little for short ones.
+    # Words are kept by the most that their scores can be in spite of rounding, which is little for
+    # short ones.
     relative = scanner.rounding
     base = ((1 - relative) * scanner.norms**2 / 2).astype(np.float32)
     error = (relative * scanner.norms).astype(np.float32)
@@ -93,7 +110,8 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
             own = np.flatnonzero((block >= first) & (block < first + scores.shape[1]))
             scores[own, block[own] - first] = -np.inf
             _keep_best(scores, base[words], error[words], lengths, first, top, found)
-        cut = np.full(len(block), np.inf)  # of squared distance: all words that were not kept are at least as far
+        # of squared distance: all words that were not kept are at least as far
+        cut = np.full(len(block), np.inf)
         if k < n_words - 1:
             cut = (scanner.norms[block] ** 2 - 2 * top[:, -1].astype(np.float64)) * (1 - 1e-9)
         part = slice(start, start + len(block))
@@ -102,7 +120,8 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
 
 
 def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, Floats]:
-    """The k nearest other words of each query, a row, nearest first, equally near ones by row, and their distances.
+    """The k nearest other words of each query, a row, nearest first, equally near ones by row, and
+    their distances.
 
     Returns:
         (n, k) int32 and (n, k) float64; k is cut to V - 1.
@@ -137,8 +156,14 @@ def _measure(vectors: Vectors, row: int, others: Ids | Neighbors, out: Floats) -
         first = second = third = fourth = 0.0
         for column in range(vectors.shape[1]):
             value = np.float64(vectors[row, column])
-            to_a, to_b = value - np.float64(vectors[a, column]), value - np.float64(vectors[b, column])
-            to_c, to_d = value - np.float64(vectors[c, column]), value - np.float64(vectors[d, column])
+            to_a, to_b = (
+                value - np.float64(vectors[a, column]),
+                value - np.float64(vectors[b, column]),
+            )
+            to_c, to_d = (
+                value - np.float64(vectors[c, column]),
+                value - np.float64(vectors[d, column]),
+            )
             first += to_a * to_a
             second += to_b * to_b
             third += to_c * to_c
@@ -156,10 +181,12 @@ def _keep_best(
     top: Vectors,
     found: Neighbors,
 ) -> None:
-    """Merge one block of products into each query's k best scores, which are kept sorted, best first."""
+    """Merge one block of products into each query's k best scores, which are kept sorted, best
+    first.
+    """
     k, n_words = top.shape[1], products.shape[1]
-    # Words at, at + width, at + 2 width, … are a group, so that maxima are taken of whole stretches; few groups have a
-    # word that is kept.
+    # Words at, at + width, at + 2 width, … are a group, so that maxima are taken of whole
+    # stretches; few groups have a word that is kept.
     width = n_words // GROUP
     maxima = np.empty(width, dtype=np.float32)
     for query in range(len(products)):
@@ -199,10 +226,18 @@ def _keep(score: np.float32, word: int, top: Vectors, found: Neighbors) -> np.fl
 
 
 @kernel()
-def _rank(vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats) -> tuple[Neighbors, Floats, Neighbors]:
-    """Each query's candidates sorted by (squared distance, row), and how many are proven, being nearer than ``cut``."""
+def _rank(
+    vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats
+) -> tuple[Neighbors, Floats, Neighbors]:
+    """Each query's candidates sorted by (squared distance, row), and how many are proven, being
+    nearer than ``cut``.
+    """
     k = found.shape[1]
-    ids, squares, proven = np.empty_like(found), np.empty(found.shape), np.zeros(len(found), dtype=np.int32)
+    ids, squares, proven = (
+        np.empty_like(found),
+        np.empty(found.shape),
+        np.zeros(len(found), dtype=np.int32),
+    )
     distance = np.empty(k)
     for query in range(len(queries)):
         square = squares[query]
@@ -211,7 +246,8 @@ def _rank(vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats) -> tupl
             row, measured = found[query, candidate], distance[candidate]
             rank = candidate
             while rank > 0 and (
-                square[rank - 1] > measured or (square[rank - 1] == measured and ids[query, rank - 1] > row)
+                square[rank - 1] > measured
+                or (square[rank - 1] == measured and ids[query, rank - 1] > row)
             ):
                 square[rank] = square[rank - 1]
                 ids[query, rank] = ids[query, rank - 1]
@@ -234,7 +270,9 @@ def walk(
     filled: int,
     target: int,
 ) -> tuple[int, int]:
-    """Follow the graph until ``target`` words are placed or all proven neighbours of a word are used."""
+    """Follow the graph until ``target`` words are placed or all proven neighbours of a word are
+    used.
+    """
     while filled < target:
         following = -1
         for rank in range(proven[current]):

@@ -1,4 +1,6 @@
-"""The list sets of 1-Diffractor: orders of the words that several models share, and how good they are."""
+"""The list sets of 1-Diffractor: orders of the words that several models share, and how good they
+are.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from lexveil.embeddings.word_orders import NEAR, SETS, Search, WordLists, greedy_orders, mean_step, share_near
+from lexveil.embeddings.word_orders import (
+    NEAR,
+    SETS,
+    Search,
+    WordLists,
+    greedy_orders,
+    mean_step,
+    share_near,
+)
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.types import Orders, Rows, Vectors
 
@@ -17,7 +27,9 @@ Streams = Callable[[str, str], np.random.Generator]  # of a model, for a purpose
 
 
 def shared_words(spaces: Sequence[WordSpace]) -> tuple[list[str], list[Rows]]:
-    """The W words that every space knows, in the order of the first, and their rows in each, (W,) int64."""
+    """The W words that every space knows, in the order of the first, and their rows in each, (W,)
+    int64.
+    """
     numbers = [{token: row for row, token in enumerate(space.tokens)} for space in spaces]
     words = [token for token in spaces[0].tokens if all(token in number for number in numbers[1:])]
     return words, [np.array([number[word] for word in words], dtype=np.int64) for number in numbers]
@@ -33,18 +45,24 @@ def list_sets(
 ) -> dict[str, ListSet]:
     """Make the list sets of models, by name.
 
-    The start of a list depends on its model and its number alone: the first of two is also the one of one.
+    The start of a list depends on its model and its number alone: the first of two is also the one
+    of one.
 
     Args:
         spaces: by the name of the model.
         streams: where each list starts, and which words are measured.
-        on_start: is told how many words are to be put into lists, and returns what is told of each that is.
+        on_start: is told how many words are to be put into lists, and returns what is told of each
+            that is.
 
     Raises:
         ValueError: if the models share fewer than two words.
     """
-    groups = {name: tuple(spaces) if SETS[name][1] else (next(iter(spaces)),) for name in sets}  # of models
-    n_lists = {group: max(SETS[name][0] for name in sets if groups[name] == group) for group in groups.values()}
+    # of models
+    groups = {name: tuple(spaces) if SETS[name][1] else (next(iter(spaces)),) for name in sets}
+    n_lists = {
+        group: max(SETS[name][0] for name in sets if groups[name] == group)
+        for group in groups.values()
+    }
     shared = {group: shared_words([spaces[model] for model in group]) for group in n_lists}
     for group, (words, _) in shared.items():
         if len(words) < 2:
@@ -68,11 +86,16 @@ def list_sets(
             "search": search,
             "set": name,
         }
-        made[name] = WordLists(words, np.concatenate([orders[group, model][:n] for model in group])), about
+        made[name] = (
+            WordLists(words, np.concatenate([orders[group, model][:n] for model in group])),
+            about,
+        )
     return made
 
 
-def _quality(model: str, vectors: Vectors, orders: Orders, streams: Streams) -> list[dict[str, object]]:
+def _quality(
+    model: str, vectors: Vectors, orders: Orders, streams: Streams
+) -> list[dict[str, object]]:
     """How near in meaning the words of each list are to those around them."""
     measured = np.arange(len(vectors))
     if len(vectors) > MEASURED:

@@ -1,8 +1,9 @@
-"""The nearest words of every word, exactly, with their distances: made once for a space, used by all that need them.
+"""The nearest words of every word, exactly, with their distances: made once for a space, used by
+all that need them.
 
-A list is a function of the vectors alone: candidates come from float32 matrix products, but every list is what a
-float64 scan would give whose squares are added in the order of the dimensions. So lists that one process made, on
-whatever processor, are those that another would make, bit by bit.
+A list is a function of the vectors alone: candidates come from float32 matrix products, but every
+list is what a float64 scan would give whose squares are added in the order of the dimensions. So
+lists that one process made, on whatever processor, are those that another would make, bit by bit.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from lexveil.types import Floats, Ids, Vectors
 
 Near = npt.NDArray[np.int32]
 
-LISTED = 64  # words of a list, with the word itself: more than truncated Gumbel asks for of a million words
+# words of a list, with the word itself: more than truncated Gumbel asks for of a million words
+LISTED = 64
 
 
 @dataclass(frozen=True)
 class NearTable:
-    """Lists of the first n words of a vocabulary, nearest first; the word itself comes first, then ties by number.
+    """Lists of the first n words of a vocabulary, nearest first; the word itself comes first, then
+    ties by number.
 
     Attributes:
         ids: (n, K) int32.
@@ -39,7 +42,8 @@ class NearTable:
 
 
 class Neighborhoods:
-    """Lists of the K nearest words of all words of a vocabulary: from a table, or made when they are asked for.
+    """Lists of the K nearest words of all words of a vocabulary: from a table, or made when they
+    are asked for.
 
     Attributes:
         vectors: (V, p) float32.
@@ -60,7 +64,9 @@ class Neighborhoods:
         self._n_own = 0
 
     def fresh(self) -> Neighborhoods:
-        """The same without the lists that were made here, which follow from the words that were asked for."""
+        """The same without the lists that were made here, which follow from the words that were
+        asked for.
+        """
         return Neighborhoods(self.vectors, self.table)
 
     def tables(self, words: Ids) -> Iterator[tuple[Ids, NearTable, Ids]]:
@@ -80,13 +86,18 @@ class Neighborhoods:
 
     def lists(self, words: Ids) -> NearTable:
         """The lists of n words, gathered into a table of their own."""
-        ids, distances = np.empty((len(words), self.size), dtype=np.int32), np.empty((len(words), self.size))
+        ids, distances = (
+            np.empty((len(words), self.size), dtype=np.int32),
+            np.empty((len(words), self.size)),
+        )
         for chosen, table, rows in self.tables(words):
             ids[chosen], distances[chosen] = table.ids[rows], table.distances[rows]
         return NearTable(ids, distances)
 
     def _made(self, words: Ids) -> tuple[NearTable, Ids]:
-        """The table of lists made here, and where in it a word's list is; after those of ``words`` were added."""
+        """The table of lists made here, and where in it a word's list is; after those of ``words``
+        were added.
+        """
         if self._place is None:
             self._place = np.full(len(self.vectors), -1)
         new = np.unique(words)
@@ -94,7 +105,9 @@ class Neighborhoods:
         if self._own is None or self._n_own + len(new) > len(self._own):
             # Twice as many as now, so that copying them costs little in all.
             room = min(max(2 * (self._n_own + len(new)), 256), len(self.vectors))
-            own = NearTable(np.empty((room, self.size), dtype=np.int32), np.empty((room, self.size)))
+            own = NearTable(
+                np.empty((room, self.size), dtype=np.int32), np.empty((room, self.size))
+            )
             if self._own is not None:
                 own.ids[: self._n_own] = self._own.ids[: self._n_own]
                 own.distances[: self._n_own] = self._own.distances[: self._n_own]

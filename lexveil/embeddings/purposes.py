@@ -1,9 +1,10 @@
 """Metrics that keep a purpose: an embedding with one more axis for each public scale of words.
 
-A scale gives words a score from -1 to 1, as a lexicon of sentiment does. Its axis holds words of different scores
-apart, so that a word is more often replaced by one of its own side. The metric stays public and fixed before any text
-is read: mechanisms, proofs, audits and readers apply as they are, in the metric with these axes. What it costs is that
-a word on the scale can be taken for fewer others: ``lexveil.recovery.purposes`` says how many are told.
+A scale gives words a score from -1 to 1, as a lexicon of sentiment does. Its axis holds words of
+different scores apart, so that a word is more often replaced by one of its own side. The metric
+stays public and fixed before any text is read: mechanisms, proofs, audits and readers apply as they
+are, in the metric with these axes. What it costs is that a word on the scale can be taken for fewer
+others: ``lexveil.recovery.purposes`` says how many are told.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import numpy.typing as npt
 from lexveil.embeddings.word_space import WordSpace, unit_vectors
 from lexveil.types import Floats, Vectors
 
-REACH = 1.8  # lengths of the vector that a word of the middle length lies off, of score 1 and at weight 1
+# lengths of the vector that a word of the middle length lies off, of score 1 and at weight 1
+REACH = 1.8
 STEP = 2.0**-12  # of coordinates: coarser than what processors round in other ways
 PENALTY = 5.0  # of the ridge regression; between 0.5 and 20 a scale hardly changes
 LEAST = 0.3  # a found score that is nearer to 0 is chance
@@ -44,7 +46,9 @@ class Purpose:
         return f"{self.name}={self.weight:g}"
 
     def of(self, tokens: Sequence[str]) -> Floats:
-        """(V,) the score of each token; of a collocation without one, the mean of its words'; of other words 0."""
+        """(V,) the score of each token; of a collocation without one, the mean of its words'; of
+        other words 0.
+        """
         scores = self.scores
         return np.array([_score(token, scores) for token in tokens], dtype=np.float64)
 
@@ -59,8 +63,9 @@ def _score(token: str, scores: Mapping[str, float]) -> float:
 def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
     """The space with one more axis for each purpose: (V, p + n) float32.
 
-    The axis of a word is ``REACH`` · weight · score · l² / the median of l, where l is the length of its vector,
-    rounded to whole ``STEP``: rare words, whose vectors are short, are held apart less and stay hidden as without it.
+    The axis of a word is ``REACH`` · weight · score · l² / the median of l, where l is the length
+    of its vector, rounded to whole ``STEP``: rare words, whose vectors are short, are held apart
+    less and stay hidden as without it.
     """
     if not purposes:
         return space
@@ -75,8 +80,9 @@ def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
 def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
     """Scores of more words, found from the known ones by where words stand in the space.
 
-    Ridge regression (Hoerl & Kennard 1970) of the known scores, 0 among them, on vectors of length 1. Words that are
-    known keep their score; what is found of others is drawn to 0 by ``LEAST``, since most words are on no scale.
+    Ridge regression (Hoerl & Kennard 1970) of the known scores, 0 among them, on vectors of length
+    1. Words that are known keep their score; what is found of others is drawn to 0 by ``LEAST``,
+       since most words are on no scale.
 
     Returns:
         Scores that are not 0, to two places; collocations are left to their words.
@@ -85,12 +91,20 @@ def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
     rows = [row for row, token in enumerate(space.tokens) if token in known]
     scores = np.array([known[space.tokens[row]] for row in rows])
     of_known = unit[rows]
-    weights = np.linalg.solve(of_known.T @ of_known + PENALTY * np.eye(unit.shape[1]), of_known.T @ scores)
+    weights = np.linalg.solve(
+        of_known.T @ of_known + PENALTY * np.eye(unit.shape[1]), of_known.T @ scores
+    )
     found = unit @ weights
     drawn = np.sign(found) * np.maximum(np.abs(found) - LEAST, 0) / (1 - LEAST)
-    whole = dict(zip(space.tokens, np.clip(drawn, -1, 1).round(2).tolist(), strict=True)) | dict(known)
+    whole = dict(zip(space.tokens, np.clip(drawn, -1, 1).round(2).tolist(), strict=True)) | dict(
+        known
+    )
 
     def is_word(token: str) -> bool:
         return "_" not in token and any(map(str.isalpha, token))
 
-    return {token: score for token, score in whole.items() if score and (token in known or is_word(token))}
+    return {
+        token: score
+        for token, score in whole.items()
+        if score and (token in known or is_word(token))
+    }

@@ -1,9 +1,9 @@
 """Lengths of vectors by public rules: which words lie close together, and so hide each other.
 
-A mechanism with the guarantee ε·d protects two words the more, the closer they are. Any map of the vocabulary into a
-space that depends on public things alone gives a metric (a pseudometric where it maps two words to one point), and the
-proofs ask for no more: a word can be protected more by a shorter vector, and never by an ε of its own, which would
-tell the word.
+A mechanism with the guarantee ε·d protects two words the more, the closer they are. Any map of the
+vocabulary into a space that depends on public things alone gives a metric (a pseudometric where it
+maps two words to one point), and the proofs ask for no more: a word can be protected more by a
+shorter vector, and never by an ε of its own, which would tell the word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from lexveil.types import Counts, Floats
 
 Rule = Literal["none", "unit", "frequency"]
 EXPONENT = 0.2
-PLACES = 9  # of factors: processors differ in the last digits of powers and sums, and vectors are to be the same bytes
+# of factors: processors differ in the last digits of powers and sums, and vectors are to be the
+# same bytes
+PLACES = 9
 SMOOTHING = 0.5  # occurrences added to each word, so that one never counted has a length
 
 
@@ -32,8 +34,8 @@ def frequency_factors(counts: Counts, exponent: float = EXPONENT) -> Floats:
 def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Floats:
     """The factor of each of V tokens by a public list; shape (V,).
 
-    A collocation that is not listed itself has the smallest factor of its words that are, or a name that is listed
-    would stand unprotected in the longer one; what is not listed has 1.
+    A collocation that is not listed itself has the smallest factor of its words that are, or a name
+    that is listed would stand unprotected in the longer one; what is not listed has 1.
     """
     found = np.ones(len(tokens))
     if factors:
@@ -41,12 +43,15 @@ def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Float
             if token in factors:
                 found[row] = factors[token]
             elif "_" in token:
-                found[row] = min((factors[word] for word in token.split("_") if word in factors), default=1.0)
+                found[row] = min(
+                    (factors[word] for word in token.split("_") if word in factors), default=1.0
+                )
     return found
 
 
 def kept_length(space: WordSpace, factors: Floats) -> float:
-    """The number by which lengths of ``factors`` (V,) have the mean length of an occurrence that the space has.
+    """The number by which lengths of ``factors`` (V,) have the mean length of an occurrence that
+    the space has.
 
     1 where there are no occurrences, or none that has a length.
     """
@@ -62,9 +67,11 @@ def scaled(space: WordSpace, rule: Rule, factors: Mapping[str, float] | None = N
     Distances, and with them what an epsilon means, which is per unit of distance, are others.
 
     Args:
-        rule: none leaves lengths as they are, unit makes them 1, frequency those of ``frequency_factors``, all times
-            one number, so that the mean length of an occurrence stays and an epsilon is of the same order as before.
-        factors: of words, from a public list, by which lengths are multiplied then; see ``listed_factors``.
+        rule: none leaves lengths as they are, unit makes them 1, frequency those of
+            ``frequency_factors``, all times one number, so that the mean length of an occurrence
+            stays and an epsilon is of the same order as before.
+        factors: of words, from a public list, by which lengths are multiplied then; see
+            ``listed_factors``.
     """
     if rule == "none" and not factors:
         return space

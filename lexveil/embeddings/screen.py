@@ -1,7 +1,8 @@
 """Exact nearest neighbours by products of 8-bit numbers: they screen, float64 decides.
 
-Words and queries are rounded to whole numbers of a step of their own. What rounding can have done to a score is bounded
-(docs/proofs/screen.md), so that a word is left out only if another one is certainly nearer.
+Words and queries are rounded to whole numbers of a step of their own. What rounding can have done
+to a score is bounded (docs/proofs/screen.md), so that a word is left out only if another one is
+certainly nearer.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Screen:
     def __init__(self, vectors: Vectors, kind: int) -> None:
         self.vectors, self.kind, self.chosen = vectors, kind, KINDS[kind]
         n_words, p = vectors.shape
-        # A vector that all words share moves no word nearer; without it they are shorter, and so are the errors.
+        # A vector that all words share moves no word nearer; without it they are shorter, and so
+        # are the errors.
         self.centre = vectors.mean(axis=0, dtype=np.float64)
         lengths = np.empty(n_words)
         for first in range(0, n_words, 4096):
@@ -46,10 +48,15 @@ class Screen:
         n_tiles = -(-n_words // width)
         lengths = lengths[self.order]
         starts = np.arange(0, n_words, width)
-        ends = [lengths[starts] * (1 + 1e-9), lengths[np.minimum(starts + width, n_words) - 1] * (1 - 1e-9)]
+        ends = [
+            lengths[starts] * (1 + 1e-9),
+            lengths[np.minimum(starts + width, n_words) - 1] * (1 - 1e-9),
+        ]
         sums = (n_tiles, self.n_chunks, VECTORS, 2 * lanes if self.chosen.sums else lanes)
         self.words = kernels.PackedWords(
-            numbers=np.zeros((n_tiles, self.n_chunks, self.depth, VECTORS, lanes, 4), dtype=np.int8),
+            numbers=np.zeros(
+                (n_tiles, self.n_chunks, self.depth, VECTORS, lanes, 4), dtype=np.int8
+            ),
             start=np.empty(sums, dtype=np.int16 if self.chosen.sums else np.int32),
             scales=np.zeros((n_tiles, VECTORS, lanes), dtype=np.float32),
             halves=np.full((n_tiles, VECTORS, lanes), np.inf, dtype=np.float32),
@@ -58,28 +65,40 @@ class Screen:
         )
         bounds = np.zeros((n_tiles * width, 2))
         kernels.pack_words(
-            vectors, self.order, self.centre, 127, WORD_LANE if self.chosen.sums else 0.0, self.words, bounds
+            vectors,
+            self.order,
+            self.centre,
+            127,
+            WORD_LANE if self.chosen.sums else 0.0,
+            self.words,
+            bounds,
         )
         # The offset of the queries drops out: in 16 bits it wraps around.
         by_sum = self.words.numbers.reshape(n_tiles, self.n_chunks, self.depth, *sums[2:], -1)
         for first in range(0, n_tiles, 64):
             some = by_sum[first : first + 64].sum(axis=(2, 5), dtype=np.int32)
-            self.words.start[first : first + 64] = (-self.chosen.offset * some).astype(self.words.start.dtype)
+            self.words.start[first : first + 64] = (-self.chosen.offset * some).astype(
+                self.words.start.dtype
+            )
         sizes, lacks = bounds.reshape(n_tiles, width, 2).max(axis=1).T
         self.words.errors[:, 0] = sizes * kernels.MORE
         self.words.errors[:, 1] = lacks * kernels.MORE + kernels.NOTHING
-        self.words.errors[:, 2] = self.words.ends[:, 0] ** 2 / 2 * kernels.ROUNDING * kernels.MORE + kernels.NOTHING
+        self.words.errors[:, 2] = (
+            self.words.ends[:, 0] ** 2 / 2 * kernels.ROUNDING * kernels.MORE + kernels.NOTHING
+        )
 
     def nearest_k(self, queries: Floats, k: int) -> tuple[Rows, Floats, npt.NDArray[np.bool_]]:
         """The k nearest rows of each query, with the squares of their distances.
 
         Args:
-            queries: (n, p) float64, finite and contiguous; about a thousand, so that they stay in the cache.
+            queries: (n, p) float64, finite and contiguous; about a thousand, so that they stay in
+                the cache.
             k: at most V.
 
         Returns:
-            (n, k) int64, (n, k) float64, and (n,) whether the query was answered: one with more than ``ROOM`` words
-            too near to tell apart was not, nor one of a length that single precision does not hold.
+            (n, k) int64, (n, k) float64, and (n,) whether the query was answered: one with more
+                than ``ROOM`` words too near to tell apart was not, nor one of a length that single
+                precision does not hold.
         """
         n = len(queries)
         packed = self.packed(queries)
@@ -87,7 +106,11 @@ class Screen:
             lows=np.full((n, k), -np.inf),
             places=np.empty((n, ROOM), dtype=np.int64),
             highs=np.empty((n, ROOM)),
-            counts=np.where((packed.lengths > kernels.SHORTEST_QUERY) & (packed.lengths < kernels.LONGEST), 0, -1),
+            counts=np.where(
+                (packed.lengths > kernels.SHORTEST_QUERY) & (packed.lengths < kernels.LONGEST),
+                0,
+                -1,
+            ),
         )
         kernels.screen_by(self.kind)(self.words, packed, candidates, len(self.vectors))
         ids, squares = np.full((n, k), -1, dtype=np.int64), np.full((n, k), np.inf)
@@ -103,7 +126,14 @@ class Screen:
             lengths=np.empty(n),
             slacks=np.empty(n),
         )
-        kernels.pack_queries(queries, self.centre, QUERY_LANE if self.chosen.sums else 0.0, self.chosen.offset, packed)
-        # What float64 may lose of squared distances, of queries and words less the centre, and of the decision.
+        kernels.pack_queries(
+            queries,
+            self.centre,
+            QUERY_LANE if self.chosen.sums else 0.0,
+            self.chosen.offset,
+            packed,
+        )
+        # What float64 may lose of squared distances, of queries and words less the centre, and of
+        # the decision.
         packed.slacks[:] = (queries.shape[1] + 16) * 2.0**-50 * (packed.lengths + self.longest) ** 2
         return packed

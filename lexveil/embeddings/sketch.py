@@ -1,7 +1,8 @@
-"""Bounds of distances from little memory: a few coordinates of every word, and how much of it they leave out.
+"""Bounds of distances from little memory: a few coordinates of every word, and how much of it they
+leave out.
 
-They say quickly what the distance itself would say, and never decide otherwise, so they may differ in their last
-digits from one processor to another.
+They say quickly what the distance itself would say, and never decide otherwise, so they may differ
+in their last digits from one processor to another.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from lexveil.types import Floats, Steps, Vectors
 
 COORDINATES = 31  # with the part left out, one line of cache per word
 STEPS = 32767  # of a coordinate on either side of 0
-# Of them, more than what rounding does to 32 coordinates of two words (half a step each), and float32 to the sum.
+# Of them, more than what rounding does to 32 coordinates of two words (half a step each), and
+# float32 to the sum.
 SLACK = 7.0
 MOMENT_WORDS = 2048  # for the directions of most variance
 BLOCK = 4096  # words projected at a time
@@ -21,9 +23,10 @@ BLOCK = 4096  # words projected at a time
 class Sketch:
     """All words by a few coordinates, with bounds of the distances between them.
 
-    A sketch of a word is its coordinates along the directions in which the words differ most, and the norm of all that
-    these leave out. The distance of two words lies between that of their coordinates with the difference, and that
-    with the sum, of the norms left out; any orthonormal directions do.
+    A sketch of a word is its coordinates along the directions in which the words differ most, and
+    the norm of all that these leave out. The distance of two words lies between that of their
+    coordinates with the difference, and that with the sum, of the norms left out; any orthonormal
+    directions do.
 
     Attributes:
         rows: (V, 32) int16, the norm left out last, in steps.

@@ -1,14 +1,16 @@
-"""Word2Vec by gensim (Mikolov et al. 2013), one space for words and collocations (CLMLDP section 4.2).
+"""Word2Vec by gensim (Mikolov et al. 2013), one space for words and collocations (CLMLDP section
+4.2).
 
-A training can be taken up after any of its epochs and ends with the bytes of one that was never interrupted: beside
-the two matrices, gensim carries nothing from one epoch to the next but the state of one generator, from which each
-worker takes the seed of its epoch (word2vec_inner.pyx, init_w2v_config). The learning rate follows from the epoch's
-number.
+A training can be taken up after any of its epochs and ends with the bytes of one that was never
+interrupted: beside the two matrices, gensim carries nothing from one epoch to the next but the
+state of one generator, from which each worker takes the seed of its epoch (word2vec_inner.pyx,
+init_w2v_config). The learning rate follows from the epoch's number.
 
-How well a model fits its corpus is the mean negative-sampling loss over a fixed sample of examples, not gensim's own
-tally. That adds every loss into one float32 (word2vec_inner.pyx), which no longer grows where a loss is less than half
-its spacing: losses below 1 at 2^24, within the first epoch of a few million tokens. Of several workers the last one's
-tally overwrites the others'. And pairs with a score beyond 6 are left out, those predicted worst among them.
+How well a model fits its corpus is the mean negative-sampling loss over a fixed sample of examples,
+not gensim's own tally. That adds every loss into one float32 (word2vec_inner.pyx), which no longer
+grows where a loss is less than half its spacing: losses below 1 at 2^24, within the first epoch of
+a few million tokens. Of several workers the last one's tally overwrites the others'. And pairs with
+a score beyond 6 are left out, those predicted worst among them.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ class TrainingState:
         output_vectors: (V, p) float32, gensim's syn1neg.
         generator_key: (624,) uint32, the state of gensim's Mersenne Twister.
         generator_position: where in it the next number is taken.
-        losses: mean loss after each finished epoch, in nats; None where there is no example to measure it on.
+        losses: mean loss after each finished epoch, in nats; None where there is no example to
+            measure it on.
     """
 
     epoch: int
@@ -61,8 +64,10 @@ class Word2VecSettings:
     Attributes:
         dimensions: p.
         min_count: tokens rarer than this get no vector.
-        workers: with more than one the same seed gives other bytes: threads write to the same vectors without locks.
-        subsample: share of the corpus above which occurrences of a token are left out at random; 0 leaves out none.
+        workers: with more than one the same seed gives other bytes: threads write to the same
+            vectors without locks.
+        subsample: share of the corpus above which occurrences of a token are left out at random; 0
+            leaves out none.
     """
 
     dimensions: int
@@ -96,9 +101,11 @@ class Probe:
     """n examples, each an input, the word to be predicted from it, and words drawn as noise.
 
     Attributes:
-        inputs: (n, m) ids, -1 where there is none: one context word in skip-gram, all of them in CBOW, which averages.
+        inputs: (n, m) ids, -1 where there is none: one context word in skip-gram, all of them in
+            CBOW, which averages.
         targets: (n,) ids of the words to be predicted.
-        noise: (n, negative) ids, drawn in proportion to count^0.75; one that is the target does not count.
+        noise: (n, negative) ids, drawn in proportion to count^0.75; one that is the target does not
+            count.
     """
 
     inputs: Ids
@@ -106,9 +113,11 @@ class Probe:
     noise: Ids
 
     def loss(self, vectors: Vectors, output_vectors: Vectors) -> float | None:
-        """Mean of -log σ(h·u_target) - Σ log σ(-h·u_noise) in nats, h the mean of the inputs' vectors.
+        """Mean of -log σ(h·u_target) - Σ log σ(-h·u_noise) in nats, h the mean of the inputs'
+        vectors.
 
-        Before training all output vectors are 0 and it is (1 + negative)·ln 2. None if there is no example.
+        Before training all output vectors are 0 and it is (1 + negative)·ln 2. None if there is no
+        example.
 
         Args:
             vectors: (V, p), gensim's syn0.
@@ -121,9 +130,13 @@ class Probe:
             inputs = self.inputs[first : first + EXAMPLES]
             is_context = inputs >= 0
             hidden = np.einsum(
-                "nmp,nm->np", vectors[inputs].astype(np.float64), is_context / is_context.sum(1, keepdims=True)
+                "nmp,nm->np",
+                vectors[inputs].astype(np.float64),
+                is_context / is_context.sum(1, keepdims=True),
             )
-            words = np.column_stack([self.targets[first : first + EXAMPLES], self.noise[first : first + EXAMPLES]])
+            words = np.column_stack(
+                [self.targets[first : first + EXAMPLES], self.noise[first : first + EXAMPLES]]
+            )
             score = np.einsum("nkp,np->nk", output_vectors[words].astype(np.float64), hidden)
             score[:, 0] *= -1
             loss = np.logaddexp(0.0, score)
@@ -138,12 +151,13 @@ class Trained:
 
     Attributes:
         space: the embedding, V tokens.
-        losses: the mean loss after each epoch (see ``TrainingState``); none if there was nothing to train.
-        moved: (V,) how far training moved each vector from its random start, in lengths of that start; NaN for one
-            that began elsewhere.
+        losses: the mean loss after each epoch (see ``TrainingState``); none if there was nothing to
+            train.
+        moved: (V,) how far training moved each vector from its random start, in lengths of that
+            start; NaN for one that began elsewhere.
         tokens_covered: occurrences in the corpus of the tokens that were trained.
-        began: how many vectors began as the base's, as the mean of their words' and at random, and how many of the
-            base were not trained; None without a base.
+        began: how many vectors began as the base's, as the mean of their words' and at random, and
+            how many of the base were not trained; None without a base.
     """
 
     space: WordSpace
@@ -159,9 +173,11 @@ def _stable_hash(text: str) -> int:
 
 
 def with_plain_copies(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Each line of a segmented corpus, and after one with collocations the same line as plain words.
+    """Each line of a segmented corpus, and after one with collocations the same line as plain
+    words.
 
-    "york" next to "new_york" then has a vector of all of its occurrences, and stands in the same space.
+    "york" next to "new_york" then has a vector of all of its occurrences, and stands in the same
+    space.
     """
     for line in lines:
         yield line
@@ -188,8 +204,10 @@ def train_word2vec(
         base: a model whose vectors training begins with, and whose other tokens are added.
         sentences: some of the corpus; the loss is measured on examples drawn from them.
         resume: a state that ``on_epoch`` was given, of the same corpus, settings and base.
-        on_start: called when the vocabulary is known, with the numbers of tokens of the corpus and of vectors.
-        on_epoch: called after each epoch; the arrays of the state are gensim's own and change when it returns.
+        on_start: called when the vocabulary is known, with the numbers of tokens of the corpus and
+            of vectors.
+        on_epoch: called after each epoch; the arrays of the state are gensim's own and change when
+            it returns.
 
     Raises:
         RequestError: if no token occurs ``min_count`` times and there is no base.
@@ -200,7 +218,9 @@ def train_word2vec(
         losses.append(probe.loss(model.wv.vectors, model.syn1neg))
         if on_epoch is not None:
             _, key, position, *_ = model.random.get_state()
-            on_epoch(TrainingState(epoch, model.wv.vectors, model.syn1neg, key, int(position), losses))
+            on_epoch(
+                TrainingState(epoch, model.wv.vectors, model.syn1neg, key, int(position), losses)
+            )
 
     model = settings.model(_resumable(finished, epoch_ends))
     with suppress(RuntimeError):  # there is not one token
@@ -229,7 +249,9 @@ def train_word2vec(
 
 
 def _resumable(finished: int, epoch_ends: Callable[[Any, int], None]) -> type[Any]:
-    """Gensim's Word2Vec, whose first ``finished`` epochs pass without work; ``epoch_ends`` is called after others."""
+    """Gensim's Word2Vec, whose first ``finished`` epochs pass without work; ``epoch_ends`` is
+    called after others.
+    """
     from gensim.models import Word2Vec
 
     class Resumable(Word2Vec):  # type: ignore[misc]
@@ -246,10 +268,13 @@ def _resumable(finished: int, epoch_ends: Callable[[Any, int], None]) -> type[An
 def _untrained(base: Base | None, min_count: int) -> Trained:
     if base is None:
         raise RequestError(
-            f"no token occurs {min_count} times in the segmented corpus, so there is nothing to train; "
+            f"no token occurs {min_count} times in the segmented corpus, so there is nothing "
+            "to train; "
             "lower embeddings.min_count in params.yaml or use more text"
         )
-    nothing = WordSpace([], np.empty((0, base.space.vectors.shape[1]), np.float32), np.empty(0, np.int64))
+    nothing = WordSpace(
+        [], np.empty((0, base.space.vectors.shape[1]), np.float32), np.empty(0, np.int64)
+    )
     none = np.zeros(0, dtype=np.bool_)
     return _finished(nothing, [], 0, base, Start(nothing.vectors, none, none))
 
@@ -264,7 +289,9 @@ def _begin(model: Any, tokens: Sequence[str], base: Base) -> Start:
     return begun
 
 
-def _finished(own: WordSpace, losses: list[float | None], seed: int, base: Base | None, begun: Start | None) -> Trained:
+def _finished(
+    own: WordSpace, losses: list[float | None], seed: int, base: Base | None, begun: Start | None
+) -> Trained:
     moved, n_covered = displacement(own.vectors, seed), int(own.counts.sum())
     if base is None or begun is None:
         return Trained(own, losses, moved, n_covered)
@@ -275,13 +302,17 @@ def _finished(own: WordSpace, losses: list[float | None], seed: int, base: Base 
         "random": int(begun.is_random.sum()),
         "not_trained": int((rows < 0).sum()),
     }
-    return Trained(space, losses, of_joined(np.where(begun.is_random, moved, np.nan), rows), n_covered, began)
+    return Trained(
+        space, losses, of_joined(np.where(begun.is_random, moved, np.nan), rows), n_covered, began
+    )
 
 
 def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
-    """How far training has moved each vector from its random start, in lengths of that start, shape (V,).
+    """How far training has moved each vector from its random start, in lengths of that start, shape
+    (V,).
 
-    gensim draws the start from ``seed`` alone (KeyedVectors.resize_vectors), so it can be drawn again.
+    gensim draws the start from ``seed`` alone (KeyedVectors.resize_vectors), so it can be drawn
+    again.
     """
     rng = np.random.default_rng(seed % 2**32)
     moved = np.empty(len(vectors))
@@ -291,7 +322,9 @@ def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
         start *= 2.0
         start -= 1.0
         start /= vectors.shape[1]
-        moved[first : first + len(block)] = np.linalg.norm(block - start, axis=1) / np.linalg.norm(start, axis=1)
+        moved[first : first + len(block)] = np.linalg.norm(block - start, axis=1) / np.linalg.norm(
+            start, axis=1
+        )
     return moved
 
 
@@ -303,7 +336,8 @@ def draw_probe(
     settings: Word2VecSettings,
     size: int = PROBE,
 ) -> Probe:
-    """Draw at most ``size`` examples as gensim draws them: frequent words thinned out, windows of random width.
+    """Draw at most ``size`` examples as gensim draws them: frequent words thinned out, windows of
+    random width.
 
     Args:
         sentences: of the corpus, tokens each.
@@ -319,15 +353,26 @@ def draw_probe(
         rows = rows[rng.random(len(rows)) < keep[rows]]
         widths = rng.integers(1, settings.window + 1, size=len(rows))
         for position, width in enumerate(widths.tolist()):
-            left, right = rows[max(0, position - width) : position], rows[position + 1 : position + 1 + width]
+            left, right = (
+                rows[max(0, position - width) : position],
+                rows[position + 1 : position + 1 + width],
+            )
             context = np.concatenate([left, right]).tolist()
-            for example in [[word] for word in context] if settings.skip_gram else [context] * bool(context):
+            for example in (
+                [[word] for word in context] if settings.skip_gram else [context] * bool(context)
+            ):
                 inputs.append(example)
                 targets.append(int(rows[position]))
     chosen = np.unique(np.linspace(0, len(targets) - 1, min(size, len(targets))).astype(np.int64))
-    padded = np.full((len(chosen), 1 if settings.skip_gram else 2 * settings.window), -1, dtype=np.int64)
+    padded = np.full(
+        (len(chosen), 1 if settings.skip_gram else 2 * settings.window), -1, dtype=np.int64
+    )
     for row, number in enumerate(chosen.tolist()):
         padded[row, : len(inputs[number])] = inputs[number]
     weight = np.cumsum(counts.astype(np.float64) ** NOISE_EXPONENT)
-    noise = np.searchsorted(weight, rng.random((len(chosen), settings.negative)) * weight[-1], side="right")
-    return Probe(padded, np.array(targets, dtype=np.int64)[chosen], np.minimum(noise, len(counts) - 1))
+    noise = np.searchsorted(
+        weight, rng.random((len(chosen), settings.negative)) * weight[-1], side="right"
+    )
+    return Probe(
+        padded, np.array(targets, dtype=np.int64)[chosen], np.minimum(noise, len(counts) - 1)
+    )

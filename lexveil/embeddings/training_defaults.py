@@ -3,7 +3,8 @@
 LARGE = 1_000_000  # tokens of a corpus from which on rare tokens are left out
 RARE_IN_LARGE = 5  # gensim's own default, which the paper keeps
 RARE = 2
-READINGS = 32_000_000  # tokens that are read in all epochs together, unless more epochs are asked for
+# tokens that are read in all epochs together, unless more epochs are asked for
+READINGS = 32_000_000
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 40
 
 

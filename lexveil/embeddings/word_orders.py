@@ -1,11 +1,13 @@
 """One-dimensional orders of a vocabulary, built greedily (Meisenbacher et al. 2024, 1-Diffractor).
 
-Start at some word, go to the nearest word not yet used, until none is left. Any order is private with respect to its
-own metric |index(w) - index(w')|; how good it is decides only how near in meaning the words around a word are.
+Start at some word, go to the nearest word not yet used, until none is left. Any order is private
+with respect to its own metric |index(w) - index(w')|; how good it is decides only how near in
+meaning the words around a word are.
 
-The chain walks a graph of nearest words. Where all neighbours of a word are used, the nearest unused word is found by
-a scan, never replaced by an arbitrary one; and the graph is built anew on the remaining words whenever they have
-halved, which keeps scans rare and nearly all work in matrix products.
+The chain walks a graph of nearest words. Where all neighbours of a word are used, the nearest
+unused word is found by a scan, never replaced by an arbitrary one; and the graph is built anew on
+the remaining words whenever they have halved, which keeps scans rare and nearly all work in matrix
+products.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ class WordLists:
     """One list set: orders of one shared vocabulary.
 
     Attributes:
-        words: W words that every model of the set knows; a word outside it is out of vocabulary for the whole set.
-        orders: (n_lists, W) int32; ``orders[l, i]`` is the row, in ``words``, of the word at position i of list l.
+        words: W words that every model of the set knows; a word outside it is out of vocabulary for
+            the whole set.
+        orders: (n_lists, W) int32; ``orders[l, i]`` is the row, in ``words``, of the word at
+            position i of list l.
     """
 
     words: Sequence[str]
@@ -53,7 +57,9 @@ class WordLists:
         return positions(self.orders)
 
     def only(self, keep: npt.NDArray[np.bool_]) -> WordLists:
-        """The same lists without the words for which ``keep`` (W,) is false; what is left keeps its order."""
+        """The same lists without the words for which ``keep`` (W,) is false; what is left keeps its
+        order.
+        """
         new_row = (np.cumsum(keep) - 1).astype(np.int32)
         left = new_row[self.orders[keep[self.orders]]].reshape(len(self.orders), int(keep.sum()))
         return WordLists([word for word, kept in zip(self.words, keep, strict=True) if kept], left)
@@ -75,9 +81,10 @@ def greedy_orders(
 ) -> Orders:
     """One greedy order of all V words for each start.
 
-    ``exact``: each step goes to the nearest unused word by float64 distance, of equally near ones to the lowest row.
-    ``pynndescent``: to the nearest unused one of the word's approximate neighbours, and to the exactly nearest unused
-    word where they are all used; for vocabularies so large that V² products take too long.
+    ``exact``: each step goes to the nearest unused word by float64 distance, of equally near ones
+    to the lowest row. ``pynndescent``: to the nearest unused one of the word's approximate
+    neighbours, and to the exactly nearest unused word where they are all used; for vocabularies so
+    large that V² products take too long.
 
     Args:
         vectors: (V, p).
@@ -110,7 +117,13 @@ def _graph(scanner: Scanner, search: Search, seed: int) -> Graph:
 
 
 def _fill(
-    order: Orders, start: int, scanner: Scanner, graph: Graph, search: Search, seed: int, on_step: Callable[[int], None]
+    order: Orders,
+    start: int,
+    scanner: Scanner,
+    graph: Graph,
+    search: Search,
+    seed: int,
+    on_step: Callable[[int], None],
 ) -> None:
     """Write the greedy order that begins with ``start`` into ``order`` (V,)."""
     from lexveil.embeddings.knn_graph import Scanner, walk
@@ -125,7 +138,9 @@ def _fill(
         target = len(order) if small else len(order) - len(active) // 2
         before = filled
         while filled < target:
-            current, filled = walk(graph.ids, graph.proven, active, used, current, order, filled, target)
+            current, filled = walk(
+                graph.ids, graph.proven, active, used, current, order, filled, target
+            )
             if filled < target:
                 current = scanner.nearest(current, used)
                 order[filled] = active[current]
@@ -156,10 +171,14 @@ def mean_step(vectors: Vectors, order: Orders) -> float:
 
 
 def share_near(vectors: Vectors, orders: Orders, rows: npt.NDArray[np.int64]) -> list[float]:
-    """For each list, the share of ``rows`` whose nearest word, found exactly, stands within 100 positions of them."""
+    """For each list, the share of ``rows`` whose nearest word, found exactly, stands within 100
+    positions of them.
+    """
     if orders.shape[1] < 2:
         return [1.0] * len(orders)
     from lexveil.embeddings.knn_graph import nearest_others
 
     nearest = nearest_others(vectors, rows, 1)[0][:, 0]
-    return [float((np.abs(place[rows] - place[nearest]) <= NEAR).mean()) for place in positions(orders)]
+    return [
+        float((np.abs(place[rows] - place[nearest]) <= NEAR).mean()) for place in positions(orders)
+    ]

@@ -26,7 +26,9 @@ class WordSpace:
 
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.vectors) == len(self.counts):
-            raise ValueError(f"{len(self.tokens)} tokens, {len(self.vectors)} vectors, {len(self.counts)} counts")
+            raise ValueError(
+                f"{len(self.tokens)} tokens, {len(self.vectors)} vectors, {len(self.counts)} counts"
+            )
 
     @property
     def n_words(self) -> Ids:

@@ -1,4 +1,6 @@
-"""What a back end of the evaluation is: classifiers, encoders and language models, as the metrics use them."""
+"""What a back end of the evaluation is: classifiers, encoders and language models, as the metrics
+use them.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,15 @@ import numpy as np
 
 from lexveil.types import Floats, Ids, Vectors
 
-SEPARATOR = "␞"  # a mark that texts do not have; it is a feature of its own, and so are the bigrams across it
+# a mark that texts do not have; it is a feature of its own, and so are the bigrams across it
+SEPARATOR = "␞"
 
 
 class Classifier(Protocol):
     """Learns classes from texts.
 
-    The same seed, texts, classes and order of both give the same predictions, whatever number of threads there is.
+    The same seed, texts, classes and order of both give the same predictions, whatever number of
+    threads there is.
     """
 
     name: ClassVar[str]
@@ -38,7 +42,9 @@ class Encoder(Protocol):
         """Its name in parameters and reports."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """(n, p) float32 of n texts; a row of zeros where the text holds nothing the encoder knows."""
+        """(n, p) float32 of n texts; a row of zeros where the text holds nothing the encoder
+        knows.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,8 @@ class PerplexityScores:
 
     Attributes:
         log_sum: (n,) natural log probability of the whole text.
-        n_tokens: (n,) how many predictions that is the sum of, ends of sentences included where the model has them.
+        n_tokens: (n,) how many predictions that is the sum of, ends of sentences included where the
+            model has them.
         n_unknown: (n,) tokens the model has no word for.
     """
 
@@ -84,5 +91,6 @@ class LanguageModel(Protocol):
 def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:
     """The n texts that are classified: a text, or both of a pair with SEPARATOR between them."""
     return [
-        text if second is None else f"{text} {SEPARATOR} {second}" for text, second in zip(texts, seconds, strict=True)
+        text if second is None else f"{text} {SEPARATOR} {second}"
+        for text, second in zip(texts, seconds, strict=True)
     ]

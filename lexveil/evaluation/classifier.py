@@ -16,9 +16,9 @@ from lexveil.types import Flags, Floats
 class TfidfLogistic:
     """TF-IDF and logistic regression over n-grams that are already counted, scikit-learn's.
 
-    Features: n-grams of at least ``MIN_TEXTS`` of the training texts; (1 + ln tf)·idf with smoothed idf, texts scaled
-    to length 1. Loss: multinomial logistic with an L2 penalty (C = 1), by L-BFGS from 0, to a gradient of 1e-4 or 1000
-    steps.
+    Features: n-grams of at least ``MIN_TEXTS`` of the training texts; (1 + ln tf)·idf with smoothed
+    idf, texts scaled to length 1. Loss: multinomial logistic with an L2 penalty (C = 1), by L-BFGS
+    from 0, to a gradient of 1e-4 or 1000 steps.
     """
 
     def __init__(self, seed: int) -> None:
@@ -28,7 +28,9 @@ class TfidfLogistic:
         self._model: Any = None
 
     def fit(self, counts: csr_array, labels: Sequence[Any] | npt.NDArray[Any]) -> Self:
-        """Learn from the counts of n texts, (n, m), and their classes, (n,); at least two different ones."""
+        """Learn from the counts of n texts, (n, m), and their classes, (n,); at least two different
+        ones.
+        """
         from sklearn.dummy import DummyClassifier
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.linear_model import LogisticRegression
@@ -40,13 +42,16 @@ class TfidfLogistic:
             self._model = LogisticRegression(C=1.0, tol=1e-4, max_iter=1000, random_state=self.seed)
         else:  # nothing occurs in two texts
             self._model = DummyClassifier(strategy="most_frequent")
-        # Sums over many features are cut up by threads, and rounded differently by each number of them.
+        # Sums over many features are cut up by threads, and rounded differently by each number of
+        # them.
         with threadpool_limits(limits=1):
             self._model.fit(self.features(counts), labels)
         return self
 
     def features(self, counts: csr_array) -> csr_array:
-        """(n, f) features of n texts from their counts, (n, m); a text without a feature has a row of zeros."""
+        """(n, f) features of n texts from their counts, (n, m); a text without a feature has a row
+        of zeros.
+        """
         kept = columns_of(counts, self._kept)
         return self._tfidf.transform(kept) if self._tfidf else kept
 
@@ -64,11 +69,13 @@ class TfidfLogistic:
 class Linear:
     """``TfidfLogistic`` of words and punctuation marks in lower case, and pairs of neighbours.
 
-    Punctuation is a feature because a policy may keep it, and then it tells about the author. Layout and capitals are
-    not: rewritten texts have none of their own, so what a classifier learnt of them from clean texts would mislead it.
+    Punctuation is a feature because a policy may keep it, and then it tells about the author.
+    Layout and capitals are not: rewritten texts have none of their own, so what a classifier learnt
+    of them from clean texts would mislead it.
 
-    Its loss has one minimum, so order and seed move scores by rounding only. Memory grows with features × classes;
-    texts that share no feature at all give the most frequent class. ``CountedTexts`` are not counted again.
+    Its loss has one minimum, so order and seed move scores by rounding only. Memory grows with
+    features × classes; texts that share no feature at all give the most frequent class.
+    ``CountedTexts`` are not counted again.
     """
 
     name: ClassVar[str] = "linear"

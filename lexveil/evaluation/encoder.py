@@ -14,15 +14,16 @@ BLOCK = 4096  # texts at a time
 
 
 class TfidfMean:
-    """The default: mean of the vectors of a text's known words, each weighted by how rare it is among texts.
+    """The default: mean of the vectors of a text's known words, each weighted by how rare it is
+    among texts.
 
-    The weight of a word is tf · idf, tf its occurrences in the text and idf = ln((1 + n) / (1 + df)) + 1 with df the
-    texts it is in out of the n that ``fit`` was given: those in clear, so that one weight serves original and
-    privatized texts. This is the smoothed idf of scikit-learn.
+    The weight of a word is tf · idf, tf its occurrences in the text and idf = ln((1 + n) / (1 +
+    df)) + 1 with df the texts it is in out of the n that ``fit`` was given: those in clear, so that
+    one weight serves original and privatized texts. This is the smoothed idf of scikit-learn.
 
-    It does not see the order of words, and its vectors are those that noise was added to if it is given the
-    mechanism's own embedding: it measures what a bag of words keeps, and is no stand-in for a sentence encoder when
-    figures are compared with those of papers.
+    It does not see the order of words, and its vectors are those that noise was added to if it is
+    given the mechanism's own embedding: it measures what a bag of words keeps, and is no stand-in
+    for a sentence encoder when figures are compared with those of papers.
 
     Attributes:
         idf: (V,) float64.
@@ -47,7 +48,9 @@ class TfidfMean:
         made = cls(words, vectors, np.ones(len(words)))
         n_with = np.zeros(len(words), dtype=np.int64)
         for start in range(0, len(texts), BLOCK):
-            n_with += np.bincount(made._counts(texts[start : start + BLOCK]).indices, minlength=len(words))
+            n_with += np.bincount(
+                made._counts(texts[start : start + BLOCK]).indices, minlength=len(words)
+            )
         made.idf = np.log((1 + len(texts)) / (1 + n_with)) + 1
         return made
 
@@ -58,7 +61,9 @@ class TfidfMean:
             # Of the vectors' type: a product of two types would copy all vectors for every block.
             weights = (self._counts(texts[start : start + BLOCK]) * self.idf).astype(np.float32)
             total = weights.sum(axis=1)
-            encoded[start : start + BLOCK] = weights @ self.vectors / np.where(total > 0, total, 1)[:, None]
+            encoded[start : start + BLOCK] = (
+                weights @ self.vectors / np.where(total > 0, total, 1)[:, None]
+            )
         return encoded
 
     def _counts(self, texts: Sequence[str]) -> csr_array:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 from lexveil.errors import RequestError
 from lexveil.evaluation.ngrams import TOKEN
 
-# No token begins with it: a token is letters and digits, or one other mark. So no text can name a class.
+# No token begins with it: a token is letters and digits, or one other mark. So no text can name a
+# class.
 LABEL = "#="
 
 EPOCHS = 20
@@ -21,13 +22,13 @@ PAIRS = 2_000_000  # places that pairs of neighbours are hashed to
 class FastText:
     """fastText's supervised mode, through floret (explosion's fork of it).
 
-    Source: Joulin et al. (2017), with 10 dimensions, pairs of neighbours, and the largest of the learning rates it
-    chooses from; 20 epochs as in TEM section 5. TEM has 300 dimensions that start from GloVe and are trained by Adam in
-    batches of 64; here vectors start at random, and are trained one text at a time with a falling rate, as in Joulin et
-    al.
+    Source: Joulin et al. (2017), with 10 dimensions, pairs of neighbours, and the largest of the
+    learning rates it chooses from; 20 epochs as in TEM section 5. TEM has 300 dimensions that start
+    from GloVe and are trained by Adam in batches of 64; here vectors start at random, and are
+    trained one text at a time with a falling rate, as in Joulin et al.
 
-    Words and marks are those of the classifier ``linear``, in lower case. One thread trains, because the result of
-    several depends on which is faster.
+    Words and marks are those of the classifier ``linear``, in lower case. One thread trains,
+    because the result of several depends on which is faster.
     """
 
     name: ClassVar[str] = "fasttext"
@@ -42,7 +43,8 @@ class FastText:
             import floret
         except ModuleNotFoundError:
             raise RequestError(
-                "classifier fasttext needs the package floret, which is made for Python 3.11 and 3.12 only; run with "
+                "classifier fasttext needs the package floret, which is made for Python 3.11 "
+                "and 3.12 only; run with "
                 "one of these, or choose another in params.yaml: evaluation.classifier"
             ) from None
         self._library = floret
@@ -54,7 +56,8 @@ class FastText:
         """Learn from n texts and the class of each; at least two different classes."""
         self._names = sorted(set(classes))
         number = {name: i for i, name in enumerate(self._names)}
-        # The library reads files only. This one holds the texts: nobody else may read it, and it goes at once.
+        # The library reads files only. This one holds the texts: nobody else may read it, and it
+        # goes at once.
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="lexveil-fasttext-") as file:
             for text, one in zip(texts, classes, strict=True):
                 file.write(f"{LABEL}{number[one]} {_line(text)}\n")
@@ -75,7 +78,8 @@ class FastText:
 
     def predict(self, texts: Sequence[str]) -> list[str]:
         """Return the class of each of n texts."""
-        # A list, even of one: for a single text the library asks NumPy for what its version 2 refuses.
+        # A list, even of one: for a single text the library asks NumPy for what its version 2
+        # refuses.
         labels, _ = self._model.predict([_line(text) for text in texts])
         return [self._names[int(best[0].removeprefix(LABEL))] for best in labels]
 

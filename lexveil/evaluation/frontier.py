@@ -1,6 +1,8 @@
-"""What is worth choosing: runs that no other run beats in both utility and privacy, and the one that fits limits.
+"""What is worth choosing: runs that no other run beats in both utility and privacy, and the one
+that fits limits.
 
-Utility is better the larger, attack (an attacker's success) the smaller. Both are estimates: each has a standard error.
+Utility is better the larger, attack (an attacker's success) the smaller. Both are estimates: each
+has a standard error.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ class Estimate:
     Attributes:
         mean: in the unit of its measure.
         standard_error: of the mean; 0 where none is known.
-        degrees: degrees of freedom of the standard error; infinite where it does not come from repetitions.
+        degrees: degrees of freedom of the standard error; infinite where it does not come from
+            repetitions.
     """
 
     mean: float
@@ -36,22 +39,36 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
-        """From independent repetitions, such as shuffles. One repetition alone says nothing of its error."""
+        """From independent repetitions, such as shuffles. One repetition alone says nothing of its
+        error.
+        """
         if len(values) == 1:
             return cls(float(values[0]))
-        return cls(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))), len(values) - 1)
+        return cls(
+            float(np.mean(values)),
+            float(np.std(values, ddof=1) / np.sqrt(len(values))),
+            len(values) - 1,
+        )
 
     def asked_of(self, n: int) -> Estimate:
-        """The same with the error that ``n`` evaluated documents bring, which repetitions do not show.
+        """The same with the error that ``n`` evaluated documents bring, which repetitions do not
+        show.
 
-        The two errors are independent and add up as squares, their degrees of freedom as Welch and Satterthwaite say.
+        The two errors are independent and add up as squares, their degrees of freedom as Welch and
+        Satterthwaite say.
         """
         return self.with_variance(share_error(self.mean, n) ** 2)
 
     def with_variance(self, more: float) -> Estimate:
-        """The same with the variance of an independent error, of infinitely many degrees of freedom, added."""
+        """The same with the variance of an independent error, of infinitely many degrees of
+        freedom, added.
+        """
         variance = self.standard_error**2 + more
-        degrees = variance**2 / self.standard_error**4 * self.degrees if self.standard_error else float("inf")
+        degrees = (
+            variance**2 / self.standard_error**4 * self.degrees
+            if self.standard_error
+            else float("inf")
+        )
         return Estimate(self.mean, float(np.sqrt(variance)), float(degrees))
 
     @property
@@ -61,10 +78,11 @@ class Estimate:
 
 
 def share_error(share: float, n: int) -> float:
-    """Standard error of a share seen in n documents; 1.96 of them are half of Agresti and Coull's (1998) 95% interval.
+    """Standard error of a share seen in n documents; 1.96 of them are half of Agresti and Coull's
+    (1998) 95% interval.
 
-    Macro F1 is taken for a share of right answers, which it is nearly where classes are of one size. Unlike
-    √(p(1-p)/n) it is no certainty where all answers were right.
+    Macro F1 is taken for a share of right answers, which it is nearly where classes are of one
+    size. Unlike √(p(1-p)/n) it is no certainty where all answers were right.
     """
     moved = (share * n + 2) / (n + 4)
     return float(np.sqrt(moved * (1 - moved) / (n + 4)))
@@ -72,7 +90,9 @@ def share_error(share: float, n: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: what it is called, its utility and the success of attacks on it; by document where that is known."""
+    """One run: what it is called, its utility and the success of attacks on it; by document where
+    that is known.
+    """
 
     label: str
     utility: Estimate
@@ -83,7 +103,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """One score of one run, for comparison with runs on the same documents after the same trainings.
+    """One score of one run, for comparison with runs on the same documents after the same
+    trainings.
 
     Attributes:
         each: (s,) the score of every training.
@@ -96,17 +117,23 @@ class Paired:
     def margin(self, other: Paired) -> float:
         """By how much the means may differ by chance, one-sided at CONFIDENCE.
 
-        Two errors of the paired differences, added as in ``Estimate.asked_of``: of the trainings, and of the documents.
-        That of n documents is √((Σd² + 1)/m − (Σd/m)²)/√m with m = n + 2: a half document more is right in each of the
-        two alone (Agresti and Min 2005), so that no difference is no certainty. Documents that both have right or both
-        wrong add nothing, which is why this is smaller than the margin of independent runs.
+        Two errors of the paired differences, added as in ``Estimate.asked_of``: of the trainings,
+        and of the documents. That of n documents is √((Σd² + 1)/m − (Σd/m)²)/√m with m = n + 2: a
+        half document more is right in each of the two alone (Agresti and Min 2005), so that no
+        difference is no certainty. Documents that both have right or both wrong add nothing, which
+        is why this is smaller than the margin of independent runs.
 
         Raises:
             ParameterError: if the two are not of the same documents and trainings.
         """
-        if len(self.each) != len(other.each) or len(self.right) != len(other.right) or not len(self.right):
+        if (
+            len(self.each) != len(other.each)
+            or len(self.right) != len(other.right)
+            or not len(self.right)
+        ):
             raise ParameterError(
-                "runs of other documents or trainings have no paired difference; `lexveil run` makes what is stale"
+                "runs of other documents or trainings have no paired difference; `lexveil "
+                "run` makes what is stale"
             )
         trainings = Estimate.of((self.each - other.each).tolist())
         differences, m = self.right - other.right, len(self.right) + 2
@@ -117,10 +144,11 @@ class Paired:
 def standings(points: Sequence[Point]) -> list[Standing]:
     """The standing of each of n points.
 
-    ``frontier``: no other point has at least its utility and at most its attack, and one of the two better.
-    ``dominated``: some point is better in both by more than chance explains (CONFIDENCE for each of the two
-    comparisons, of paired differences where both have them, else Welch's t; comparisons of many runs are not corrected
-    for their number). ``undecided``: better means, but not as sure. Without standard errors there is no third case.
+    ``frontier``: no other point has at least its utility and at most its attack, and one of the two
+    better. ``dominated``: some point is better in both by more than chance explains (CONFIDENCE for
+    each of the two comparisons, of paired differences where both have them, else Welch's t;
+    comparisons of many runs are not corrected for their number). ``undecided``: better means, but
+    not as sure. Without standard errors there is no third case.
     """
     better = np.ones((len(points), len(points)), dtype=np.bool_)  # [i, j]: j beats i
     surely = better.copy()
@@ -134,14 +162,18 @@ def standings(points: Sequence[Point]) -> list[Standing]:
     surely &= strictly
     return [
         "dominated" if sure else "undecided" if beaten else "frontier"
-        for sure, beaten in zip(np.asarray(surely.any(axis=1)), np.asarray(better.any(axis=1)), strict=True)
+        for sure, beaten in zip(
+            np.asarray(surely.any(axis=1)), np.asarray(better.any(axis=1)), strict=True
+        )
     ]
 
 
 def indistinguishable(points: Sequence[Point]) -> Flags:
-    """(n, n): whether chance alone may explain the differences of two points, in utility as in attack.
+    """(n, n): whether chance alone may explain the differences of two points, in utility as in
+    attack.
 
-    At CONFIDENCE for each comparison: of paired differences where both points have them, else Welch's t.
+    At CONFIDENCE for each comparison: of paired differences where both points have them, else
+    Welch's t.
     """
     same = np.ones((len(points), len(points)), dtype=np.bool_)
     for differences, margins in _measures(points):
@@ -155,7 +187,8 @@ class Recommendation:
 
     Attributes:
         fitting: all whose means keep them, the best first.
-        sure: those of ``fitting`` that keep them with their margins of error too, in the same order.
+        sure: those of ``fitting`` that keep them with their margins of error too, in the same
+            order.
         nearest: if none fits, the run that misses the limits by least; a statement, not advice.
         shortfall: by how much the means of ``nearest`` miss them, the two limits added up; else 0.
     """
@@ -167,7 +200,9 @@ class Recommendation:
 
     @property
     def point(self) -> Point | None:
-        """The run to take: the best of those that surely keep the limits, else of those that do by their means."""
+        """The run to take: the best of those that surely keep the limits, else of those that do by
+        their means.
+        """
         return next(iter(self.sure + self.fitting), None)
 
 
@@ -176,8 +211,9 @@ def recommend(
 ) -> Recommendation:
     """Choose a run within limits.
 
-    Of the runs that keep all limits, that with the lowest attack is best; if only attack is limited, that with the
-    highest utility. Ties go to the better other measure, then to the first label.
+    Of the runs that keep all limits, that with the lowest attack is best; if only attack is
+    limited, that with the highest utility. Ties go to the better other measure, then to the first
+    label.
 
     Args:
         points: the runs.
@@ -198,17 +234,24 @@ def recommend(
 
     def rank(point: Point) -> tuple[float, float, str]:
         utility, attack = -point.utility.mean, point.attack.mean
-        return (utility, attack, point.label) if min_utility is None else (attack, utility, point.label)
+        return (
+            (utility, attack, point.label)
+            if min_utility is None
+            else (attack, utility, point.label)
+        )
 
     fitting = tuple(sorted((point for point in points if missing(point) == 0), key=rank))
     if fitting:
-        return Recommendation(fitting, tuple(point for point in fitting if missing(point, 1) == 0), None, 0.0)
+        return Recommendation(
+            fitting, tuple(point for point in fitting if missing(point, 1) == 0), None, 0.0
+        )
     nearest = min(points, key=lambda point: (missing(point), *rank(point)))
     return Recommendation((), (), nearest, missing(nearest))
 
 
 def _measures(points: Sequence[Point]) -> Iterator[tuple[Floats, Floats]]:
-    """Of utility and of attack: the gains (n, n), [i, j]: value j minus value i, and by how much they differ by chance.
+    """Of utility and of attack: the gains (n, n), [i, j]: value j minus value i, and by how much
+    they differ by chance.
 
     The margin of two means is that of their paired difference, or Welch's t, at CONFIDENCE.
     """
@@ -221,8 +264,13 @@ def _measures(points: Sequence[Point]) -> Iterator[tuple[Floats, Floats]]:
             for name in ("mean", "standard_error", "degrees")
         )
         variance = error**2
-        summed, spreads = np.add.outer(variance, variance), np.add.outer(*[variance**2 / degrees] * 2)
-        of_both = np.divide(summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0)
+        summed, spreads = (
+            np.add.outer(variance, variance),
+            np.add.outer(*[variance**2 / degrees] * 2),
+        )
+        of_both = np.divide(
+            summed**2, spreads, out=np.full(summed.shape, np.inf), where=spreads > 0
+        )
         margins = _quantile(of_both) * np.sqrt(summed)
         for i, first in enumerate(paired):
             for j, second in enumerate(paired[:i]):

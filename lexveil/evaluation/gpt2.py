@@ -11,15 +11,17 @@ from lexveil.errors import RequestError
 from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.local_model import load, one_thread, read_model
 
-BATCH = 2048  # tokens at a time: each has as many float32 scores as there are words, 50,257 of GPT-2
+# tokens at a time: each has as many float32 scores as there are words, 50,257 of GPT-2
+BATCH = 2048
 
 
 class Gpt2:
     """A causal model of transformers, read from a folder of this machine; nothing is fetched.
 
-    Each text begins with the mark of a new text, so that its first token is predicted too. A text longer than the
-    model's input is read in windows, each of which begins half a window after the one before: every token is predicted
-    once, from half a window at least, or from all that stands before it.
+    Each text begins with the mark of a new text, so that its first token is predicted too. A text
+    longer than the model's input is read in windows, each of which begins half a window after the
+    one before: every token is predicted once, from half a window at least, or from all that stands
+    before it.
 
     Source: CLMLDP section 5 (GPT-2); the paper does not say how it cut long texts.
 
@@ -42,8 +44,10 @@ class Gpt2:
         self._model = model.eval()
         if model.config.bos_token_id is None:
             raise RequestError(
-                f"{folder} (params.yaml: evaluation.gpt2_model): the model has no mark of a new text (bos_token_id in "
-                "config.json), from which a first token could be predicted; give a model of the kind of GPT-2"
+                f"{folder} (params.yaml: evaluation.gpt2_model): the model has no mark of a "
+                "new text (bos_token_id in "
+                "config.json), from which a first token could be predicted; give a model of "
+                "the kind of GPT-2"
             )
         self.start = int(model.config.bos_token_id)
         self.window = int(model.config.max_position_embeddings)
@@ -51,14 +55,22 @@ class Gpt2:
     def score(self, texts: Sequence[str]) -> PerplexityScores:
         """Score each text, windows of about the same length at a time.
 
-        Nothing is unknown to a model of bytes. The last digits of a score depend on the texts it is scored with.
+        Nothing is unknown to a model of bytes. The last digits of a score depend on the texts it is
+        scored with.
         """
         log_sum, n_tokens = np.zeros(len(texts)), np.zeros(len(texts), dtype=np.int64)
-        windows: list[tuple[int, list[int], int]] = []  # row, tokens, and how many of these are predicted in others
+        # row, tokens, and how many of these are predicted in others
+        windows: list[tuple[int, list[int], int]] = []
         for row, text in enumerate(texts):
-            ids = [self.start, *self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]]
+            ids = [
+                self.start,
+                *self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"],
+            ]
             n_tokens[row] = len(ids) - 1
-            windows += ((row, ids[start : start + self.window], done) for start, done in self._starts(len(ids)))
+            windows += (
+                (row, ids[start : start + self.window], done)
+                for start, done in self._starts(len(ids))
+            )
         windows.sort(key=lambda window: -len(window[1]))
         with one_thread():
             while windows:
@@ -68,7 +80,9 @@ class Gpt2:
         return PerplexityScores(log_sum, n_tokens, np.zeros(len(texts), dtype=np.int64))
 
     def _starts(self, n_ids: int) -> list[tuple[int, int]]:
-        """Where windows begin, and how many of their tokens are given or were predicted: the mark is given."""
+        """Where windows begin, and how many of their tokens are given or were predicted: the mark
+        is given.
+        """
         if n_ids < 2:
             return []
         step = self.window // 2
@@ -86,5 +100,7 @@ class Gpt2:
             counted[number, done : len(tokens)] = True
         with torch.inference_mode():
             logits = self._model(input_ids=ids, attention_mask=real).logits[:, :-1]
-            surprise = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
+            surprise = torch.nn.functional.cross_entropy(
+                logits.transpose(1, 2), ids[:, 1:], reduction="none"
+            )
             return -(surprise.double() * counted[:, 1:]).sum(dim=1).numpy()

@@ -1,13 +1,14 @@
 """Inference error against utility loss of a mechanism on a list of labelled words.
 
-Source: Xu et al. (2021b, Vickrey), section 3, equations 2 to 5. The adversary knows the mechanism M, its ε and the
-prior π of the words, sees an output w′ and draws its guess ŵ from the posterior g(ŵ | w′) ∝ π(ŵ)·Pr[M(ŵ) = w′]. Its
-inference error is the probability that ŵ ≠ w:
+Source: Xu et al. (2021b, Vickrey), section 3, equations 2 to 5. The adversary knows the mechanism
+M, its ε and the prior π of the words, sees an output w′ and draws its guess ŵ from the posterior
+g(ŵ | w′) ∝ π(ŵ)·Pr[M(ŵ) = w′]. Its inference error is the probability that ŵ ≠ w:
 
-    E = 1 - Σ_{w′} Σ_w π(w)²·Pr[M(w) = w′]² / Σ_w π(w)·Pr[M(w) = w′],    L = Pr[label of w′ ≠ label of w].
+    E = 1 - Σ_{w′} Σ_w π(w)²·Pr[M(w) = w′]² / Σ_w π(w)·Pr[M(w) = w′],
+    L = Pr[label of w′ ≠ label of w].
 
-(The printed equation 3 has Pr[M(w′) = ŵ] in its numerator, which is not a posterior.) The vocabulary of the mechanism
-is the list itself, so that every output has a label.
+(The printed equation 3 has Pr[M(w′) = ŵ] in its numerator, which is not a posterior.) The
+vocabulary of the mechanism is the list itself, so that every output has a label.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ class Tradeoff(NamedTuple):
 
 
 def measure(
-    mechanism: Mechanism, epsilon: float, labels: Ids, prior: Floats, rng: np.random.Generator, n_draws: int = 100
+    mechanism: Mechanism,
+    epsilon: float,
+    labels: Ids,
+    prior: Floats,
+    rng: np.random.Generator,
+    n_draws: int = 100,
 ) -> Tradeoff:
     """E and L of a mechanism: computed where its distribution has a closed form, else drawn.
 
@@ -63,10 +69,11 @@ def measure(
 def of_draws(drawn: Ids, labels: Ids, prior: Floats) -> Tradeoff:
     """E and L from replacements of each of W words, ``drawn`` (W, n_draws), at least 2 draws.
 
-    The adversary guesses each draw, and knows the distribution from all others. If it knew it from the very draw it
-    guesses, an output that came up once would give its word away, and the error come out far too small (0.76 for
-    0.91 with 100 draws of TEM on 4,837 words). An output that no other draw led to counts as guessed. What is left of
-    the bias shrinks with n_draws, and has either sign.
+    The adversary guesses each draw, and knows the distribution from all others. If it knew it from
+    the very draw it guesses, an output that came up once would give its word away, and the error
+    come out far too small (0.76 for 0.91 with 100 draws of TEM on 4,837 words). An output that no
+    other draw led to counts as guessed. What is left of the bias shrinks with n_draws, and has
+    either sign.
     """
     n_words, n_draws = drawn.shape
     loss = float(prior @ (labels[drawn] != labels[:, None]).mean(axis=1))

@@ -3,15 +3,18 @@
 Source: Kneser and Ney (1995) in the interpolated form of Chen and Goodman (1999), with the adjusted
 counts and the unknown word of Heafield et al. (2013), section 3:
 
-    p_k(w | h) = max(a(hw) - D_k, 0) / A(h) + D_k · N(h) / A(h) · p_{k-1}(w | h'),    p_0(w) = 1 / (V + 2)
+    p_k(w | h) = max(a(hw) - D_k, 0) / A(h) + D_k · N(h) / A(h) · p_{k-1}(w | h'),
+    p_0(w) = 1 / (V + 2)
 
-h' is h without its first word. a(g) is the number of occurrences of g if g has the highest order or begins with
-``<s>``, else the number of different words that stand before g; A(h) and N(h) are the sum of a(hw) and the number of
-different w. D_k = t₁ / (t₁ + 2·t₂), t_i the number of k-grams with a = i (Ney, Essen and Kneser, 1994).
+h' is h without its first word. a(g) is the number of occurrences of g if g has the highest order or
+begins with ``<s>``, else the number of different words that stand before g; A(h) and N(h) are the
+sum of a(hw) and the number of different w. D_k = t₁ / (t₁ + 2·t₂), t_i the number of k-grams with a
+= i (Ney, Essen and Kneser, 1994).
 
-A sentence is ``<s> w₁ … w_m </s>`` with one ``<s>``, which is never predicted. Predicted are V words, ``</s>`` and
-``<unk>``: words that were not counted. No word is turned into ``<unk>`` while counting, so that ``<unk>`` has only its
-part of p_0, and a text of unknown words is not made likely by them.
+A sentence is ``<s> w₁ … w_m </s>`` with one ``<s>``, which is never predicted. Predicted are V
+words, ``</s>`` and ``<unk>``: words that were not counted. No word is turned into ``<unk>`` while
+counting, so that ``<unk>`` has only its part of p_0, and a text of unknown words is not made likely
+by them.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ import numpy as np
 from lexveil.errors import ParameterError
 from lexveil.types import Flags, Floats, Ids, Int32
 
-DISCOUNT = 0.5  # of an order in which no n-gram has a = 1, or none a = 2: the estimate would be 0 or 1
+# of an order in which no n-gram has a = 1, or none a = 2: the estimate would be 0 or 1
+DISCOUNT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class Order:
     """The n-grams of one order, g = hw.
 
     Attributes:
-        keys: (m,) int64, ascending: number of h in the order below, times the number of symbols, plus w.
+        keys: (m,) int64, ascending: number of h in the order below, times the number of symbols,
+            plus w.
         seen: (m,) float64, max(a(g) - D, 0) / A(h).
         rest: by number of h, float64: D·N(h) / A(h); 1 where h was never followed by anything.
         discount: D.
@@ -51,7 +56,8 @@ class Order:
 
 
 class BigramModel(NamedTuple):
-    """p_2 laid out by the word before: p_2(w | v) = seen, if the pair was counted, + rest[v]·single[w].
+    """p_2 laid out by the word before: p_2(w | v) = seen, if the pair was counted, +
+    rest[v]·single[w].
 
     Symbols are S = V + 3 numbers: words, ``<unk>`` V, ``</s>`` V + 1 and ``<s>`` V + 2.
 
@@ -120,8 +126,8 @@ class KneserNey:
         probability = np.full(len(symbols), 1 / self.n_outcomes)
         context = np.zeros(len(symbols), dtype=np.int64)  # the empty one
         for order, known in enumerate(self.orders, start=1):
-            # Near the start of its sentence a token has only shorter contexts. At rows 0 of a sentence nothing is
-            # predicted; their numbers serve as contexts only.
+            # Near the start of its sentence a token has only shorter contexts. At rows 0 of a
+            # sentence nothing is predicted; their numbers serve as contexts only.
             valid = (context >= 0) & (place >= order - 1)
             found = np.full(len(symbols), -1, dtype=np.int64)
             found[valid] = known.find(context[valid] * (self.n_words + 3) + symbols[valid])
@@ -144,7 +150,9 @@ class KneserNey:
         first = np.asarray(words.keys)[pairs.keys // n_symbols]
         starts[1:] = np.cumsum(np.bincount(first, minlength=n_symbols))
         rest[words.keys] = pairs.rest
-        return BigramModel(single, starts, first * n_symbols + pairs.keys % n_symbols, np.asarray(pairs.seen), rest)
+        return BigramModel(
+            single, starts, first * n_symbols + pairs.keys % n_symbols, np.asarray(pairs.seen), rest
+        )
 
 
 def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
@@ -156,8 +164,9 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         n_words: V.
         order: length of the longest n-gram.
 
-    It holds some 90 bytes for each token while it counts, so the tokens of a large corpus are sampled by sentences or
-    documents beforehand; there may be 2³¹ at most, two marks for each sentence included.
+    It holds some 90 bytes for each token while it counts, so the tokens of a large corpus are
+    sampled by sentences or documents beforehand; there may be 2³¹ at most, two marks for each
+    sentence included.
 
     Raises:
         ParameterError: if there is no sentence.
@@ -166,8 +175,10 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         raise ParameterError("the language model was given no sentence; give it a corpus with text")
     symbols, place = _symbols(ids, offsets, n_words)
     n_symbols = n_words + 3
-    grams: list[tuple[Ids, Ids, Flags]] = []  # keys, a(g), and whether g begins with <s>, of the grams of each order
-    number = np.zeros(len(symbols), dtype=np.int32)  # of the gram that ends at each symbol; -1: none does
+    # keys, a(g), and whether g begins with <s>, of the grams of each order
+    grams: list[tuple[Ids, Ids, Flags]] = []
+    # of the gram that ends at each symbol; -1: none does
+    number = np.zeros(len(symbols), dtype=np.int32)
     for length in range(1, order + 1):
         ends = np.flatnonzero(place >= length - 1)
         if not len(ends):  # no sentence is that long: the order would change no probability
@@ -176,7 +187,8 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         context = number[ends - (length > 1)].astype(np.int64)
         keys, gram, first, count = _distinct(context * n_symbols + symbols[ends])
         first = ends[first]
-        if length > 1:  # a(g) of the order below: every gram here has one more word before the gram it ends with
+        # a(g) of the order below: every gram here has one more word before the gram it ends with
+        if length > 1:
             below, occurrences, at_start = grams[-1]
             before = np.bincount(number[first], minlength=len(below))
             grams[-1] = below, np.where(at_start, occurrences, before), at_start
@@ -184,14 +196,17 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
         number[ends] = gram
         grams.append((keys, count, place[first] == length - 1))
     n_contexts = [1, *(len(keys) for keys, *_ in grams)]
-    orders = [_order(keys, a, n_symbols, n) for (keys, a, _), n in zip(grams, n_contexts, strict=False)]
+    orders = [
+        _order(keys, a, n_symbols, n) for (keys, a, _), n in zip(grams, n_contexts, strict=False)
+    ]
     return KneserNey(n_words, orders)
 
 
 def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
     """The n-grams of one order, from their keys and a(g), (m,) each."""
     context = keys // n_symbols
-    # <s> is a context, never an outcome; it has number n_symbols - 1 and stands in the 1-grams alone.
+    # <s> is a context, never an outcome; it has number n_symbols - 1 and stands in the 1-grams
+    # alone.
     outcome = keys % n_symbols != n_symbols - 1
     count = np.where(outcome, counts, 0).astype(np.float64)
     once, twice = ((count == times).sum() for times in (1, 2))
@@ -206,9 +221,11 @@ def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
 
 
 def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:
-    """The m distinct ones of n keys, ascending; (n,) the number of each key among them; (m,) where one of each stands;
+    """The m distinct ones of n keys, ascending; (n,) the number of each key among them; (m,) where
+    one of each stands;
 
-    and (m,) how often each occurs. ``np.unique`` sorts stably for the place of the first, which takes twice as long.
+    and (m,) how often each occurs. ``np.unique`` sorts stably for the place of the first, which
+    takes twice as long.
     """
     by = np.argsort(keys)
     ordered = keys[by]
@@ -220,13 +237,16 @@ def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:
 
 
 def _symbols(ids: Ids, offsets: Ids, n_words: int) -> tuple[Int32, Int32]:
-    """Sentences one after the other with their marks, and the place of each symbol in its own, (n + 2s,) each.
+    """Sentences one after the other with their marks, and the place of each symbol in its own, (n +
+    2s,) each.
 
     Words keep their numbers; ``<unk>`` is V, ``</s>`` V + 1 and ``<s>`` V + 2.
     """
     sizes = np.diff(offsets)
     starts = offsets[:-1] + 2 * np.arange(len(sizes))
-    place = np.arange(len(ids) + 2 * len(sizes), dtype=np.int32) - np.repeat(starts.astype(np.int32), sizes + 2)
+    place = np.arange(len(ids) + 2 * len(sizes), dtype=np.int32) - np.repeat(
+        starts.astype(np.int32), sizes + 2
+    )
     symbols = np.full(len(place), n_words + 1, dtype=np.int32)
     symbols[starts] = n_words + 2
     inside = np.ones(len(place), dtype=np.bool_)

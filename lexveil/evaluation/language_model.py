@@ -1,7 +1,7 @@
 """Perplexity: how surprising a text is to a language model.
 
-A model gives a score to each text, the sum of its tokens' log probabilities. Tokens are the model's own, so that
-perplexities can be compared between runs scored by one model, and not between models.
+A model gives a score to each text, the sum of its tokens' log probabilities. Tokens are the model's
+own, so that perplexities can be compared between runs scored by one model, and not between models.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class NgramModel:
     def __init__(self, model: KneserNey, words: Sequence[str]) -> None:
         if len(words) != model.n_words:
             raise ParameterError(
-                f"the language model was trained on {model.n_words:,} words and given the names of {len(words):,}; "
+                f"the language model was trained on {model.n_words:,} words and given the "
+                f"names of {len(words):,}; "
                 "give it the table of words its sentences were numbered with"
             )
         self.model = model
@@ -48,8 +49,13 @@ class NgramModel:
         return self.model.bigrams()
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
-        """Score each text sentence by sentence, in blocks of texts; every sentence's end is one prediction."""
-        blocks = [self._score(texts[start : start + BLOCK]) for start in range(0, max(len(texts), 1), BLOCK)]
+        """Score each text sentence by sentence, in blocks of texts; every sentence's end is one
+        prediction.
+        """
+        blocks = [
+            self._score(texts[start : start + BLOCK])
+            for start in range(0, max(len(texts), 1), BLOCK)
+        ]
         return PerplexityScores(
             np.concatenate([block.log_sum for block in blocks]),
             np.concatenate([block.n_tokens for block in blocks]),

@@ -1,4 +1,6 @@
-"""Neural models from folders of this machine, by libraries that are installed on request: offline, on one thread."""
+"""Neural models from folders of this machine, by libraries that are installed on request: offline,
+on one thread.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from lexveil.errors import RequestError
 
 NEURAL = "neural"  # the extra of pyproject.toml that brings a deep-learning framework
 
-# Read by these libraries when they are imported: no model is looked for elsewhere, and nothing is told to anybody.
+# Read by these libraries when they are imported: no model is looked for elsewhere, and nothing is
+# told to anybody.
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -53,16 +56,19 @@ def package_folder(module: str, what: str, chosen_by: str = "evaluation") -> str
 
 def _not_installed(module: str | None, what: str, chosen_by: str) -> RequestError:
     return RequestError(
-        f"{what} needs the package of {module}, which is not installed; run `uv sync --extra {NEURAL}`, or choose "
+        f"{what} needs the package of {module}, which is not installed; run `uv sync --extra "
+        f"{NEURAL}`, or choose "
         f"another in params.yaml: {chosen_by}"
     )
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch on one thread meanwhile: sums that several threads cut up are rounded differently by each number of them.
+    """PyTorch on one thread meanwhile: sums that several threads cut up are rounded differently by
+    each number of them.
 
-    Runs of the graph are then as fast as there are workers, and give the same whatever their number.
+    Runs of the graph are then as fast as there are workers, and give the same whatever their
+    number.
     """
     torch = importlib.import_module("torch")
     before = torch.get_num_threads()
@@ -85,8 +91,11 @@ def load_transformers(what: str, chosen_by: str = "evaluation") -> Any:
     return transformers
 
 
-def read_model(kind: str, folder: str, parameter: str, what: str, **settings: Any) -> tuple[Any, Any]:
-    """Tokenizer and model, of float32 weights on the processor; nothing is fetched and no code of the folder is run.
+def read_model(
+    kind: str, folder: str, parameter: str, what: str, **settings: Any
+) -> tuple[Any, Any]:
+    """Tokenizer and model, of float32 weights on the processor; nothing is fetched and no code of
+    the folder is run.
 
     Weights are read from safetensors only: the older form is a pickle, which can run what it likes.
 
@@ -103,20 +112,26 @@ def read_model(kind: str, folder: str, parameter: str, what: str, **settings: An
     transformers, torch = load_transformers(what), load("torch", what)
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
-        if not os.path.isdir(folder):  # noqa: PTH112  # a name that is no folder would be taken for one of the hub's
+        # A name that is no folder would be taken for one of the hub's.
+        if not os.path.isdir(folder):  # noqa: PTH112
             raise OSError
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
         reader = getattr(transformers, kind)
-        model = reader.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **local, **settings)
+        model = reader.from_pretrained(
+            folder, use_safetensors=True, dtype=torch.float32, **local, **settings
+        )
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise RequestError(
-            f"{folder} (params.yaml: evaluation.{parameter}): {what} cannot read a model of this folder "
-            f"({type(error).__name__}); it must hold config.json, model.safetensors and tokenizer.json, as "
+            f"{folder} (params.yaml: evaluation.{parameter}): {what} cannot read a model of "
+            "this folder "
+            f"({type(error).__name__}); it must hold config.json, model.safetensors and "
+            "tokenizer.json, as "
             "save_pretrained of transformers writes them"
         ) from None
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
         raise RequestError(
-            f"{folder} (params.yaml: evaluation.{parameter}): the tokenizer has {len(tokenizer):,} tokens, the model "
+            f"{folder} (params.yaml: evaluation.{parameter}): the tokenizer has "
+            f"{len(tokenizer):,} tokens, the model "
             f"{model.get_input_embeddings().num_embeddings:,}; they are not of one model"
         )
     return tokenizer, model

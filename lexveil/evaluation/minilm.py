@@ -11,9 +11,11 @@ from lexveil.types import Vectors
 
 
 class MiniLm:
-    """all-MiniLM-L6-v2 through sentence-transformers, on the processor, from an installed package: nothing is fetched.
+    """all-MiniLM-L6-v2 through sentence-transformers, on the processor, from an installed package:
+    nothing is fetched.
 
-    Source: CLMLDP section 5, Table 1; 1-Diffractor Table 2. It reads the first 256 word pieces of a text.
+    Source: CLMLDP section 5, Table 1; 1-Diffractor Table 2. It reads the first 256 word pieces of a
+    text.
     """
 
     name = "minilm"
@@ -40,7 +42,9 @@ class MiniLm:
         """Vectors of length 1; of zeros where a text is empty or white space."""
         # One more, so that no texts have a shape too.
         with one_thread():
-            encoded = self._model.encode([*texts, ""], normalize_embeddings=True, show_progress_bar=False)[:-1]
+            encoded = self._model.encode(
+                [*texts, ""], normalize_embeddings=True, show_progress_bar=False
+            )[:-1]
         encoded[[not text.strip() for text in texts]] = 0
         vectors: Vectors = encoded.astype(np.float32)
         return vectors

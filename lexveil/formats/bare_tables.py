@@ -1,7 +1,8 @@
-"""Columns of Arrow with their values and nothing else: no metadata, no entry or byte that no row has.
+"""Columns of Arrow with their values and nothing else: no metadata, no entry or byte that no row
+has.
 
-Any program may have put texts into metadata of fields, names of extension types and entries of dictionaries, and a part
-of an array still holds the bytes of the whole.
+Any program may have put texts into metadata of fields, names of extension types and entries of
+dictionaries, and a part of an array still holds the bytes of the whole.
 """
 
 from __future__ import annotations
@@ -12,12 +13,18 @@ import pyarrow as pa
 
 
 def bare_field(field: pa.Field) -> pa.Field:
-    """A field without metadata, its own and those of the fields in it, and without extension types."""
+    """A field without metadata, its own and those of the fields in it, and without extension
+    types.
+    """
     return pa.field(field.name, _bare_type(field.type), field.nullable)
 
 
 def _bare_type(kind: pa.DataType) -> pa.DataType:
-    return _bare_type(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else _with_inner(kind, bare_field)
+    return (
+        _bare_type(kind.storage_type)
+        if isinstance(kind, pa.BaseExtensionType)
+        else _with_inner(kind, bare_field)
+    )
 
 
 def _with_inner(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
@@ -62,12 +69,18 @@ def only_used(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(plain).take(pa.array(range(len(column)))).cast(kind)
     encoded = column.cast(kind.value_type).combine_chunks().dictionary_encode()
     indices = encoded.indices.cast(kind.index_type)
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, encoded.dictionary, ordered=kind.ordered)])
+    return pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(indices, encoded.dictionary, ordered=kind.ordered)]
+    )
 
 
 def _decoded(kind: pa.DataType) -> pa.DataType:
     """A type with the values in place of each dictionary in it."""
-    return _decoded(kind.value_type) if pa.types.is_dictionary(kind) else _with_inner(kind, _decoded_field)
+    return (
+        _decoded(kind.value_type)
+        if pa.types.is_dictionary(kind)
+        else _with_inner(kind, _decoded_field)
+    )
 
 
 def _decoded_field(field: pa.Field) -> pa.Field:

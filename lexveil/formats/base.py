@@ -1,7 +1,8 @@
 """What a file format is: a table that is read row by row, and written back with other texts.
 
-A format is a class in a file of this folder, and an entry in ``registry``. It reads rows (``table``), cuts them into
-chunks with all that is needed to write them back (``chunks``), and makes a writer (``writer``).
+A format is a class in a file of this folder, and an entry in ``registry``. It reads rows
+(``table``), cuts them into chunks with all that is needed to write them back (``chunks``), and
+makes a writer (``writer``).
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, Texts, gather
 from lexveil.formats.messages import NoColumn, is_name, name, shown
 from lexveil.formats.values import plain_value, text_value
 
-if TYPE_CHECKING:  # a format is declared without numpy and Arrow, so that help that lists formats comes at once
+# a format is declared without numpy and Arrow, so that help that lists formats comes at once
+if TYPE_CHECKING:
     from lexveil.detectors.given import GivenSpans
     from lexveil.types import Flags
 
-Formulas = Literal["keep", "quote", "refuse"]  # what becomes of a rewritten cell that a spreadsheet would compute
+# what becomes of a rewritten cell that a spreadsheet would compute
+Formulas = Literal["keep", "quote", "refuse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,8 @@ class InputTable:
     Attributes:
         columns: of its header, its schema or its first object.
         rows: to iterate over once.
-        layout: what its format needs to write the table back: the line end of CSV, the file of Parquet.
+        layout: what its format needs to write the table back: the line end of CSV, the file of
+            Parquet.
         n_rows: how many there are, if the file says so.
     """
 
@@ -93,8 +97,8 @@ class TableRequest:
     Attributes:
         texts: the columns of texts.
         subject: the column that names the subject of a row.
-        spans: the column that says what a detector found in the texts of a row. It counts characters of them, so that
-            the writer leaves it empty.
+        spans: the column that says what a detector found in the texts of a row. It counts
+            characters of them, so that the writer leaves it empty.
         others: further columns to read, where a choice saves work (Parquet); None for all.
         keeps_blanks: whether lines without text are rows too, because they must be written back.
     """
@@ -117,39 +121,68 @@ class TableRequest:
             NoColumn: naming the first that it has not.
         """
         requested = [(column, "text_column") for column in self.texts]
-        for column, field in (*requested, (self.subject, "subject_column"), (self.spans, "spans_column")):
+        for column, field in (
+            *requested,
+            (self.subject, "subject_column"),
+            (self.spans, "spans_column"),
+        ):
             if column is not None and column not in table.columns:
-                hidden = "" if all(map(is_name, table.columns)) else " (`lexveil inspect --show-examples` names them)"
-                raise NoColumn(table.source.shown, column, table.columns, f"choose one with {option(field)}{hidden}")
+                hidden = (
+                    ""
+                    if all(map(is_name, table.columns))
+                    else " (`lexveil inspect --show-examples` names them)"
+                )
+                raise NoColumn(
+                    table.source.shown,
+                    column,
+                    table.columns,
+                    f"choose one with {option(field)}{hidden}",
+                )
 
-    def parse(self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None) -> ParsedRow:
-        """The texts of a row, its subject, what was found in the texts, and what its writer needs besides.
+    def parse(
+        self, values: Mapping[str, Any], line: int, source: Source, rest: Any = None
+    ) -> ParsedRow:
+        """The texts of a row, its subject, what was found in the texts, and what its writer needs
+        besides.
 
         Raises:
-            RequestError: if a text is missing, not usable or too long, or the subject or the spans are.
+            RequestError: if a text is missing, not usable or too long, or the subject or the spans
+                are.
         """
         where, texts = source.location(line), list[str | None]()
         for column in self.texts:
             if column not in values:
-                raise RequestError(f"{where}: the object has no {name(column)}; every one must have its text, or null")
+                raise RequestError(
+                    f"{where}: the object has no {name(column)}; every one must have its "
+                    "text, or null"
+                )
             text = text_value(values[column], column, where)
             if text is not None and len(text) > TEXT_LIMIT:
-                raise RequestError(f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide it")
+                raise RequestError(
+                    f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide it"
+                )
             texts.append(text)
         subject = None
         if self.subject is not None:
             subject = plain_value(values.get(self.subject), self.subject, where)
             if subject is None:
-                raise RequestError(f"{where}: {name(self.subject)} is empty; every row must say whom it is about")
+                raise RequestError(
+                    f"{where}: {name(self.subject)} is empty; every row must say whom it is about"
+                )
         return ParsedRow(line, texts, subject, rest, self._spans(values, texts, where))
 
-    def _spans(self, values: Mapping[str, Any], texts: Sequence[str | None], where: str) -> GivenSpans | None:
+    def _spans(
+        self, values: Mapping[str, Any], texts: Sequence[str | None], where: str
+    ) -> GivenSpans | None:
         if self.spans is None:
             return None
         from lexveil.detectors.given import given_spans
 
         if self.spans not in values:
-            raise RequestError(f"{where}: the object has no {name(self.spans)}; every one must have its spans, or []")
+            raise RequestError(
+                f"{where}: the object has no {name(self.spans)}; every one must have its "
+                "spans, or []"
+            )
         return given_spans(values[self.spans], texts, self.texts, f"{where}, {name(self.spans)}")
 
 
@@ -158,7 +191,8 @@ class Writer(ABC):
 
     Attributes:
         n_formulas: cells among the rewritten texts that a spreadsheet would take for formulas.
-        first_formula: the row of the first of them in the output: those of the source would count what is withheld.
+        first_formula: the row of the first of them in the output: those of the source would count
+            what is withheld.
         n_rows: rows that are written or wait to be.
     """
 
@@ -206,11 +240,13 @@ class Format(ABC):
             stream: the file's bytes, expanded.
 
         Raises:
-            RequestError: naming file and row: empty, truncated, damaged, not UTF-8, not of this format. Faults further
-                down are raised while the rows are read.
+            RequestError: naming file and row: empty, truncated, damaged, not UTF-8, not of this
+                format. Faults further down are raised while the rows are read.
         """
 
-    def chunks(self, table: InputTable, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:
+    def chunks(
+        self, table: InputTable, request: TableRequest, for_writing: bool
+    ) -> Iterator[Chunk]:
         """All rows of a table that was just opened; ``for_writing`` with what else is in them.
 
         Raises:
@@ -228,5 +264,9 @@ class Format(ABC):
         return None
 
     @abstractmethod
-    def writer(self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:
-        """Return what writes the chunks of ``table``, with other texts in ``columns``, to a file or an open stream."""
+    def writer(
+        self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
+    ) -> Writer:
+        """Return what writes the chunks of ``table``, with other texts in ``columns``, to a file or
+        an open stream.
+        """

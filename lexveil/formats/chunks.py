@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from lexveil.types import Flags
 
 ROWS = 2_000  # of a chunk, at most
-CHARACTERS = 2**19  # of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
-TEXT_LIMIT = 8 * 2**20  # characters; a text is rewritten in one piece, and this bounds what that takes
+# of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
+CHARACTERS = 2**19
+# characters; a text is rewritten in one piece, and this bounds what that takes
+TEXT_LIMIT = 8 * 2**20
 
 Texts = Sequence[list[str | None]]  # of each row, one text for each text column
 
@@ -92,11 +94,15 @@ def is_text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def rewritten_type(kind: pa.DataType) -> pa.DataType:
-    """The type of rewritten texts: that of the texts. A dictionary gets room, because equal texts become different."""
+    """The type of rewritten texts: that of the texts. A dictionary gets room, because equal texts
+    become different.
+    """
     import pyarrow as pa
 
     return pa.dictionary(pa.int32(), kind.value_type) if pa.types.is_dictionary(kind) else kind

@@ -1,4 +1,6 @@
-"""Compressed files: gzip and Zstandard around any format, read with a limit on expansion and written reproducibly."""
+"""Compressed files: gzip and Zstandard around any format, read with a limit on expansion and
+written reproducibly.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ from typing import IO, Any
 from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 
-MAGIC = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}  # what compressed files begin with, by the ending of their name
+# what compressed files begin with, by the ending of their name
+MAGIC = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}
 ARROW_CODECS = {"gz": "gzip", "zst": "zstd"}
 
-# Text compresses to a third or a tenth. What expands more than this, once it is large, was made to fill a memory or a
-# disk.
+# Text compresses to a third or a tenth. What expands more than this, once it is large, was made to
+# fill a memory or a disk.
 RATIO_LIMIT = 200
 RATIO_FROM = 64 * 2**20  # bytes expanded; before that, any ratio
 PIECE = 2**14  # bytes expanded at a time: so many at most are lost before a fault
@@ -30,7 +33,8 @@ def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) ->
         stream: the file's bytes if they are not at ``path``.
 
     Raises:
-        RequestError: if it cannot be read; while it is read, if it is implausibly large (``RATIO_LIMIT``).
+        RequestError: if it cannot be read; while it is read, if it is implausibly large
+            (``RATIO_LIMIT``).
         OSError: while it is read, if it is truncated or damaged.
     """
     try:
@@ -43,7 +47,8 @@ def open_bytes(path: Path, compression: str, stream: IO[bytes] | None = None) ->
 
 
 def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
-    """A stream that compresses to ``stream``, or ``stream`` itself; ``files`` closes the former, and not the latter.
+    """A stream that compresses to ``stream``, or ``stream`` itself; ``files`` closes the former,
+    and not the latter.
 
     The same content gives the same bytes: a header of gzip has neither time nor file name.
     """
@@ -52,7 +57,9 @@ def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
     if compression == "zst":
         import pyarrow as pa
 
-        return files.enter_context(pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(stream), mode="w"), "zstd"))
+        return files.enter_context(
+            pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(stream), mode="w"), "zstd")
+        )
     return stream
 
 
@@ -63,8 +70,14 @@ def require_plausible(where: str, size: int, expanded_size: int) -> None:
         RequestError: if it does.
     """
     if expanded_size > RATIO_FROM and expanded_size > RATIO_LIMIT * size:
-        sizes = f"{expanded_size // 2**20} MiB come out of {size // 2**10} KiB, more than {RATIO_LIMIT} times as much"
-        raise RequestError(f"{where}: {sizes}: not what compressed text looks like. If it is text, decompress it first")
+        sizes = (
+            f"{expanded_size // 2**20} MiB come out of {size // 2**10} KiB, more than "
+            f"{RATIO_LIMIT} times as much"
+        )
+        raise RequestError(
+            f"{where}: {sizes}: not what compressed text looks like. If it is text, "
+            "decompress it first"
+        )
 
 
 class _Expanded(io.RawIOBase):
@@ -74,7 +87,9 @@ class _Expanded(io.RawIOBase):
         import pyarrow as pa
 
         self.compressed, self.file, self.n_expanded = stream, file, 0
-        self.stream = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), ARROW_CODECS[compression])
+        self.stream = pa.CompressedInputStream(
+            pa.PythonFile(stream, mode="r"), ARROW_CODECS[compression]
+        )
 
     def readable(self) -> bool:
         return True

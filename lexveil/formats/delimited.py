@@ -1,4 +1,6 @@
-"""Formats with a header and fields between separators; a field that is not rewritten keeps its characters."""
+"""Formats with a header and fields between separators; a field that is not rewritten keeps its
+characters.
+"""
 
 from __future__ import annotations
 
@@ -57,20 +59,27 @@ class Delimited(LineFormat):
         where = source.shown
         content = read_lines(stream, source, keeps_mark=True)
         head = next(content, "")
-        layout = Layout(MARK if head.startswith(MARK) else "", "\r\n" if head.endswith("\r\n") else "\n")
+        layout = Layout(
+            MARK if head.startswith(MARK) else "", "\r\n" if head.endswith("\r\n") else "\n"
+        )
         csv.field_size_limit(lines.LINE_LIMIT)
-        parser = csv.reader(itertools.chain([head.removeprefix(MARK)], content), strict=True, **self.dialect)
+        parser = csv.reader(
+            itertools.chain([head.removeprefix(MARK)], content), strict=True, **self.dialect
+        )
         records = _records(parser, where)
         header = next(records, (0, []))[1]
         if not header:
             raise no_documents(where)
         if len(header) == 1 and ";" in header[0] and header[0] not in request.texts:
             raise RequestError(
-                f"{where}: its first line has semicolons where {self.title} has a {self.separator}; save it with a "
+                f"{where}: its first line has semicolons where {self.title} has a "
+                f"{self.separator}; save it with a "
                 f"{self.separator} between fields"
             )
         if any("\x00" in column for column in header):
-            raise RequestError(f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8")
+            raise RequestError(
+                f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8"
+            )
         require_distinct(header, f"{where}, line 1")
         return InputTable(source, header, _rows(records, header, where), layout)
 
@@ -102,7 +111,9 @@ class CommaSeparated(Delimited):
 
 
 class TabSeparated(Delimited):
-    """TSV: a header, tabs, no quotes, as GLUE and IANA have it; so there are texts that it cannot hold."""
+    """TSV: a header, tabs, no quotes, as GLUE and IANA have it; so there are texts that it cannot
+    hold.
+    """
 
     name = "tsv"
     title = "TSV"
@@ -112,9 +123,14 @@ class TabSeparated(Delimited):
 
     def check(self, fields: Sequence[str], position: int, where: str) -> None:  # noqa: D102
         if any(mark in fields[position] for mark in "\t\n\r"):
-            raise RequestError(f"{where}: a rewritten text holds a tab or line break, which TSV cannot; write CSV")
+            raise RequestError(
+                f"{where}: a rewritten text holds a tab or line break, which TSV cannot; write CSV"
+            )
         if fields == [""]:
-            raise RequestError(f"{where}: nothing is left of a text, which a TSV of one column cannot hold; write CSV")
+            raise RequestError(
+                f"{where}: nothing is left of a text, which a TSV of one column cannot hold; "
+                "write CSV"
+            )
 
 
 def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
@@ -122,7 +138,10 @@ def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
     if not FORMULA.match(text):
         return text
     if writer.formulas == "refuse":
-        raise RequestError(f"{where}: a rewritten text begins like a formula; {option('formulas')} quote escapes such")
+        raise RequestError(
+            f"{where}: a rewritten text begins like a formula; {option('formulas')} quote "
+            "escapes such"
+        )
     writer.n_formulas += 1
     writer.first_formula = writer.first_formula or row
     return f"'{text}" if writer.formulas == "quote" else text
@@ -130,7 +149,8 @@ def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
 
 def _records(parser: Any, where: str) -> Iterator[tuple[int, list[str]]]:
     """The first line and the fields of each record."""
-    # parser.line_num is the last line of a record, which may span several: the next one begins a line later.
+    # parser.line_num is the last line of a record, which may span several: the next one begins a
+    # line later.
     while True:
         line = parser.line_num + 1
         try:
@@ -138,13 +158,20 @@ def _records(parser: Any, where: str) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise RequestError(f"{where}, line {line}: not valid CSV ({error}); correct quotes or line ends") from None
+            raise RequestError(
+                f"{where}, line {line}: not valid CSV ({error}); correct quotes or line ends"
+            ) from None
         if fields:
             yield line, fields
 
 
-def _rows(records: Iterator[tuple[int, list[str]]], header: list[str], where: str) -> Iterator[InputRow]:
+def _rows(
+    records: Iterator[tuple[int, list[str]]], header: list[str], where: str
+) -> Iterator[InputRow]:
     for number, (line, fields) in enumerate(records, 1):
         if len(fields) != len(header):
-            raise RequestError(f"{where}, line {line}: {len(fields)} fields, the header has {len(header)}; quote texts")
+            raise RequestError(
+                f"{where}, line {line}: {len(fields)} fields, the header has {len(header)}; "
+                "quote texts"
+            )
         yield InputRow(number, line, dict(zip(header, fields, strict=True)))

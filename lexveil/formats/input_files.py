@@ -11,8 +11,8 @@ from lexveil.formats.base import Source
 from lexveil.formats.messages import shown
 from lexveil.formats.registry import as_source, known_endings
 
-# What accompanies data without being data. Anything else of unknown kind in a folder is an error, not skipped:
-# a corpus that is silently read in part is worse than one that is refused.
+# What accompanies data without being data. Anything else of unknown kind in a folder is an error,
+# not skipped: a corpus that is silently read in part is worse than one that is refused.
 COMPANION = re.compile(
     r"(readme|licen[cs]e|notice|copying|checksums?|changelog|dataset_infos?)(\.(md|txt|rst|json))?"
     r"|.*\.(md|dvc|crc|md5|sha1|sha256)"
@@ -24,13 +24,15 @@ SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 
 
 def find_sources(paths: Iterable[Path]) -> list[Source]:
-    """Every readable file of ``paths``: files as given, folders with all they hold, in the order of their names.
+    """Every readable file of ``paths``: files as given, folders with all they hold, in the order of
+    their names.
 
-    Links are followed; a file or folder that is reached twice is read once, so that a circle of links ends.
-    Hidden files and what accompanies data (README, LICENSE, checksums) are passed over.
+    Links are followed; a file or folder that is reached twice is read once, so that a circle of
+    links ends. Hidden files and what accompanies data (README, LICENSE, checksums) are passed over.
 
     Raises:
-        RequestError: if a path is missing or not readable, a file's ending is not known, or a folder holds no data.
+        RequestError: if a path is missing or not readable, a file's ending is not known, or a
+            folder holds no data.
     """
     seen: set[Path] = set()
     sources: list[Source] = []
@@ -39,7 +41,9 @@ def find_sources(paths: Iterable[Path]) -> list[Source]:
             is_folder = path.is_dir()
             new = [*(_walk if is_folder else _file)(path, seen)]
             if is_folder and not new:
-                raise RequestError(f"{shown(path)}: no file in this folder is data; known are {known_endings()}")
+                raise RequestError(
+                    f"{shown(path)}: no file in this folder is data; known are {known_endings()}"
+                )
             sources += new
         except OSError as error:
             where = Path(error.filename) if isinstance(error.filename, str) else path
@@ -70,7 +74,9 @@ def _file(path: Path, seen: set[Path]) -> Iterator[Source]:
     source = as_source(path)
     if source is None:
         hint = "; save the sheet as CSV" if path.suffix.lower() in SPREADSHEETS else ""
-        raise RequestError(f"{shown(path)}: not an ending of data; known are {known_endings()}{hint}")
+        raise RequestError(
+            f"{shown(path)}: not an ending of data; known are {known_endings()}{hint}"
+        )
     real = path.resolve()
     if real not in seen:
         seen.add(real)
@@ -81,17 +87,21 @@ def dataset_names(sources: Iterable[Source]) -> dict[str, Source]:
     """Name every document set by the stem of its file: letters, digits, _ and - only.
 
     Raises:
-        RequestError: if nothing is left of a stem, or two files would have the same name, also where only capitals
-            differ (some disks see none).
+        RequestError: if nothing is left of a stem, or two files would have the same name, also
+            where only capitals differ (some disks see none).
     """
     names: dict[str, Source] = {}
     folded: dict[str, Source] = {}
     for source in sources:
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", source.stem).strip("-")
         if not name:
-            raise RequestError(f"{shown(source.path)}: a document set's name needs a letter or digit; rename it")
+            raise RequestError(
+                f"{shown(source.path)}: a document set's name needs a letter or digit; rename it"
+            )
         other = folded.setdefault(name.lower(), source)
         if other is not source:
-            raise RequestError(f"{shown(other.path)} and {shown(source.path)} would both become {name}; rename one")
+            raise RequestError(
+                f"{shown(other.path)} and {shown(source.path)} would both become {name}; rename one"
+            )
         names[name] = source
     return names

@@ -1,4 +1,6 @@
-"""JSON lines: one object per line; blank lines are skipped. What is between the texts is written back as it was."""
+"""JSON lines: one object per line; blank lines are skipped. What is between the texts is written
+back as it was.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from lexveil.formats.lines import LineFormat, LineWriter, read_lines
 from lexveil.formats.messages import name, no_documents
 from lexveil.formats.values import type_name
 
-# Of an object that is known to be valid: a key and its colon; a string or another value that holds no other; what
-# follows a value.
+# Of an object that is known to be valid: a key and its colon; a string or another value that holds
+# no other; what follows a value.
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\]*(?:\\.[^"\\]*)*)"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
 _PLAIN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\[{",}\] \t\n\r]+', re.DOTALL)
 _END = re.compile(r"[ \t\n\r]*([,}])")
@@ -52,7 +54,12 @@ def _rows(lines: Iterable[str], where: str) -> Iterator[InputRow]:
     for line_number, line in enumerate(lines, 1):
         if line.strip():
             number += 1
-            yield InputRow(number, line_number, _object(line, f"{where}, line {line_number}", number == 1), line)
+            yield InputRow(
+                number,
+                line_number,
+                _object(line, f"{where}, line {line_number}", number == 1),
+                line,
+            )
 
 
 def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
@@ -65,12 +72,20 @@ def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
         values = json.loads(line)
     except json.JSONDecodeError as error:
         is_array = is_first and line.lstrip()[0] == "["
-        hint = "a JSON array must become one object per line" if is_array else "each line must hold one whole object"
-        raise RequestError(f"{where}: not valid JSON at character {error.pos + 1}; {hint}") from None
+        hint = (
+            "a JSON array must become one object per line"
+            if is_array
+            else "each line must hold one whole object"
+        )
+        raise RequestError(
+            f"{where}: not valid JSON at character {error.pos + 1}; {hint}"
+        ) from None
     except (ValueError, RecursionError):
         raise RequestError(f"{where}: a number too long or nested too deep; simplify it") from None
     if not isinstance(values, dict):
-        raise RequestError(f"{where}: {type_name(values)}, not a JSON object; write one object per line")
+        raise RequestError(
+            f"{where}: {type_name(values)}, not a JSON object; write one object per line"
+        )
     return values
 
 
@@ -81,7 +96,8 @@ def _cut(line: str, columns: Sequence[str], where: str) -> tuple[list[str], list
         What is between the values, and the number of each value's column, in the order of the line.
 
     Raises:
-        RequestError: if a column occurs twice: the second would hide the first from every reader but this one.
+        RequestError: if a column occurs twice: the second would hide the first from every reader
+            but this one.
     """
     pieces, numbers, start = list[str](), list[int](), 0
     position = line.index("{") + 1

@@ -1,4 +1,6 @@
-"""Formats of which a row is text: lines that are read with all faults named, and written compressed as they were."""
+"""Formats of which a row is text: lines that are read with all faults named, and written compressed
+as they were.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from typing import Any
 from lexveil.formats.base import InputRow, TableRequest
 from lexveil.formats.messages import no_documents
 
-LINE_LIMIT = 16 * 2**20  # bytes; what is longer is not one document, and would have to fit into memory
+# bytes; what is longer is not one document, and would have to fit into memory
+LINE_LIMIT = 16 * 2**20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -36,7 +39,9 @@ class LineFormat(Format):
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
         """The chosen rows of a chunk, with other texts."""
 
-    def writer(self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
+    def writer(  # noqa: D102
+        self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
+    ) -> Writer:
         return LineWriter(self, table, columns, out, formulas)
 
 
@@ -44,11 +49,18 @@ class LineWriter(Writer):
     """Writes a text file, compressed as the source was."""
 
     def __init__(
-        self, form: LineFormat, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
+        self,
+        form: LineFormat,
+        table: InputTable,
+        columns: Sequence[str],
+        out: Path | IO[bytes],
+        formulas: Formulas,
     ) -> None:
         super().__init__(table, columns, formulas)
         self.format, self.header = form, form.header(table)
-        stream: IO[bytes] = self.files.enter_context(out.open("wb")) if isinstance(out, Path) else out
+        stream: IO[bytes] = (
+            self.files.enter_context(out.open("wb")) if isinstance(out, Path) else out
+        )
         self.stream = compressed(stream, table.source.compression, self.files)
 
     def write(self, chunk: Chunk, texts: Texts, keep: Flags) -> None:
@@ -81,14 +93,20 @@ def read_lines(stream: IO[bytes], source: Source, *, keeps_mark: bool = False) -
         if number == 1:
             for ending, magic in MAGIC.items():
                 if raw.startswith(magic):
-                    raise RequestError(f"{where}: compressed; give it a name that ends in .{ending}")
+                    raise RequestError(
+                        f"{where}: compressed; give it a name that ends in .{ending}"
+                    )
             raw = raw if keeps_mark else raw.removeprefix(BYTE_ORDER_MARK)
         if len(raw) > LINE_LIMIT:
-            raise RequestError(f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it")
+            raise RequestError(
+                f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it"
+            )
         try:
             yield raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise RequestError(f"{where}, line {number}: not UTF-8 at byte {error.start + 1}; convert it") from None
+            raise RequestError(
+                f"{where}, line {number}: not UTF-8 at byte {error.start + 1}; convert it"
+            ) from None
 
 
 def _damage(error: OSError, compression: str, number: int) -> str:
@@ -97,7 +115,11 @@ def _damage(error: OSError, compression: str, number: int) -> str:
         return f"cannot be read after line {number - 1} ({error.strerror})"
     if "Truncated" in str(error):
         return f"the .{compression} file is truncated after line {number - 1}; copy it again"
-    after = f"damaged after line {number - 1}" if number > 1 else f"not a .{compression} file, or a damaged one"
+    after = (
+        f"damaged after line {number - 1}"
+        if number > 1
+        else f"not a .{compression} file, or a damaged one"
+    )
     return f"{after}; copy it again, or drop .{compression} from the name of a plain file"
 
 
@@ -111,11 +133,17 @@ class PlainText(LineFormat):
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
         if len(request.texts) > 1 or request.subject is not None:
-            raise RequestError(f"{source.shown}: a text file has no columns; name neither texts nor subjects")
+            raise RequestError(
+                f"{source.shown}: a text file has no columns; name neither texts nor subjects"
+            )
         column = request.texts[0] if request.texts else "text"
-        return InputTable(source, [column], _rows(read_lines(stream, source), column, request.keeps_blanks))
+        return InputTable(
+            source, [column], _rows(read_lines(stream, source), column, request.keeps_blanks)
+        )
 
-    def chunks(self, table: InputTable, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: D102
+    def chunks(  # noqa: D102
+        self, table: InputTable, request: TableRequest, for_writing: bool
+    ) -> Iterator[Chunk]:
         chunks = super().chunks(table, request, for_writing)
         blank: list[Chunk] = []  # until there is a text
         for chunk in chunks:

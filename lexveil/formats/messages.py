@@ -14,7 +14,9 @@ from lexveil.errors import RequestError
 @lru_cache(maxsize=256)
 def shown(path: Path | str) -> str:
     """The path, or another name, as one printable line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path))
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path)
+    )
 
 
 HIDES = "LEXVEIL_HIDE_COLUMNS"  # environment variable: 1 keeps the names of columns out of messages
@@ -22,17 +24,23 @@ HIDDEN = "(hidden)"
 
 
 def name(column: str) -> str:
-    """A column's name. What does not look like one may be a text (a file without its header): hidden."""
+    """A column's name. What does not look like one may be a text (a file without its header):
+    hidden.
+    """
     if os.environ.get(HIDES):
         return HIDDEN
     if not column:
         return "(no name)"
-    return f"`{column}`" if re.fullmatch(r"[\w.:/-]{1,40}( [\w.:/-]{1,20}){0,2}", column) else "(not a name)"
+    return (
+        f"`{column}`"
+        if re.fullmatch(r"[\w.:/-]{1,40}( [\w.:/-]{1,20}){0,2}", column)
+        else "(not a name)"
+    )
 
 
 def is_name(column: str) -> bool:
-    """Whether a column's name is surely one: a letter, then letters and digits; a cell of a row without a header is
-    hardly ever all of that and one word.
+    """Whether a column's name is surely one: a letter, then letters and digits; a cell of a row
+    without a header is hardly ever all of that and one word.
     """
     return bool(re.fullmatch(r"[^\W\d_]\w{0,39}", column))
 
@@ -45,12 +53,19 @@ PERSON = re.compile(
 
 
 def is_of_persons(column: str) -> bool:
-    """Whether a column's name lets expect that it says whom a row is about: customer_name, userId, e-mail."""
-    return any(PERSON.fullmatch(word) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", column.replace("-", "")))
+    """Whether a column's name lets expect that it says whom a row is about: customer_name, userId,
+    e-mail.
+    """
+    return any(
+        PERSON.fullmatch(word)
+        for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", column.replace("-", ""))
+    )
 
 
 def is_a_value(column: str) -> bool:
-    """Whether what stands as a column's name has no letter: a number, a date or nothing, as cells of a row have."""
+    """Whether what stands as a column's name has no letter: a number, a date or nothing, as cells
+    of a row have.
+    """
     return not re.search(r"[^\W\d_]", column)
 
 
@@ -65,7 +80,8 @@ def names(columns: Iterable[str]) -> str:
 
 
 class NoColumn(RequestError):
-    """A table has no such column. The message names those it has, unless one does not look like a name.
+    """A table has no such column. The message names those it has, unless one does not look like a
+    name.
 
     Without its header the first row of a file would stand there, and could be a text.
 
@@ -76,7 +92,10 @@ class NoColumn(RequestError):
     def __init__(self, where: str, column: str, columns: Iterable[str], hint: str) -> None:
         self.columns = list(columns)
         has = f": {names(self.columns)}" if all(map(is_name, self.columns)) else ""
-        super().__init__(f"{where}: there is no column {name(column)} among its {len(self.columns):,}{has}; {hint}")
+        super().__init__(
+            f"{where}: there is no column {name(column)} among its "
+            f"{len(self.columns):,}{has}; {hint}"
+        )
 
 
 def require_distinct(columns: Sequence[str], where: str) -> None:
@@ -87,7 +106,9 @@ def require_distinct(columns: Sequence[str], where: str) -> None:
     """
     for number, column in enumerate(columns, 1):
         if (first := columns.index(column) + 1) < number:
-            raise RequestError(f"{where}: columns {first} and {number} have the same name; rename one")
+            raise RequestError(
+                f"{where}: columns {first} and {number} have the same name; rename one"
+            )
 
 
 def no_documents(file: str) -> RequestError:

@@ -1,4 +1,6 @@
-"""Parquet: one document per row; every column keeps its type. Arrow is imported once a file is opened."""
+"""Parquet: one document per row; every column keeps its type. Arrow is imported once a file is
+opened.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,19 @@ class Parquet(Format):
 
         return open_parquet(stream, source, request)
 
-    def chunks(self, table: InputTable, request: TableRequest, for_writing: bool) -> Iterator[Chunk]:  # noqa: ARG002, D102
+    def chunks(  # noqa: D102
+        self,
+        table: InputTable,
+        request: TableRequest,
+        for_writing: bool,  # noqa: ARG002
+    ) -> Iterator[Chunk]:
         from lexveil.formats.parquet_tables import parquet_chunks
 
         return parquet_chunks(table, request)
 
-    def writer(self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> Writer:  # noqa: D102
+    def writer(  # noqa: D102
+        self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
+    ) -> Writer:
         from lexveil.formats.parquet_tables import ParquetWriter
 
         return ParquetWriter(table, columns, out, formulas)

@@ -22,7 +22,8 @@ from lexveil.formats.chunks import Chunk, Texts, gather, is_text, rewritten_type
 from lexveil.formats.compression import require_plausible
 from lexveil.formats.messages import name, no_documents, require_distinct
 
-GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS  # of a row group that is written, at most
+# of a row group that is written, at most
+GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS
 BATCH_ROWS = 1024  # read at a time where nothing is written back
 
 
@@ -36,8 +37,12 @@ def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> In
     columns: list[str] = file.schema_arrow.names
     chosen = None
     if request.others is not None:
-        chosen = [column for column in columns if column in request.others or column in request.texts]
-    return InputTable(source, columns, _rows(file, chosen, source.shown), file, file.metadata.num_rows)
+        chosen = [
+            column for column in columns if column in request.others or column in request.texts
+        ]
+    return InputTable(
+        source, columns, _rows(file, chosen, source.shown), file, file.metadata.num_rows
+    )
 
 
 def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
@@ -50,11 +55,15 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
     for column in request.texts:
         kind = file.schema_arrow.field(column).type
         if not is_text(kind):
-            raise RequestError(f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another")
+            raise RequestError(
+                f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another"
+            )
     chosen = [*dict.fromkeys([*request.rewritten, *([request.subject] if request.subject else [])])]
     for number, batch in _batches(file, chunks.ROWS, None, where):
         values = _python_rows(batch.select(chosen), number, where)
-        rows = (request.parse(row, line, table.source) for line, row in enumerate(values, number + 1))
+        rows = (
+            request.parse(row, line, table.source) for line, row in enumerate(values, number + 1)
+        )
         start = 0
         for chunk in gather(rows, request.subject is not None):
             yield replace(chunk, first=number + start + 1, rest=batch.slice(start, len(chunk)))
@@ -64,16 +73,22 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
 class ParquetWriter(Writer):
     """Writes Parquet with the source's columns and types, and with nothing else of it.
 
-    Metadata of the file and of fields, the names of extension types and entries of dictionaries that no written row has
-    are left out: any program may have put texts there. Where a row group ends depends on what is written alone.
+    Metadata of the file and of fields, the names of extension types and entries of dictionaries
+    that no written row has are left out: any program may have put texts there. Where a row group
+    ends depends on what is written alone.
     """
 
-    def __init__(self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas) -> None:
+    def __init__(
+        self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
+    ) -> None:
         super().__init__(table, columns, formulas)
         self.schema = pa.schema(
-            bare_field(_rewritten(field) if field.name in columns else field) for field in table.layout.schema_arrow
+            bare_field(_rewritten(field) if field.name in columns else field)
+            for field in table.layout.schema_arrow
         )
-        self.writer = self.files.enter_context(pq.ParquetWriter(out, self.schema, compression="zstd"))
+        self.writer = self.files.enter_context(
+            pq.ParquetWriter(out, self.schema, compression="zstd")
+        )
         self.files.callback(self._end_group)
         self.waiting: list[pa.RecordBatch] = []
         self.n_rows = self.n_characters = 0  # of those that wait
@@ -85,13 +100,18 @@ class ParquetWriter(Writer):
             position = batch.schema.get_field_index(column)
             field = self.schema.field(position)
             rewritten = (
-                pa.array([_written(row[number], field) for row in texts], pa.large_string()).cast(field.type)
+                pa.array([_written(row[number], field) for row in texts], pa.large_string()).cast(
+                    field.type
+                )
                 if is_text(field.type)
                 else pa.nulls(len(texts), field.type)
             )
             batch = batch.set_column(position, field, rewritten)
         batch = pa.RecordBatch.from_arrays(
-            [bare_array(column, field.type) for column, field in zip(batch.columns, self.schema, strict=True)],
+            [
+                bare_array(column, field.type)
+                for column, field in zip(batch.columns, self.schema, strict=True)
+            ],
             schema=self.schema,
         )
         # Runs of rows, because Arrow cannot filter every type (string_view).
@@ -110,19 +130,30 @@ class ParquetWriter(Writer):
     def _end_group(self) -> None:
         waiting, self.waiting, self.n_rows, self.n_characters = self.waiting, [], 0, 0
         if any(batch.num_rows for batch in waiting):
-            # In one piece: Parquet's pages follow the pieces of a column, and these where the source was cut.
+            # In one piece: Parquet's pages follow the pieces of a column, and these where the
+            # source was cut.
             table = pa.Table.from_batches(waiting).combine_chunks()
-            self.writer.write_table(pa.table([only_used(column) for column in table.columns], schema=self.schema))
+            self.writer.write_table(
+                pa.table([only_used(column) for column in table.columns], schema=self.schema)
+            )
 
 
 def _written(text: str | None, field: pa.Field) -> str | None:
-    """What stands for a text. Spans that are left out are empty where their column can have no null."""
+    """What stands for a text. Spans that are left out are empty where their column can have no
+    null.
+    """
     return "" if text is None and not field.nullable else text
 
 
 def _rewritten(field: pa.Field) -> pa.Field:
-    """The field of a rewritten column; one of spans that are no strings, which are left out, has room for null."""
-    return field.with_type(rewritten_type(field.type)) if is_text(field.type) else field.with_nullable(True)
+    """The field of a rewritten column; one of spans that are no strings, which are left out, has
+    room for null.
+    """
+    return (
+        field.with_type(rewritten_type(field.type))
+        if is_text(field.type)
+        else field.with_nullable(True)
+    )
 
 
 def _type_name(kind: pa.DataType) -> str:
@@ -140,11 +171,16 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(stream, pre_buffer=False)  # else it keeps all that it has read
         columns = file.schema_arrow.names
-    except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last one from names that are no UTF-8
+    # the last one from names that are no UTF-8
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         if stream.seek(0, io.SEEK_END) == 0:
             raise no_documents(where) from None
-        raise RequestError(f"{where}: not a Parquet file, truncated or damaged; copy or write it again") from None
-    expanded_size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
+        raise RequestError(
+            f"{where}: not a Parquet file, truncated or damaged; copy or write it again"
+        ) from None
+    expanded_size = sum(
+        file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups)
+    )
     size = stream.seek(0, io.SEEK_END)
     require_plausible(where, size, expanded_size)
     require_distinct(columns, where)
@@ -181,8 +217,14 @@ def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[st
         return rows
     except (ValueError, OverflowError) as error:  # among them UnicodeDecodeError
         if batch.num_rows == 1:
-            problem = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "a date or number out of range"
-            raise RequestError(f"{where}, row {before + 1}: {problem}; write the file again") from None
+            problem = (
+                "not UTF-8"
+                if isinstance(error, UnicodeDecodeError)
+                else "a date or number out of range"
+            )
+            raise RequestError(
+                f"{where}, row {before + 1}: {problem}; write the file again"
+            ) from None
     half = batch.num_rows // 2
     parts = ((batch.slice(0, half), before), (batch.slice(half), before + half))
     return [row for part, ahead in parts for row in _python_rows(part, ahead, where)]

@@ -1,7 +1,8 @@
 """Reading users' tables and writing them back, in bounded memory; a fault is named by file and row.
 
-The text columns are replaced, everything else and its order is unchanged: of JSON the bytes between texts stay as they
-are, number for number; of CSV and TSV every other field keeps its characters; of Parquet every column keeps its type.
+The text columns are replaced, everything else and its order is unchanged: of JSON the bytes between
+texts stay as they are, number for number; of CSV and TSV every other field keeps its characters; of
+Parquet every column keeps its type.
 """
 
 from __future__ import annotations
@@ -22,12 +23,17 @@ from lexveil.formats.messages import NoColumn, is_a_value, no_documents, shown
 from lexveil.runtime.objects import ObjectPath
 
 LOOKED_AT = 200  # rows, to find the column of texts
-SEVERAL_WORDS = 3  # on average: such a column has texts; a name of so many is rather a text, of a file without a header
+# on average: such a column has texts; a name of so many is rather a text, of a file without a
+# header
+SEVERAL_WORDS = 3
 
 
 @contextmanager
 def open_table(
-    source: Source, text_column: str | None, others: Collection[str] | None = None, stream: IO[bytes] | None = None
+    source: Source,
+    text_column: str | None,
+    others: Collection[str] | None = None,
+    stream: IO[bytes] | None = None,
 ) -> Iterator[InputTable]:
     """Open ``source``, which must have at least one row and the column ``text_column``.
 
@@ -118,15 +124,25 @@ class Reader:
         texts = [column for column in ordered if n_words[column] >= SEVERAL_WORDS]
         if not texts or len(texts[0].split()) >= SEVERAL_WORDS or any(map(is_a_value, columns)):
             # A row in place of a header would be published as it is.
-            problem = "its first line looks like a row and no header" if texts else "none has texts of several words"
-            raise NoColumn(self.source.shown, usual, columns, f"{problem}; choose with {option('text_column')}")
+            problem = (
+                "its first line looks like a row and no header"
+                if texts
+                else "none has texts of several words"
+            )
+            raise NoColumn(
+                self.source.shown, usual, columns, f"{problem}; choose with {option('text_column')}"
+            )
         self.text_columns = texts[:1]
         return texts[1:]
 
     @property
     def size(self) -> int:
         """Bytes to read, compressed as they are."""
-        return self.source.path.stat().st_size if self.spool is None else os.fstat(self.spool.descriptor).st_size
+        return (
+            self.source.path.stat().st_size
+            if self.spool is None
+            else os.fstat(self.spool.descriptor).st_size
+        )
 
     def check(self) -> None:
         """See that the columns are there, by the beginning of the file.
@@ -141,7 +157,9 @@ class Reader:
     @property
     def request(self) -> TableRequest:
         """What is read."""
-        return TableRequest(self.text_columns, self.subject_column, keeps_blanks=True, spans=self.spans_column)
+        return TableRequest(
+            self.text_columns, self.subject_column, keeps_blanks=True, spans=self.spans_column
+        )
 
     @contextmanager
     def _opened(self) -> Iterator[TableRequest]:
@@ -165,7 +183,8 @@ class Reader:
 
 
 def open_writer(reader: Reader, out: Path | IO[bytes], formulas: Formulas = "keep") -> Writer:
-    """Return what writes the chunks of ``reader``, which must have begun to read, to a file or an open stream.
+    """Return what writes the chunks of ``reader``, which must have begun to read, to a file or an
+    open stream.
 
     It takes a text for each column of ``TableRequest.rewritten``.
     """
@@ -182,10 +201,13 @@ def check_output(out: Path, source: Path | None, form: Source, named: Source | N
         named: how the name of ``out`` says that it is to be read.
 
     Raises:
-        RequestError: if it is the input, a link, exists and is not empty, has no folder, or has another ending.
+        RequestError: if it is the input, a link, exists and is not empty, has no folder, or has
+            another ending.
     """
     if source is not None and out.exists() and out.samefile(source):
-        raise RequestError(f"{shown(out)}: the output would replace the input; give it another name")
+        raise RequestError(
+            f"{shown(out)}: the output would replace the input; give it another name"
+        )
     if out.is_symlink():
         raise RequestError(f"{shown(out)}: is a link; remove it or name the file to write")
     if out.is_dir():
@@ -194,11 +216,14 @@ def check_output(out: Path, source: Path | None, form: Source, named: Source | N
         raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
     require_folder(out.parent)
     if named is None or (named.format, named.compression) != (form.format, form.compression):
-        raise RequestError(f"{shown(out)}: the output has the input's form, so its name must end like the input's")
+        raise RequestError(
+            f"{shown(out)}: the output has the input's form, so its name must end like the input's"
+        )
 
 
 def require_folder(folder: Path) -> None:
-    """See that there is a folder to write into; in object storage it is made, which asks for the right to write.
+    """See that there is a folder to write into; in object storage it is made, which asks for the
+    right to write.
 
     Raises:
         RequestError: if there is none.

@@ -11,7 +11,13 @@ from lexveil.formats.json_lines import JsonLines
 from lexveil.formats.lines import PlainText
 from lexveil.formats.parquet import Parquet
 
-FORMATS: tuple[Format, ...] = (JsonLines(), CommaSeparated(), TabSeparated(), PlainText(), Parquet())
+FORMATS: tuple[Format, ...] = (
+    JsonLines(),
+    CommaSeparated(),
+    TabSeparated(),
+    PlainText(),
+    Parquet(),
+)
 
 
 def format_named(name: str) -> Format:
@@ -45,4 +51,7 @@ def known_names(conjunction: str = "or") -> str:
 def _listed(endings: dict[str, Format], conjunction: str) -> str:
     compressible = ", ".join(ending for ending, form in endings.items() if form.is_streamable)
     others = ", ".join(ending for ending, form in endings.items() if not form.is_streamable)
-    return f"{compressible} (each also as {' or '.join(f'.{ending}' for ending in MAGIC)}) {conjunction} {others}"
+    return (
+        f"{compressible} (each also as {' or '.join(f'.{ending}' for ending in MAGIC)}) "
+        f"{conjunction} {others}"
+    )

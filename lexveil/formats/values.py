@@ -11,9 +11,16 @@ from lexveil.errors import RequestError
 from lexveil.formats.messages import name
 
 TYPE_NAMES = {
-    type(None): "null", bool: "true or false", int: "a number", float: "a number", decimal.Decimal: "a number",
-    str: "a string", list: "a list", dict: "an object", bytes: "bytes",
-}  # fmt: skip
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    decimal.Decimal: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+    bytes: "bytes",
+}
 CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -26,15 +33,22 @@ def text_value(value: object, column: str, where: str) -> str | None:
     if value is None:
         return None
     if isinstance(value, float) and math.isnan(value):
-        raise RequestError(f"{where}: {name(column)} is missing (NaN); drop it, or give '' in its place")
+        raise RequestError(
+            f"{where}: {name(column)} is missing (NaN); drop it, or give '' in its place"
+        )
     if not isinstance(value, str):
-        raise RequestError(f"{where}: {name(column)} holds {type_name(value)}, not text; every text must be a string")
+        raise RequestError(
+            f"{where}: {name(column)} holds {type_name(value)}, not text; every text must be "
+            "a string"
+        )
     if "\x00" in value:
         raise RequestError(f"{where}: {name(column)} holds a NUL character; remove it")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise RequestError(f"{where}: {name(column)} holds an unpaired surrogate; remove it") from None
+        raise RequestError(
+            f"{where}: {name(column)} holds an unpaired surrogate; remove it"
+        ) from None
     return value
 
 
@@ -46,14 +60,22 @@ def plain_value(value: object, column: str, where: str, one_line: bool = True) -
     A whole float has its .0 from a tool that has no nullable integers.
 
     Raises:
-        RequestError: if it is a list, an object or bytes, or, if ``one_line``, a string with control characters.
+        RequestError: if it is a list, an object or bytes, or, if ``one_line``, a string with
+            control characters.
     """
-    if value is None or value == "" or (isinstance(value, float | decimal.Decimal) and math.isnan(value)):
+    if (
+        value is None
+        or value == ""
+        or (isinstance(value, float | decimal.Decimal) and math.isnan(value))
+    ):
         return None
     if isinstance(value, str):
         value = text_value(value, column, where)
         if one_line and value is not None and CONTROL.search(value):
-            raise RequestError(f"{where}: {name(column)} holds a line break or another control character; remove it")
+            raise RequestError(
+                f"{where}: {name(column)} holds a line break or another control character; "
+                "remove it"
+            )
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -65,7 +87,9 @@ def plain_value(value: object, column: str, where: str, one_line: bool = True) -
         return str(int(value)) if value == int(value) else format(decimal.Decimal(str(value)), "f")
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()
-    raise RequestError(f"{where}: {name(column)} holds {type_name(value)}; it must be a string or a number")
+    raise RequestError(
+        f"{where}: {name(column)} holds {type_name(value)}; it must be a string or a number"
+    )
 
 
 def type_name(value: object) -> str:

@@ -1,8 +1,9 @@
 """The archive of releases, and what the operator remembers of each: that is never in the archive.
 
-A release is a folder whose documents.parquet has its name, which the ledger gives it when it is paid for. Index and
-newest versions are derived from the releases and the operator's memory, so that the next run completes what a killed
-one began. What is published of ids are names that are no function of any content.
+A release is a folder whose documents.parquet has its name, which the ledger gives it when it is
+paid for. Index and newest versions are derived from the releases and the operator's memory, so that
+the next run completes what a killed one began. What is published of ids are names that are no
+function of any content.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ DOCUMENTS = "documents.parquet"
 RECORD = f"{DOCUMENTS}.record.json"
 # The operator's: what he remembers of a release, and what the gate said of its source.
 REPORT, TOKENS, IDS = f"{DOCUMENTS}.operator.json", f"{DOCUMENTS}.tokens.parquet", "ids.parquet"
-AS_RELEASED = "record.as_released.json"  # the record whose hash the ledger's chain has, once the other was changed
+# the record whose hash the ledger's chain has, once the other was changed
+AS_RELEASED = "record.as_released.json"
 CURRENT, CURRENT_WITHOUT = "current.parquet", f"current.{STAMP}.parquet"
 INDEX, WITHDRAWN = "index.parquet", "withdrawn.parquet"
 
@@ -57,13 +59,19 @@ BATCH = 2_000  # rows of texts that are held at a time
 
 
 def document_hash(hasher: Hasher, document: str) -> bytes:
-    """The keyed hash of a document's id, which is made a key as a subject's name is. It never meets a subject's."""
+    """The keyed hash of a document's id, which is made a key as a subject's name is. It never meets
+    a subject's.
+    """
     return hasher.one(f"document:{subject_key(document)}")
 
 
 def content_hash(hasher: Hasher, document: str, subject: str, text_key: str) -> bytes:
-    """The keyed hash of what is in a document, all as keys: equal texts of two documents have different ones."""
-    return hasher.one("content:" + json.dumps([subject_key(document), subject_key(subject), text_key]))
+    """The keyed hash of what is in a document, all as keys: equal texts of two documents have
+    different ones.
+    """
+    return hasher.one(
+        "content:" + json.dumps([subject_key(document), subject_key(subject), text_key])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +92,45 @@ class Archive:
 
     def releases(self) -> list[Path]:
         """The folders of all releases, oldest first."""
-        return sorted((path.parent for path in self.folder.glob(f"*/{RECORD}")), key=lambda path: path.name)
+        return sorted(
+            (path.parent for path in self.folder.glob(f"*/{RECORD}")), key=lambda path: path.name
+        )
 
     def check(self, paid: Iterable[str]) -> None:
-        """See that every release that was paid for is there, whole, and remembered under the ledger's salt.
+        """See that every release that was paid for is there, whole, and remembered under the
+        ledger's salt.
 
         Args:
             paid: names of the releases that the ledger has paid for.
 
         Raises:
-            RequestError: naming what is missing: without its memory documents would be paid for once more.
+            RequestError: naming what is missing: without its memory documents would be paid for
+                once more.
         """
         releases = self.releases()
         for name in sorted(set(paid) - {release.name for release in releases}):
             raise RequestError(
-                f"{shown(self.folder / name)} is missing or incomplete, but the ledger has charged it: without it "
+                f"{shown(self.folder / name)} is missing or incomplete, but the ledger has "
+                "charged it: without it "
                 "its documents would be charged again. Restore it by `dvc checkout "
-                f"{shown(self.folder)}/{name}.dvc` or `dvc pull`; `lexveil ledger show` says whether it could not be "
-                "completed; to begin anew on purpose, choose another folder in params.yaml: inbox.archive"
+                f"{shown(self.folder)}/{name}.dvc` or `dvc pull`; `lexveil ledger show` says "
+                "whether it could not be "
+                "completed; to begin anew on purpose, choose another folder in params.yaml: "
+                "inbox.archive"
             )
         for release in releases:
             self._check_release(release)
-        if any(read_record(release)["withdrawn"] for release in releases) and not (self.memory / WITHDRAWN).is_file():
+        if (
+            any(read_record(release)["withdrawn"] for release in releases)
+            and not (self.memory / WITHDRAWN).is_file()
+        ):
             raise self._forgotten(self.memory / WITHDRAWN)
 
     def _check_release(self, release: Path) -> None:
         if not (release / DOCUMENTS).is_file():
             raise RequestError(
-                f"{shown(release / DOCUMENTS)} is missing; bring it back by `dvc checkout {shown(release)}.dvc`"
+                f"{shown(release / DOCUMENTS)} is missing; bring it back by `dvc checkout "
+                f"{shown(release)}.dvc`"
             )
         memory = self.memory / release.name
         for file in (IDS, TOKENS, REPORT):
@@ -119,14 +138,18 @@ class Archive:
                 raise self._forgotten(memory / file)
         if read_object(memory / REPORT).get("release", {}).get("salt") != self.salt:
             raise RequestError(
-                f"{shown(release)}: was released with another ledger, under whose salt its documents are known; "
-                "bring that ledger back (params.yaml: ledger.folder), or choose another inbox.archive"
+                f"{shown(release)}: was released with another ledger, under whose salt its "
+                "documents are known; "
+                "bring that ledger back (params.yaml: ledger.folder), or choose another "
+                "inbox.archive"
             )
 
     def _forgotten(self, file: Path) -> RequestError:
         return RequestError(
-            f"{shown(file)} is missing, by which the documents of {shown(self.folder)} are known again: without it "
-            "they would be paid for and released once more. Bring it back from your copy of inbox.operator; to begin "
+            f"{shown(file)} is missing, by which the documents of {shown(self.folder)} are "
+            "known again: without it "
+            "they would be paid for and released once more. Bring it back from your copy of "
+            "inbox.operator; to begin "
             "anew on purpose, choose another inbox.archive"
         )
 
@@ -138,12 +161,17 @@ class Archive:
     def withdraw(self, gone: set[bytes]) -> None:
         """Remember for ever that documents are withdrawn."""
         self.make_memory()
-        write_table(pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA), self.memory / WITHDRAWN)
+        write_table(
+            pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA),
+            self.memory / WITHDRAWN,
+        )
         sync(self.memory)
         (self.memory / WITHDRAWN).chmod(0o600)
 
     def make_memory(self, name: str = "") -> None:
-        """Make the operator's folder, or that of a release in it: nobody else may read it, and it is never tracked."""
+        """Make the operator's folder, or that of a release in it: nobody else may read it, and it
+        is never tracked.
+        """
         folder = self.memory / name
         for path in (*reversed(folder.parents), folder):
             if not path.exists():
@@ -153,10 +181,14 @@ class Archive:
 
     @contextmanager
     def known(self, gone: set[bytes]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A database session with ``ids`` of all released versions, their states as ``marks``, and ``gone``."""
+        """A database session with ``ids`` of all released versions, their states as ``marks``, and
+        ``gone``.
+        """
         with duckdb_session.session(self.machine) as con:
             files = [self.memory / release.name / IDS for release in self.releases()]
-            con.register("gone_ids", pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA))
+            con.register(
+                "gone_ids", pa.table([pa.array(sorted(gone), HASH)], schema=WITHDRAWN_SCHEMA)
+            )
             con.execute("create temp table gone as select * from gone_ids")
             if files:
                 duckdb_session.view(con, "ids", *files)
@@ -170,12 +202,14 @@ class Archive:
         """Take withdrawn documents out of every release, and write index and newest versions anew.
 
         Returns:
-            How many documents are current: in current.parquet, and in that of documents without a guarantee.
+            How many documents are current: in current.parquet, and in that of documents without a
+                guarantee.
         """
         gone = self.withdrawn()
         with self.known(gone) as con:
             withdrawn = con.execute(
-                "select release, list(row) filter (state = 'withdrawn'), list(published) filter (state = 'withdrawn') "
+                "select release, list(row) filter (state = 'withdrawn'), list(published) "
+                "filter (state = 'withdrawn') "
                 "from marks group by release order by release"
             ).fetchall()
             for name, rows, published in withdrawn:
@@ -183,14 +217,17 @@ class Archive:
             if not withdrawn:
                 return 0
             with atomic_file(self.folder / INDEX) as partial:
-                # Neither hashes nor rows of the private input, whose gaps would count what was withheld.
+                # Neither hashes nor rows of the private input, whose gaps would count what was
+                # withheld.
                 con.execute(
-                    "copy (select release, published as id, state, place from marks order by release, row) "
+                    "copy (select release, published as id, state, place from marks order by "
+                    "release, row) "
                     f"to '{partial}' (format parquet)"
                 )
             files = duckdb_session.file_list(release / DOCUMENTS for release in self.releases())
             con.execute(
-                f"create temp view archived as select * from read_parquet({files}, union_by_name = true, "
+                f"create temp view archived as select * from read_parquet({files}, "
+                "union_by_name = true, "
                 "filename = true, file_row_number = true)"
             )
             names = {CURRENT: False}
@@ -198,20 +235,30 @@ class Archive:
                 names[CURRENT_WITHOUT] = True
             n_current = sum(
                 duckdb_session.materialize(
-                    con, "release/current", self.folder / name, group_rows=BATCH, stamp=STAMP, is_stamped=is_stamped
+                    con,
+                    "release/current",
+                    self.folder / name,
+                    group_rows=BATCH,
+                    stamp=STAMP,
+                    is_stamped=is_stamped,
                 )
                 for name, is_stamped in names.items()
             )
-            (wanted,) = con.execute("select count(*) from marks where state = 'current'").fetchone() or (0,)
+            (wanted,) = con.execute(
+                "select count(*) from marks where state = 'current'"
+            ).fetchone() or (0,)
         if n_current != wanted:
             raise LexveilError(
-                f"{shown(self.folder)}: the releases hold {n_current:,} of {wanted:,} documents that are current; one "
+                f"{shown(self.folder)}: the releases hold {n_current:,} of {wanted:,} "
+                "documents that are current; one "
                 "was changed by hand. Bring them back by `dvc checkout`"
             )
         return n_current
 
     def _take_out(self, release: Path, rows: list[int], published: list[str]) -> None:
-        """Take rows out of a release's documents and tokens; its record comes last and says that it is done."""
+        """Take rows out of a release's documents and tokens; its record comes last and says that it
+        is done.
+        """
         record, memory = read_record(release), self.memory / release.name
         if record["withdrawn"] == len(rows):
             return
@@ -227,10 +274,14 @@ class Archive:
         write_json(record | {"withdrawn": len(rows), "output": output}, release / RECORD)
 
     def clear(self) -> None:
-        """Remove the folders of releases that never appeared; what the ledger had to complete is complete by now."""
+        """Remove the folders of releases that never appeared; what the ledger had to complete is
+        complete by now.
+        """
         for parent in (self.folder, self.memory):
             for folder in parent.iterdir() if parent.is_dir() else ():
-                if folder.is_dir() and not any(not path.name.startswith(".") for path in folder.iterdir()):
+                if folder.is_dir() and not any(
+                    not path.name.startswith(".") for path in folder.iterdir()
+                ):
                     shutil.rmtree(folder)
 
 
@@ -244,7 +295,8 @@ def read_record(release: Path) -> dict[str, Any]:
     publication = record.get("publication")
     if not (isinstance(publication, dict) and "id_column" in publication and "withdrawn" in record):
         raise RequestError(
-            f"{shown(release / RECORD)}: no record of `lexveil release`; bring it back by `dvc checkout`"
+            f"{shown(release / RECORD)}: no record of `lexveil release`; bring it back by "
+            "`dvc checkout`"
         )
     return record
 
@@ -252,6 +304,9 @@ def read_record(release: Path) -> dict[str, Any]:
 def _take(file: Path, column: str, values: pa.Array) -> None:
     """Rewrite a Parquet file without the rows that have one of ``values``, in bounded memory."""
     source = pq.ParquetFile(file, pre_buffer=False)
-    with atomic_file(file) as partial, pq.ParquetWriter(partial, source.schema_arrow, **PARQUET) as writer:
+    with (
+        atomic_file(file) as partial,
+        pq.ParquetWriter(partial, source.schema_arrow, **PARQUET) as writer,
+    ):
         for batch in source.iter_batches(batch_size=BATCH):
             writer.write_batch(batch.filter(pc.invert(pc.is_in(batch.column(column), values))))

@@ -1,4 +1,6 @@
-"""The gate of a release: judges the source by its counts before any noise, and the output as an observer would."""
+"""The gate of a release: judges the source by its counts before any noise, and the output as an
+observer would.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +36,28 @@ class ReleaseGate(ReleaseHooks):
 
     Args:
         name: of the release.
-        docs: pages of what an observer can compute; those of what counts the source are the operator's.
+        docs: pages of what an observer can compute; those of what counts the source are the
+            operator's.
 
     Attributes:
         n_withheld: documents that were, once the ledger has said so.
     """
 
     def __init__(
-        self, name: str, archive: Archive, columns: Columns, selection: ReleaseSelection, params: Params, docs: DataDocs
+        self,
+        name: str,
+        archive: Archive,
+        columns: Columns,
+        selection: ReleaseSelection,
+        params: Params,
+        docs: DataDocs,
     ) -> None:
         self.name, self.release, self.memory = name, archive.folder / name, archive.memory / name
         super().__init__(
-            more=[*(self.release / file for file in PUBLISHED), *(self.memory / file for file in REMEMBERED)],
+            more=[
+                *(self.release / file for file in PUBLISHED),
+                *(self.memory / file for file in REMEMBERED),
+            ],
             operator_folder=self.memory,
             about={"archive": params.inbox.archive, "publication": name},
             subjects=selection.subjects,
@@ -54,9 +66,13 @@ class ReleaseGate(ReleaseHooks):
         self.columns, self.limits, self.machine = columns, params.inbox.gate, params.machine
         self.docs, self.source_docs = docs, DataDocs(archive.memory / "checks")
         # What is remembered of the rows, in their order; withheld rows are left out.
-        self.ids = selection.ids.set_column(0, "release", pa.array([name] * selection.ids.num_rows, pa.string()))
+        self.ids = selection.ids.set_column(
+            0, "release", pa.array([name] * selection.ids.num_rows, pa.string())
+        )
         report = selection.report
-        self.events = ReleaseEvents(name=name, salt=archive.salt, new=report.new, changed=report.changed)
+        self.events = ReleaseEvents(
+            name=name, salt=archive.salt, new=report.new, changed=report.changed
+        )
         self.n_withheld = 0
         self._source: tuple[dict[str, object], str] = {}, ""
 
@@ -104,10 +120,12 @@ class ReleaseGate(ReleaseHooks):
     def written(
         self, outputs: Outputs, record: PrivacyRecord, operator: OperatorReport
     ) -> tuple[PrivacyRecord, OperatorReport]:
-        """Judge the outputs by what an observer can compute, and write what is published and what is remembered.
+        """Judge the outputs by what an observer can compute, and write what is published and what
+        is remembered.
 
         Raises:
-            CheckFailed: if an expectation does not hold. The noise is drawn, so its epsilon is spent.
+            CheckFailed: if an expectation does not hold. The noise is drawn, so its epsilon is
+                spent.
         """
         from lexveil.checks.release_suite import PERSONAL, release_suite
 
@@ -140,8 +158,13 @@ class ReleaseGate(ReleaseHooks):
         ):
             write_json(result, outputs.begin(folder / names[0], in_place=False))
             outputs.begin(folder / names[1]).write_text(page, encoding="utf-8")
-        published = {"publication": Publication(name=self.name, id_column=self.columns.id), "withdrawn": 0}
-        return record.model_copy(update=published), operator.model_copy(update={"release": self.events})
+        published = {
+            "publication": Publication(name=self.name, id_column=self.columns.id),
+            "withdrawn": 0,
+        }
+        return record.model_copy(update=published), operator.model_copy(
+            update={"release": self.events}
+        )
 
     def _open(self, con: Any, outputs: Outputs) -> None:
         texts = f"concat_ws(chr(10), {', '.join(map(quoted, self.columns.texts))}) as text"

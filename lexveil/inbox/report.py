@@ -15,9 +15,11 @@ class ReleaseReport:
         rows: of the source.
         new, changed: documents to release, because their id or their content is.
         duplicate: rows that repeat what was released, or another row.
-        withdrawn: documents of the source that are not released because they are withdrawn, now or earlier.
+        withdrawn: documents of the source that are not released because they are withdrawn, now or
+            earlier.
         taken_out: versions of documents that this run took out of the archive.
-        released, withheld: of the new and changed ones; withheld if the budget of their subject is exhausted.
+        released, withheld: of the new and changed ones; withheld if the budget of their subject is
+            exhausted.
         epsilon: spent on all of them, in a dry run what they would cost.
         budget: of each document; None if there is none to release.
         release: the name of the new release; None if there is none.

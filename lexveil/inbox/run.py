@@ -1,4 +1,6 @@
-"""One run of `lexveil release`: read the source, take out what is withdrawn, release what is new or changed."""
+"""One run of `lexveil release`: read the source, take out what is withdrawn, release what is new or
+changed.
+"""
 
 from __future__ import annotations
 
@@ -39,21 +41,24 @@ from lexveil.request import FileRequest
 
 
 def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> ReleaseReport:
-    """Make one release of what is new in the source that params.yaml names; the caller keeps others out.
+    """Make one release of what is new in the source that params.yaml names; the caller keeps others
+    out.
 
     Args:
         dry_run: only say what would be done and what it would cost.
         docs: where the pages of the checks are put.
 
     Raises:
-        RequestError: if there is no source, or it cannot be released as it is; nothing is spent then.
+        RequestError: if there is no source, or it cannot be released as it is; nothing is spent
+            then.
         CheckFailed: if the gate does not open; nothing is archived or spent then.
     """
     model = Model.load(Path(), OWN)
     params, terms = model.params, model.params.inbox
     if not terms.is_on:
         raise RequestError(
-            "params.yaml: inbox.source and inbox.sql are null, so there is nothing to release; name an inbox "
+            "params.yaml: inbox.source and inbox.sql are null, so there is nothing to "
+            "release; name an inbox "
             "folder, files or a SELECT (docs/how-to/release.md)"
         )
     model.require_checks(terms.strategy)
@@ -81,7 +86,9 @@ def release_inbox(dry_run: bool = False, docs: DataDocs | None = None) -> Releas
 
 
 def _open_archive(params: Params, make: bool) -> Archive:
-    """The archive, checked against the ledger; opening that completes or aborts what a killed run had begun."""
+    """The archive, checked against the ledger; opening that completes or aborts what a killed run
+    had begun.
+    """
     terms, account = params.inbox, params.ledger
     folder = Path(terms.archive)
     memory = Path(terms.operator, folder)
@@ -90,17 +97,26 @@ def _open_archive(params: Params, make: bool) -> Archive:
         archive = Archive(folder, memory, params.machine, Hasher(salt), fingerprint(salt))
         archive.check([])
         return archive
-    with Ledger.open(account.folder, account.keys, anchor=account.anchor, address=account.database) as ledger:
+    with Ledger.open(
+        account.folder, account.keys, anchor=account.anchor, address=account.database
+    ) as ledger:
         ((salt_print,),) = ledger.database.rows("select value from meta where name = 'salt'")
-        charged = [json.loads(payload)["about"] for _, payload in ledger.database.rows(text("ledger/charged"))]
+        charged = [
+            json.loads(payload)["about"]
+            for _, payload in ledger.database.rows(text("ledger/charged"))
+        ]
         archive = Archive(folder, memory, params.machine, ledger.hasher, str(salt_print))
-    archive.check(about["publication"] for about in charged if about.get("archive") == terms.archive)
+    archive.check(
+        about["publication"] for about in charged if about.get("archive") == terms.archive
+    )
     return archive
 
 
 @contextmanager
 def _private_folder(params: Params) -> Iterator[Path]:
-    """A folder for source texts that nobody else may read; what a killed run left is removed first."""
+    """A folder for source texts that nobody else may read; what a killed run left is removed
+    first.
+    """
     folder = Path(params.machine.temp_directory) / "release"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
@@ -117,7 +133,9 @@ def release_name(now: datetime) -> str:
     return f"{now:%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
 
 
-def _release(params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs) -> None:
+def _release(
+    params: Params, columns: Columns, archive: Archive, selection: ReleaseSelection, docs: DataDocs
+) -> None:
     """Release what was selected, and fill in the report."""
     report, terms, name = selection.report, params.inbox, release_name(datetime.now(UTC))
     model = Model(Project(Path(), params, is_project=True))
@@ -129,7 +147,9 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
     mask = os.umask(0o022)  # the private folder's mask is not for what is archived
     try:
         make_folder(gate.release)
-        request = FileRequest(**terms.request.model_dump(exclude_unset=True), text_column=columns.texts)
+        request = FileRequest(
+            **terms.request.model_dump(exclude_unset=True), text_column=columns.texts
+        )
         done = privatize_file(selection.source, gate.release / DOCUMENTS, request, hooks=gate)
     except NothingToRelease:
         report.withheld = gate.n_withheld
@@ -142,7 +162,9 @@ def _release(params: Params, columns: Columns, archive: Archive, selection: Rele
     report.release, report.withheld = name, gate.n_withheld
     report.released = selection.ids.num_rows - gate.n_withheld
     (report.budget,) = done.record.document_budget.values()
-    report.epsilon = done.operator.ledger.epsilon_charged if done.operator and done.operator.ledger else 0.0
+    report.epsilon = (
+        done.operator.ledger.epsilon_charged if done.operator and done.operator.ledger else 0.0
+    )
 
 
 def cost(model: Model, columns: Columns, source: Path) -> tuple[float, float]:

@@ -1,4 +1,6 @@
-"""Which rows of a source are released: those that are new or changed, by the hashes of what was released before."""
+"""Which rows of a source are released: those that are new or changed, by the hashes of what was
+released before.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from lexveil.ledger.subjects import Hasher
 from lexveil.runtime import duckdb_session
 
 PSEUDONYM = 16  # random bytes of a published id
-INCOMING = pa.schema([("position", pa.int64()), ("document", HASH), ("content", HASH), ("is_withdrawn", pa.bool_())])
+INCOMING = pa.schema(
+    [("position", pa.int64()), ("document", HASH), ("content", HASH), ("is_withdrawn", pa.bool_())]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class ReleaseSelection:
     """What a source holds, compared with what was released before.
 
     Attributes:
-        source: the private file of the rows to release, with the ids that are published; None if there are none.
+        source: the private file of the rows to release, with the ids that are published; None if
+            there are none.
         subjects: whom each of its rows is about; None if no column says so.
         ids: what is to be remembered of them, in their order, but for the name of the release.
         gone: hashes of all that is withdrawn, now and earlier.
@@ -47,15 +52,17 @@ class ReleaseSelection:
     report: ReleaseReport
 
 
-def select_documents(params: Params, columns: Columns, archive: Archive, folder: Path) -> ReleaseSelection:
+def select_documents(
+    params: Params, columns: Columns, archive: Archive, folder: Path
+) -> ReleaseSelection:
     """Read the source and tell what of it is new, changed, known and withdrawn.
 
     Args:
         folder: private; for the source and what is selected of it.
 
     Raises:
-        RequestError: if the source cannot be read, holds two contents under one id, or spans of a document to release
-            that do not lie in its texts.
+        RequestError: if the source cannot be read, holds two contents under one id, or spans of a
+            document to release that do not lie in its texts.
     """
     source, selected = folder / "source.parquet", folder / DOCUMENTS
     with duckdb_session.session(params.machine) as con:
@@ -67,13 +74,15 @@ def select_documents(params: Params, columns: Columns, archive: Archive, folder:
         if clash := duckdb_session.run(con, "release/collision").fetchone():
             first, second = (read_location(con, source, position) for position in clash)
             raise RequestError(
-                f"{first} and {second} have the same id and different contents; nothing was released. Correct the ids, "
+                f"{first} and {second} have the same id and different contents; nothing was "
+                "released. Correct the ids, "
                 "or leave the older one out"
             )
         duckdb_session.create(con, "fates", "release/fates")
         # New and changed documents, in the order of the source.
         con.execute(
-            "create temp view chosen as select *, row_number() over (order by position) as row from "
+            "create temp view chosen as select *, row_number() over (order by position) as "
+            "row from "
             f"read_parquet({duckdb_session.file_list([source])}, file_row_number = true) as rows "
             "join fates on fates.position = rows.file_row_number where fate in ('new', 'changed')"
         )
@@ -82,16 +91,21 @@ def select_documents(params: Params, columns: Columns, archive: Archive, folder:
         report = _counts(con, n_rows)
         if columns.subject is None and report.changed:
             raise RequestError(
-                f"{report.changed:,} documents were released before with another text; nothing was released. Without "
-                "params.yaml: inbox.subject_column each version would have a budget of its own: `subject_column: "
+                f"{report.changed:,} documents were released before with another text; "
+                "nothing was released. Without "
+                "params.yaml: inbox.subject_column each version would have a budget of its "
+                "own: `subject_column: "
                 f"{columns.id}` lets the versions of a document share one"
             )
         _check_spans(con, columns)
         ids = con.sql(
-            "select '' as release, row, document, content, version::integer as version from chosen order by row"
+            "select '' as release, row, document, content, version::integer as version from "
+            "chosen order by row"
         ).to_arrow_table()
         subjects = None if columns.subject is None else _values(con, columns.inner(columns.subject))
-        names = _published(_values(con, columns.inner(columns.id)), columns, subjects, params.inbox.ids)
+        names = _published(
+            _values(con, columns.inner(columns.id)), columns, subjects, params.inbox.ids
+        )
         if ids.num_rows:
             _write_selected(con, columns, names, selected)
     report.taken_out = _count_taken_out(archive, gone)
@@ -112,7 +126,9 @@ def _counts(con: duckdb.DuckDBPyConnection, n_rows: int) -> ReleaseReport:
 
 
 def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
-    """Check the spans of new and changed documents here, where a row is still known by where it was read from."""
+    """Check the spans of new and changed documents here, where a row is still known by where it was
+    read from.
+    """
     if columns.spans is None:
         return
     inner = ", ".join(map(columns.inner, (columns.spans, *columns.texts)))
@@ -124,34 +140,50 @@ def _check_spans(con: duckdb.DuckDBPyConnection, columns: Columns) -> None:
 
 def _values(con: duckdb.DuckDBPyConnection, inner: str) -> list[str]:
     """A column of new and changed documents."""
-    return [value for (value,) in con.execute(f"select {inner} from chosen order by row").fetchall()]
+    return [
+        value for (value,) in con.execute(f"select {inner} from chosen order by row").fetchall()
+    ]
 
 
 def _published(
     ids: list[str], columns: Columns, subjects: list[str] | None, how: Literal["pseudonym", "plain"]
 ) -> pa.Table:
-    """The id and the subject of each row as they are published: random, so that they are functions of no content."""
+    """The id and the subject of each row as they are published: random, so that they are functions
+    of no content.
+    """
     if how == "pseudonym":
         ids = [secrets.token_hex(PSEUDONYM) for _ in ids]
         if subjects is not None:
-            names = {subject: secrets.token_hex(PSEUDONYM) for subject in dict.fromkeys(map(subject_key, subjects))}
+            names = {
+                subject: secrets.token_hex(PSEUDONYM)
+                for subject in dict.fromkeys(map(subject_key, subjects))
+            }
             is_id = columns.subject == columns.id
             subjects = ids if is_id else [names[subject_key(subject)] for subject in subjects]
     whom = pa.nulls(len(ids), pa.string()) if subjects is None else pa.array(subjects, pa.string())
     return pa.table({"id": pa.array(ids, pa.string()), "subject": whom})
 
 
-def _write_selected(con: duckdb.DuckDBPyConnection, columns: Columns, names: pa.Table, out: Path) -> None:
+def _write_selected(
+    con: duckdb.DuckDBPyConnection, columns: Columns, names: pa.Table, out: Path
+) -> None:
     """Write the rows of new and changed documents under the names that are published.
 
-    Every row has its name. They are joined as if one might not have, because DuckDB then declares that columns can be
-    null. Else it does so where any row of the source is null, and published files show what their input's columns are.
+    Every row has its name. They are joined as if one might not have, because DuckDB then declares
+    that columns can be null. Else it does so where any row of the source is null, and published
+    files show what their input's columns are.
     """
     inner = dict.fromkeys(columns.subjects, "names.subject") | {columns.id: "names.id"}
-    wanted = ", ".join(f"{inner.get(column, columns.inner(column))} as {quoted(column)}" for column in columns.names)
-    con.register("named", names.append_column("row", pa.array(range(1, names.num_rows + 1), pa.int64())))
+    wanted = ", ".join(
+        f"{inner.get(column, columns.inner(column))} as {quoted(column)}"
+        for column in columns.names
+    )
+    con.register(
+        "named", names.append_column("row", pa.array(range(1, names.num_rows + 1), pa.int64()))
+    )
     con.execute(
-        f"copy (select {wanted} from named as names left join chosen using (row) order by position) "
+        f"copy (select {wanted} from named as names left join chosen using (row) order by "
+        "position) "
         f"to '{out}' (format parquet, compression zstd, row_group_size {BATCH})"
     )
 
@@ -159,11 +191,15 @@ def _write_selected(con: duckdb.DuckDBPyConnection, columns: Columns, names: pa.
 def _count_taken_out(archive: Archive, gone: set[bytes]) -> int:
     """How many archived versions ``gone`` takes out."""
     with archive.known(gone - archive.withdrawn()) as con:
-        ((n_versions,),) = con.execute("select count(*) from marks where state = 'withdrawn'").fetchall()
+        ((n_versions,),) = con.execute(
+            "select count(*) from marks where state = 'withdrawn'"
+        ).fetchall()
     return int(n_versions)
 
 
-def register_hashes(con: duckdb.DuckDBPyConnection, file: Path, columns: Columns, hasher: Hasher) -> int:
+def register_hashes(
+    con: duckdb.DuckDBPyConnection, file: Path, columns: Columns, hasher: Hasher
+) -> int:
     """Keep the hashes of all rows of a source as ``incoming``; return how many rows there are.
 
     Raises:
@@ -190,11 +226,17 @@ def _hashes(file: Path, columns: Columns, hasher: Hasher) -> Iterator[pa.Table]:
         documents = values[columns.id]
         subjects = documents if columns.subject is None else values[columns.subject]
         is_withdrawn = batch.column("is_withdrawn").to_pylist()
-        for row, (document, subject, withdrawn) in enumerate(zip(documents, subjects, is_withdrawn, strict=True)):
-            if not subject_key(document or "") or (not subject_key(subject or "") and not withdrawn):
+        for row, (document, subject, withdrawn) in enumerate(
+            zip(documents, subjects, is_withdrawn, strict=True)
+        ):
+            if not subject_key(document or "") or (
+                not subject_key(subject or "") and not withdrawn
+            ):
                 missing = "subject" if subject_key(document or "") else "id"
                 location = batch.column("place")[row].as_py()
-                raise RequestError(f"{location} has no {missing}; without it nobody knows whose budget it spends")
+                raise RequestError(
+                    f"{location} has no {missing}; without it nobody knows whose budget it spends"
+                )
         keys = text_keys(list(zip(*map(values.__getitem__, columns.texts), strict=True)))
         content = [
             content_hash(hasher, document, subject or "", key)

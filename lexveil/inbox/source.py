@@ -1,4 +1,6 @@
-"""Reads the source of a release once, into a private file: an inbox of files, a database, or whatever DuckDB reads."""
+"""Reads the source of a release once, into a private file: an inbox of files, a database, or
+whatever DuckDB reads.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,21 @@ from lexveil.runtime.tables import PARQUET
 
 WITHDRAWN = "withdrawn"  # the column that says so of a row
 WITHDRAWN_IDS = "withdrawn.txt"  # the file of an inbox that lists ids
-FLAGS = ("BOOLEAN", "INTEGER", "BIGINT", "VARCHAR")  # SQLite has 0 and 1 alone, and of a column of nulls no type
+# SQLite has 0 and 1 alone, and of a column of nulls no type
+FLAGS = ("BOOLEAN", "INTEGER", "BIGINT", "VARCHAR")
 BATCH = 2_000  # rows that are held at a time
 DATABASE = "source"  # what an attached database is called
 
-# What DuckDB says of these is about the query; of others it may be about a value, or an address with a password.
+# What DuckDB says of these is about the query; of others it may be about a value, or an address
+# with a password.
 ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is taken of a source. In the private file they are called c0, c1, ...: no name can clash there."""
+    """What is taken of a source. In the private file they are called c0, c1, ...: no name can clash
+    there.
+    """
 
     id: str
     texts: tuple[str, ...]
@@ -67,8 +73,11 @@ class Columns:
         return f"c{self.names.index(column)}"
 
 
-def gather(params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path) -> set[str]:
-    """Write all rows to ``out``: place, is_withdrawn, and the columns as c0, c1, ...; spans as JSON, not yet checked.
+def gather(
+    params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path
+) -> set[str]:
+    """Write all rows to ``out``: place, is_withdrawn, and the columns as c0, c1, ...; spans as
+    JSON, not yet checked.
 
     Args:
         out: Parquet; row by row as they were read, from 0.
@@ -77,7 +86,8 @@ def gather(params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection
         The ids that are withdrawn and need not be among the rows.
 
     Raises:
-        RequestError: if there is nothing to read, a column is missing or of the wrong kind, or a row has no id.
+        RequestError: if there is nothing to read, a column is missing or of the wrong kind, or a
+            row has no id.
     """
     if params.source is not None and Path(params.source).is_dir():
         return _inbox(Path(params.source), columns, out)
@@ -100,14 +110,24 @@ def _inbox(folder: Path, columns: Columns, out: Path) -> set[str]:
     try:
         lines = listed.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise RequestError(f"{shown(listed)}: cannot be read as UTF-8; write one id per line") from None
+        raise RequestError(
+            f"{shown(listed)}: cannot be read as UTF-8; write one id per line"
+        ) from None
     return {line.strip() for line in lines} - {""}
 
 
 def _files(folder: Path) -> list[Source]:
     """The files of an inbox, which may be empty."""
-    files = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != WITHDRAWN_IDS]
-    return [source for source in find_sources([folder]) if source.path != folder / WITHDRAWN_IDS] if files else []
+    files = [
+        path
+        for path in folder.iterdir()
+        if not path.name.startswith(".") and path.name != WITHDRAWN_IDS
+    ]
+    return (
+        [source for source in find_sources([folder]) if source.path != folder / WITHDRAWN_IDS]
+        if files
+        else []
+    )
 
 
 def _rows(source: Source, columns: Columns) -> Iterator[dict[str, object]]:
@@ -119,9 +139,15 @@ def _rows(source: Source, columns: Columns) -> Iterator[dict[str, object]]:
             values = {"place": where, "is_withdrawn": is_withdrawn}
             for column in columns.names:
                 value = row.values.get(column)
-                if column not in row.values and not is_withdrawn and column in (*columns.texts, columns.spans):
+                if (
+                    column not in row.values
+                    and not is_withdrawn
+                    and column in (*columns.texts, columns.spans)
+                ):
                     needed = "its spans, or []" if column == columns.spans else "its text, or null"
-                    raise RequestError(f"{where}: it has no {name(column)}; every row must have {needed}")
+                    raise RequestError(
+                        f"{where}: it has no {name(column)}; every row must have {needed}"
+                    )
                 if column == columns.spans:
                     values[columns.inner(column)] = _as_json(value, column, where)
                 elif column in columns.texts:
@@ -135,7 +161,8 @@ def _as_json(spans: Any, column: str, where: str) -> str | None:
     """Spans as JSON, in which form some files have them already."""
     if spans is None or isinstance(spans, str):
         return text_value(spans, column, where)
-    return json.dumps(spans, default=lambda _: None)  # what JSON has not is no place and no type, and is refused so
+    # what JSON has not is no place and no type, and is refused so
+    return json.dumps(spans, default=lambda _: None)
 
 
 def _is_true(value: object, where: str) -> bool:
@@ -146,10 +173,15 @@ def _is_true(value: object, where: str) -> bool:
     return known[value]
 
 
-def _query(params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path) -> None:
+def _query(
+    params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection, out: Path
+) -> None:
     key = "inbox.source" if params.sql is None else "inbox.sql"
     if is_address(params.source):
-        raise RequestError("params.yaml: inbox.source: name a database in inbox.attach, and the SELECT in inbox.sql")
+        raise RequestError(
+            "params.yaml: inbox.source: name a database in inbox.attach, and the SELECT in "
+            "inbox.sql"
+        )
     if params.sql is None:
         assert params.source is not None
         query = f"from {_literal(params.source)}"
@@ -168,17 +200,24 @@ def _query(params: InboxParams, columns: Columns, con: duckdb.DuckDBPyConnection
         _require(kinds, columns, f"params.yaml: {key}")
         for column in columns.texts:
             if kinds[column] != "VARCHAR":
-                raise RequestError(f"params.yaml: {key}: {name(column)} is of type {kinds[column]}, not text; cast it")
+                raise RequestError(
+                    f"params.yaml: {key}: {name(column)} is of type {kinds[column]}, not "
+                    "text; cast it"
+                )
         if kinds.get(WITHDRAWN, "BOOLEAN") not in FLAGS:
             raise RequestError(
-                f"params.yaml: {key}: `{WITHDRAWN}` is of type {kinds[WITHDRAWN]}, not boolean; cast it or rename it"
+                f"params.yaml: {key}: `{WITHDRAWN}` is of type {kinds[WITHDRAWN]}, not "
+                "boolean; cast it or rename it"
             )
-        con.execute(f"copy ({_select(query, columns, kinds)}) to '{out}' (format parquet, compression zstd)")
+        con.execute(
+            f"copy ({_select(query, columns, kinds)}) to '{out}' (format parquet, compression zstd)"
+        )
     except ABOUT_THE_QUERY as error:
         raise RequestError(f"params.yaml: {key}: {quotable(str(error), query)}") from None
     except duckdb.Error as error:
         raise RequestError(
-            f"params.yaml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says may hold a value and is "
+            f"params.yaml: {key}: DuckDB cannot read it ({type(error).__name__}; what it says "
+            "may hold a value and is "
             "not shown). Try the query in DuckDB itself"
         ) from None
 
@@ -189,23 +228,33 @@ def _select(query: str, columns: Columns, kinds: Mapping[str, str]) -> str:
     def value(column: str) -> str:
         if column == columns.spans and kinds[column] not in ("VARCHAR", "JSON"):
             return f"to_json({quoted(column)})::varchar"
-        return f"{quoted(column)}::varchar" if column in (*is_text, columns.spans) else quoted(column)
+        return (
+            f"{quoted(column)}::varchar" if column in (*is_text, columns.spans) else quoted(column)
+        )
 
     wanted = [f"{value(column)} as {columns.inner(column)}" for column in columns.names]
-    is_withdrawn = f"coalesce({quoted(WITHDRAWN)}::boolean, false)" if WITHDRAWN in kinds else "false"
+    is_withdrawn = (
+        f"coalesce({quoted(WITHDRAWN)}::boolean, false)" if WITHDRAWN in kinds else "false"
+    )
     start = "'row ' || row_number() over () as place"
-    return f"select {start}, {is_withdrawn} as is_withdrawn, {', '.join(wanted)} from ({query}) as source"
+    return (
+        f"select {start}, {is_withdrawn} as is_withdrawn, {', '.join(wanted)} from "
+        f"({query}) as source"
+    )
 
 
 def _attach(target: str, con: duckdb.DuckDBPyConnection) -> None:
     if ":" in target:
-        raise RequestError(f"params.yaml: inbox.attach is neither a file of DuckDB nor an address; write {FORMS}")
+        raise RequestError(
+            f"params.yaml: inbox.attach is neither a file of DuckDB nor an address; write {FORMS}"
+        )
     try:
         con.execute(f"attach {_literal(target)} as {DATABASE} (read_only)")
         con.execute(f"use {DATABASE}")
     except duckdb.Error as error:
         raise RequestError(
-            f"params.yaml: inbox.attach: the database cannot be opened ({type(error).__name__}); is it there, and "
+            "params.yaml: inbox.attach: the database cannot be opened "
+            f"({type(error).__name__}); is it there, and "
             "a file of DuckDB?"
         ) from None
 
@@ -218,7 +267,10 @@ def _literal(text: str) -> str:
 def _require(known: Collection[str], columns: Columns, where: str) -> None:
     for column in columns.names:
         if column not in known:
-            hint = "see params.yaml: inbox.id_column, text_columns, subject_column, spans_column, columns"
+            hint = (
+                "see params.yaml: inbox.id_column, text_columns, subject_column, "
+                "spans_column, columns"
+            )
             raise NoColumn(where, column, known, hint)
 
 
@@ -230,7 +282,8 @@ def quoted(column: str) -> str:
 def read_location(con: duckdb.DuckDBPyConnection, file: Path, position: int) -> str:
     """Where a row of the private file was read from."""
     row = con.execute(
-        f"select place from read_parquet({duckdb_session.file_list([file])}, file_row_number = true) "
+        f"select place from read_parquet({duckdb_session.file_list([file])}, file_row_number "
+        "= true) "
         "where file_row_number = ?",
         [position],
     ).fetchone()

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from lexveil.errors import ParameterError
 
 NANO = 10**9
-MOST = 2**62  # nano-epsilon of one subject at most: 4.6e9 epsilon; two of them still add up in 64 bits
+# nano-epsilon of one subject at most: 4.6e9 epsilon; two of them still add up in 64 bits
+MOST = 2**62
 
 Ints = npt.NDArray[np.int64]
 
@@ -37,12 +38,14 @@ def budget_nano(budget: float) -> int:
 def nano_epsilon(epsilon: npt.NDArray[np.float64]) -> Ints:
     """ceil(ε · 1e9) of the exact product, (n,), for ε at least 0; what is above 2e9 counts as 2e9.
 
-    The rounding error of the float64 product is computed exactly (Dekker 1971, two-product), so that it never rounds
-    an amount down.
+    The rounding error of the float64 product is computed exactly (Dekker 1971, two-product), so
+    that it never rounds an amount down.
     """
-    epsilon = np.minimum(epsilon, 2.0 * NANO)  # more than every budget, and the products below stay finite
+    # more than every budget, and the products below stay finite
+    epsilon = np.minimum(epsilon, 2.0 * NANO)
     product = epsilon * float(NANO)
-    head = epsilon * 134217729.0  # 2^27 + 1: splits 53 bits into two halves whose products are exact
+    # 2^27 + 1: splits 53 bits into two halves whose products are exact
+    head = epsilon * 134217729.0
     head -= head - epsilon
     # 1e9 = 2^9 · 5^9 has 21 significant bits and needs no splitting.
     error = (head * NANO - product) + (epsilon - head) * NANO
@@ -53,7 +56,8 @@ def nano_epsilon(epsilon: npt.NDArray[np.float64]) -> Ints:
 def costs(epsilon: npt.NDArray[np.float64], budget: float) -> Ints:
     """What documents cost in nano-epsilon: ceil(ε · 1e9), and never more than ceil(B · 1e9).
 
-    The budget is taken as the shortest decimal that names it: ten documents of 0.1 cost 1, not 1 and ten nano.
+    The budget is taken as the shortest decimal that names it: ten documents of 0.1 cost 1, not 1
+    and ten nano.
 
     Args:
         epsilon: (n,) that each document spends, finite and at least 0.
@@ -67,7 +71,9 @@ def costs(epsilon: npt.NDArray[np.float64], budget: float) -> Ints:
     """
     most = budget_nano(budget)
     if len(epsilon) and epsilon.max() > budget:
-        raise ParameterError(f"a document would spend {epsilon.max()!r} epsilon, more than its budget of {budget!r}")
+        raise ParameterError(
+            f"a document would spend {epsilon.max()!r} epsilon, more than its budget of {budget!r}"
+        )
     return np.minimum(nano_epsilon(epsilon), most)
 
 

@@ -1,8 +1,10 @@
-"""The anchor: how far the chain had come, in a file outside the ledger's folder: no ledger can quietly restart.
+"""The anchor: how far the chain had come, in a file outside the ledger's folder: no ledger can
+quietly restart.
 
-It holds the number of entries, the hash of the last one and the fingerprint of the salt. Every change of the ledger is
-checked against it first, in constant time, and writes it anew afterwards. A ledger that is ahead of its anchor has met
-a crash in between; one that is behind, or another one, has forgotten what was spent.
+It holds the number of entries, the hash of the last one and the fingerprint of the salt. Every
+change of the ledger is checked against it first, in constant time, and writes it anew afterwards. A
+ledger that is ahead of its anchor has met a crash in between; one that is behind, or another one,
+has forgotten what was spent.
 """
 
 from __future__ import annotations
@@ -23,12 +25,17 @@ if TYPE_CHECKING:
     from lexveil.ledger.connection import Connection
 
 LOCK = "anchor"  # in the folder of the ledger's locks
-ACCEPT = "to go on with the ledger as it is all the same, run `lexveil ledger accept --because TEXT`, which is recorded"
+ACCEPT = (
+    "to go on with the ledger as it is all the same, run `lexveil ledger accept "
+    "--because TEXT`, which is recorded"
+)
 RESTORE = f"bring the ledger's last copy back, or, {ACCEPT}"
 
 
 class Mark(BaseModel):
-    """What an anchor says: entries of the chain, the hash of the last one, the fingerprint of the ledger's salt."""
+    """What an anchor says: entries of the chain, the hash of the last one, the fingerprint of the
+    ledger's salt.
+    """
 
     entries: int = Field(gt=0, lt=2**63)
     head: str
@@ -52,35 +59,51 @@ class Anchor:
     is_behind: bool = False
 
     def check(self, con: Connection) -> None:
-        """See that the ledger is the one that the anchor was left by, or ahead of it. Four rows are read at most.
+        """See that the ledger is the one that the anchor was left by, or ahead of it. Four rows are
+        read at most.
 
         Raises:
             RequestError: if it is not, or there is no anchor though something was released.
         """
         if self.is_behind:
-            raise RequestError(f"{self.path}: the ledger's anchor cannot be written; nothing is spent without it")
+            raise RequestError(
+                f"{self.path}: the ledger's anchor cannot be written; nothing is spent without it"
+            )
         last, before = [*chain.entries(con, "order by seq desc limit 2"), None, None][:2]
-        if last is None or last.right_hash() != last.hash or (before is not None and last.previous != before.hash):
-            raise RequestError(f"{self.folder}: the end of the ledger's chain was changed; {RESTORE}")
+        if (
+            last is None
+            or last.right_hash() != last.hash
+            or (before is not None and last.previous != before.hash)
+        ):
+            raise RequestError(
+                f"{self.folder}: the end of the ledger's chain was changed; {RESTORE}"
+            )
         mark = read(self.path)
         if mark is None:
             if last.seq == 1:
                 return  # nothing was ever released
             raise RequestError(
-                f"{self.path}: the anchor of the ledger {self.folder} (params.yaml: ledger.anchor) is missing; bring "
+                f"{self.path}: the anchor of the ledger {self.folder} (params.yaml: "
+                "ledger.anchor) is missing; bring "
                 f"it back from git or your copy, or, {ACCEPT}"
             )
         if mark.salt != self.salt:
-            raise RequestError(f"{self.path}: is the anchor of another ledger than {self.folder}; {RESTORE}")
+            raise RequestError(
+                f"{self.path}: is the anchor of another ledger than {self.folder}; {RESTORE}"
+            )
         anchored = con.execute("select hash from entries where seq = ?", (mark.entries,)).fetchone()
         if last.seq < mark.entries or anchored is None or anchored[0] != mark.head:
             raise RequestError(
-                f"{self.folder}: the ledger has {last.seq:,} entries, and its anchor {self.path} names another entry "
-                f"{mark.entries:,}: it is an older copy, or was cut or replaced, and forgets spending; {RESTORE}"
+                f"{self.folder}: the ledger has {last.seq:,} entries, and its anchor "
+                f"{self.path} names another entry "
+                f"{mark.entries:,}: it is an older copy, or was cut or replaced, and forgets "
+                f"spending; {RESTORE}"
             )
 
     def write(self, entries: int, head: str, is_accepted: bool = False) -> None:
-        """Say how far the chain has come, durably; never less far than another process said, unless it is accepted."""
+        """Say how far the chain has come, durably; never less far than another process said, unless
+        it is accepted.
+        """
         lock = take(self.folder / "locks" / LOCK, wait=True)
         assert lock is not None
         # A link to another disk stays one: what it leads to is what has to be new.
@@ -92,7 +115,8 @@ class Anchor:
                 return
             content = Mark(entries=entries, head=head, salt=self.salt).model_dump_json(indent=2)
             partial.unlink(missing_ok=True)
-            mode = 0o600 | (0o644 & path.parent.stat().st_mode)  # as its folder: a project's is to be committed
+            # as its folder: a project's is to be committed
+            mode = 0o600 | (0o644 & path.parent.stat().st_mode)
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(f"{content}\n")
@@ -104,7 +128,10 @@ class Anchor:
         except OSError as error:
             # What the chain has is done; the next change is refused.
             self.is_behind = True
-            print(f"{self.path}: the ledger's anchor cannot be written ({error.strerror})", file=sys.stderr)
+            print(
+                f"{self.path}: the ledger's anchor cannot be written ({error.strerror})",
+                file=sys.stderr,
+            )
         finally:
             lock.release(remove=False)
 
@@ -113,20 +140,26 @@ def read(path: Path) -> Mark | None:
     """What an anchor says, None if there is none.
 
     Raises:
-        RequestError: if it is not one, or a link that leads nowhere, as when its disk is not mounted.
+        RequestError: if it is not one, or a link that leads nowhere, as when its disk is not
+            mounted.
     """
     try:
         return Mark.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         if path.is_symlink():
             raise RequestError(
-                f"{path}: the ledger's anchor is a link that leads nowhere; mount its disk, or, {ACCEPT}"
+                f"{path}: the ledger's anchor is a link that leads nowhere; mount its disk, "
+                f"or, {ACCEPT}"
             ) from None
         return None
     except OSError as error:
-        raise RequestError(f"{path}: the ledger's anchor cannot be read ({error.strerror})") from None
+        raise RequestError(
+            f"{path}: the ledger's anchor cannot be read ({error.strerror})"
+        ) from None
     except ValidationError:
-        raise RequestError(f"{path}: is not the anchor of a ledger; bring it back from git or your copy") from None
+        raise RequestError(
+            f"{path}: is not the anchor of a ledger; bring it back from git or your copy"
+        ) from None
 
 
 def check_absent(path: Path, ledger: str) -> None:
@@ -136,4 +169,6 @@ def check_absent(path: Path, ledger: str) -> None:
         RequestError: if one does.
     """
     if (mark := read(path)) is not None:
-        raise RequestError(f"{ledger}: the ledger is gone, whose entry {mark.entries:,} {path} names; {RESTORE}")
+        raise RequestError(
+            f"{ledger}: the ledger is gone, whose entry {mark.entries:,} {path} names; {RESTORE}"
+        )

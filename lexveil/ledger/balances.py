@@ -1,8 +1,9 @@
 """Balances: what subjects have spent, charged with proof that nobody edited them.
 
-A balance is the sum of what its releases charged, and has a keyed hash (BLAKE2b under a key made from the salt) of
-subject and amount. Both are checked of every subject that a release touches, before it spends. The number of balances
-is in the chain, so that none can be left out together with its charges.
+A balance is the sum of what its releases charged, and has a keyed hash (BLAKE2b under a key made
+from the salt) of subject and amount. Both are checked of every subject that a release touches,
+before it spends. The number of balances is in the chain, so that none can be left out together with
+its charges.
 """
 
 from __future__ import annotations
@@ -18,30 +19,38 @@ from lexveil.ledger.anchor import RESTORE
 from lexveil.ledger.connection import Connection
 from lexveil.ledger.database import text
 
-CHARGES = "subject blob, balance bigint, mac blob, paid bigint, n_withheld bigint, first_withheld bigint"
+CHARGES = (
+    "subject blob, balance bigint, mac blob, paid bigint, n_withheld bigint, first_withheld bigint"
+)
 
 
 def edited(wrong: int) -> RequestError:
     """Balances that somebody edited."""
     return RequestError(
-        f"{wrong:,} of the ledger's balances are not what releases charged: somebody edited them (`lexveil ledger "
+        f"{wrong:,} of the ledger's balances are not what releases charged: somebody edited "
+        "them (`lexveil ledger "
         f"verify` says where); {RESTORE}"
     )
 
 
 def spend_digest(rows: Iterable[tuple[Any, Any]]) -> tuple[int, int, str]:
-    """How many subjects pay, how much, and the chain's digest of hash and nano-epsilon of each, in order of hashes."""
+    """How many subjects pay, how much, and the chain's digest of hash and nano-epsilon of each, in
+    order of hashes.
+    """
     digest, n_paying, total = hashlib.sha256(), 0, 0
     for subject, nano in rows:
         n_paying, total = n_paying + 1, total + (nano if isinstance(nano, int) else 0)
         # What is no amount at all gets a digest that no amount has.
         digest.update(subject if isinstance(subject, bytes) else str(subject).encode())
-        digest.update(nano.to_bytes(8, "big", signed=True) if isinstance(nano, int) else b"not a number")
+        digest.update(
+            nano.to_bytes(8, "big", signed=True) if isinstance(nano, int) else b"not a number"
+        )
     return n_paying, total, digest.hexdigest()
 
 
 def seal(con: Connection, spent: str = "balance", release: int | None = None) -> tuple[int, str]:
-    """Check the balances of temp.charges, put those with what is paid into temp.sealed, and what is paid into spends.
+    """Check the balances of temp.charges, put those with what is paid into temp.sealed, and what is
+    paid into spends.
 
     The keyed hash is made here, not by the database: its key stays on this machine.
 
@@ -50,13 +59,18 @@ def seal(con: Connection, spent: str = "balance", release: int | None = None) ->
         release: number of the release that is paid for; None puts nothing into spends.
 
     Returns:
-        How many balances somebody edited; the chain's digest of what subjects pay, or are given back.
+        How many balances somebody edited; the chain's digest of what subjects pay, or are given
+            back.
     """
     digest, wrong = hashlib.sha256(), 0
 
-    def sealed(subject: bytes, balance: int, mac: bytes | None, paid: int, spent: int) -> bytes | None:
+    def sealed(
+        subject: bytes, balance: int, mac: bytes | None, paid: int, spent: int
+    ) -> bytes | None:
         nonlocal wrong
-        if balance != spent or ((balance != 0 or paid < 0) if mac is None else mac != con.mac(subject, balance)):
+        if balance != spent or (
+            (balance != 0 or paid < 0) if mac is None else mac != con.mac(subject, balance)
+        ):
             wrong += 1
         elif paid:
             digest.update(subject + abs(paid).to_bytes(8, "big"))
@@ -70,7 +84,9 @@ def seal(con: Connection, spent: str = "balance", release: int | None = None) ->
 
 
 def write_sealed(con: Connection) -> None:
-    """Make balances what temp.sealed says. New ones apart: PostgreSQL inserts them in half the time then."""
+    """Make balances what temp.sealed says. New ones apart: PostgreSQL inserts them in half the time
+    then.
+    """
     for query in ("ledger/raise", "ledger/add"):
         con.execute(text(query))
 
@@ -86,17 +102,23 @@ def give_back(con: Connection, release: int) -> int:
     """
     n_balances = recorded(con)
     reserved = con.execute(
-        "select payload from entries inner join releases on releases.reserved_seq = entries.seq where number = ?",
+        "select payload from entries inner join releases on releases.reserved_seq = "
+        "entries.seq where number = ?",
         (release,),
     ).fetchone()
     con.scratch("charges", CHARGES)
-    con.execute("insert into charges (subject, balance, mac, paid) " + text("ledger/return"), {"release": release})
+    con.execute(
+        "insert into charges (subject, balance, mac, paid) " + text("ledger/return"),
+        {"release": release},
+    )
     wrong, digest = seal(con)
     if wrong or (reserved is not None and json.loads(reserved[0])["spends_sha256"] != digest):
         raise edited(max(1, wrong))
     write_sealed(con)
     for table in ("names", "balances"):
-        con.execute(f"delete from {table} where subject in (select subject from sealed where nano = 0)")
+        con.execute(
+            f"delete from {table} where subject in (select subject from sealed where nano = 0)"
+        )
     con.execute("delete from spends where release = ?", (release,))
     n_gone: int = con.execute("select count(*) from sealed where nano = 0").fetchone()[0]
     return count(con) if n_balances is None else n_balances - n_gone
@@ -134,7 +156,8 @@ def rebuild(con: Connection) -> int:
         con.scratch("charges", CHARGES)
         con.execute("delete from balances")
         con.execute(
-            "insert into charges (subject, balance, paid) select subject, 0, sum(nano) from spends group by subject "
+            "insert into charges (subject, balance, paid) select subject, 0, sum(nano) from "
+            "spends group by subject "
             "order by subject"
         )
         seal(con)

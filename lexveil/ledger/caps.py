@@ -14,7 +14,9 @@ TIMES = 10  # times what an ordinary document of the first release without a cap
 
 
 class OwnCap(NamedTuple):
-    """The ledger's own cap in nano-epsilon, None for no limit, and whether this release fixed it."""
+    """The ledger's own cap in nano-epsilon, None for no limit, and whether this release fixed
+    it.
+    """
 
     nano: int | None
     is_new: bool = False
@@ -30,14 +32,24 @@ def own_cap(con: Connection) -> OwnCap | None:
     if entry is None:
         return None
     if entry.right_hash() != entry.hash:
-        raise RequestError(f"entry {entry.seq}, which says the ledger's cap, was changed; bring back your last copy")
+        raise RequestError(
+            f"entry {entry.seq}, which says the ledger's cap, was changed; bring back your "
+            "last copy"
+        )
     return OwnCap(json.loads(entry.payload)["cap"])
 
 
 def fix_cap(con: Connection, budget: float) -> OwnCap:
-    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` what an ordinary document may spend."""
+    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` what an ordinary
+    document may spend.
+    """
     if (cap := own_cap(con)) is not None:
         return cap
     nano = min(TIMES * budget_nano(budget), MOST)
-    chain.append(con, None, "cap", {"cap": nano, "because": f"{TIMES} times the budget of an ordinary document"})
+    chain.append(
+        con,
+        None,
+        "cap",
+        {"cap": nano, "because": f"{TIMES} times the budget of an ordinary document"},
+    )
     return OwnCap(nano, is_new=True)

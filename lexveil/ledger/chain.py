@@ -1,4 +1,6 @@
-"""The chain of entries: each holds the hash of the one before it, so that none can be changed or left out unseen."""
+"""The chain of entries: each holds the hash of the one before it, so that none can be changed or
+left out unseen.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Entry(NamedTuple):
 
     def right_hash(self) -> str:
         """sha256 of the previous hash, as bytes, and the entry as canonical JSON."""
-        content = {name: getattr(self, name) for name in ("seq", "time", "release", "kind", "payload")}
+        content = {
+            name: getattr(self, name) for name in ("seq", "time", "release", "kind", "payload")
+        }
         return hashlib.sha256(f"{self.previous}{canonical(content)}".encode()).hexdigest()
 
 
@@ -52,7 +56,9 @@ def canonical(value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"what is said about a release must be JSON: {type(error).__name__}") from None
+        raise ParameterError(
+            f"what is said about a release must be JSON: {type(error).__name__}"
+        ) from None
 
 
 def entries(con: Connection, clause: str = "order by seq") -> Iterator[Entry]:
@@ -64,7 +70,10 @@ def entries(con: Connection, clause: str = "order by seq") -> Iterator[Entry]:
 def newest(con: Connection, *kinds: str) -> Entry | None:
     """The newest entry, or the newest of some kinds; None if there is none."""
     listed = ", ".join(f"'{kind}'" for kind in kinds)
-    return next(entries(con, f"{f'where kind in ({listed})' if kinds else ''} order by seq desc limit 1"), None)
+    return next(
+        entries(con, f"{f'where kind in ({listed})' if kinds else ''} order by seq desc limit 1"),
+        None,
+    )
 
 
 def append(con: Connection, release: str | None, kind: str, payload: Mapping[str, Any]) -> Entry:

@@ -1,4 +1,6 @@
-"""What a verification computes again, check by check: all of a ledger, or what is new since an anchor."""
+"""What a verification computes again, check by check: all of a ledger, or what is new since an
+anchor.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from lexveil.ledger.subjects import Hasher, fingerprint
 
 ENTRIES = f"select {', '.join(Entry._fields)} from entries"
 # The releases that are looked at: all, or those that an entry after the anchor is about.
-TOUCHED = "select number from releases where number >= $first or id in (select release from entries where seq >= $seq)"
+TOUCHED = (
+    "select number from releases where number >= $first or id in (select release from "
+    "entries where seq >= $seq)"
+)
 LEAST = -(2**63)
 WRONG = "its balance and what it paid differ by {0:g} epsilon"
 OVER_CAP = "a release brought it to {0:g} epsilon, above the cap of {1:g} then"
@@ -96,7 +101,9 @@ def checks(
     if mark is None:
         yield (Fault(place, what) for what in database.damage())
     elif (new := _new_since(con, mark)) is None:
-        yield iter([Fault(f"entry {mark.entries}", "is not the anchor's: the ledger was cut or replaced")])
+        yield iter(
+            [Fault(f"entry {mark.entries}", "is not the anchor's: the ledger was cut or replaced")]
+        )
         return
     else:
         scope = new
@@ -120,34 +127,55 @@ def checks(
     counted["releases"] = dict(con.execute(of_state, scope.touched))
     for name in {name for _, name, _ in claims} - known.keys():  # before the anchor
         _replay_all(con, known, "release = $id", {"id": name})
-    yield (Fault(str(path), what) for path, name, digest in claims if (what := _record(known.get(name), digest)))
+    yield (
+        Fault(str(path), what)
+        for path, name, digest in claims
+        if (what := _record(known.get(name), digest))
+    )
 
 
 def _new_since(con: Connection, mark: Mark) -> _Scope | None:
     """What is new since an anchor; None if the ledger has another entry there."""
     rows = con.execute(f"{ENTRIES} where seq = ?", (mark.entries,)).fetchall()
-    if not rows or (entry := Entry._make(rows[0])).hash != mark.head or entry.right_hash() != entry.hash:
+    if (
+        not rows
+        or (entry := Entry._make(rows[0])).hash != mark.head
+        or entry.right_hash() != entry.hash
+    ):
         return None
-    begun = "select release from entries where seq <= ? and kind = 'opened' order by seq desc limit 1"
-    last = con.execute(f"select number from releases where id = ({begun})", (mark.entries,)).fetchone()
+    begun = (
+        "select release from entries where seq <= ? and kind = 'opened' order by seq desc limit 1"
+    )
+    last = con.execute(
+        f"select number from releases where id = ({begun})", (mark.entries,)
+    ).fetchone()
     return _Scope(mark.entries, mark.head, mark.entries + 1, last[0] + 1 if last else LEAST)
 
 
-def _replay_all(con: Connection, known: dict[str, _Release], clause: str, parameters: Mapping[str, Any]) -> None:
+def _replay_all(
+    con: Connection, known: dict[str, _Release], clause: str, parameters: Mapping[str, Any]
+) -> None:
     """Take entries over into what is known, as they are."""
     for entry in map(Entry._make, con.stream(f"{ENTRIES} where {clause} order by seq", parameters)):
         _replay(con, entry, json.loads(entry.payload), known)
 
 
-def _chain(con: Connection, known: dict[str, _Release], counted: dict[str, Any], scope: _Scope) -> Iterator[Fault]:
+def _chain(
+    con: Connection, known: dict[str, _Release], counted: dict[str, Any], scope: _Scope
+) -> Iterator[Fault]:
     """Replay the entries: what they say of each release goes to ``known``."""
     seq, head = scope.trusted, scope.head
-    for entry in map(Entry._make, con.stream(f"{ENTRIES} where seq >= ? order by seq", (scope.seq,))):
+    for entry in map(
+        Entry._make, con.stream(f"{ENTRIES} where seq >= ? order by seq", (scope.seq,))
+    ):
         where = f"entry {entry.seq}"
         if entry.seq != seq + 1:
             yield Fault(where, f"entry {seq + 1} is missing before it")
         if entry.previous != head:
-            yield Fault(where, "does not follow the entry before it: one of both was changed, or one is missing")
+            yield Fault(
+                where,
+                "does not follow the entry before it: one of both was changed, or one is missing",
+            )
         if entry.right_hash() != entry.hash:
             yield Fault(where, "was changed: its hash is another")
         try:
@@ -183,7 +211,9 @@ def _replay(con: Connection, entry: Entry, payload: Any, known: dict[str, _Relea
     elif entry.kind == "written":
         release.files = payload.get("files", [])
     if release.state not in NEXT.get(before, ()):
-        return f"release {entry.release} was {before or 'unknown'} and cannot become {release.state}"
+        return (
+            f"release {entry.release} was {before or 'unknown'} and cannot become {release.state}"
+        )
     return None
 
 
@@ -197,8 +227,15 @@ def _releases(con: Connection, known: dict[str, _Release], scope: _Scope) -> Ite
             yield Fault(f"release {name}", "no entry opened it")
         elif state != release.state:
             yield Fault(f"release {name}", f"is {state}, and {release.state} in the chain")
-        elif (budget, cap, seq) != (release.reserved.get("budget"), release.reserved.get("cap"), release.reserved_seq):
-            yield Fault(f"release {name}", f"its budget, cap or entry is not what entry {release.reserved_seq} says")
+        elif (budget, cap, seq) != (
+            release.reserved.get("budget"),
+            release.reserved.get("cap"),
+            release.reserved_seq,
+        ):
+            yield Fault(
+                f"release {name}",
+                f"its budget, cap or entry is not what entry {release.reserved_seq} says",
+            )
     for name in known.keys() - {row[0] for row in rows}:
         yield Fault(f"release {name}", "is in the chain, and gone from the releases")
 
@@ -207,36 +244,56 @@ def _files(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterat
     """The files of a release are those that its entry `written` names."""
     rows = con.stream(
         "select releases.id, files.final, files.sha256 from files "
-        f"inner join releases on releases.number = files.release where final is not null and number in ({TOUCHED})",
+        "inner join releases on releases.number = files.release where final is not null and "
+        f"number in ({TOUCHED})",
         scope.touched,
     )
     for name, final, digest in rows:
-        file = {"final": os.fsdecode(final) if isinstance(final, bytes) else str(final), "sha256": digest}
+        file = {
+            "final": os.fsdecode(final) if isinstance(final, bytes) else str(final),
+            "sha256": digest,
+        }
         if file not in (known.get(name, _Release()).files or []):
             yield Fault(f"release {name}", "a file of it is not what its entry `written` says")
 
 
 def _spends(con: Connection, known: dict[str, _Release], scope: _Scope) -> Iterator[Fault]:
-    """What subjects pay for each release has the digest that the chain has; what was aborted costs nothing."""
+    """What subjects pay for each release has the digest that the chain has; what was aborted costs
+    nothing.
+    """
     query = f"select number, id from releases where number in ({TOUCHED})"
     numbers = dict(con.execute(query, scope.touched).fetchall())
-    for (number,) in con.execute("select release from spends where release >= ? group by release", (scope.first,)):
+    for (number,) in con.execute(
+        "select release from spends where release >= ? group by release", (scope.first,)
+    ):
         if number not in numbers:
             yield Fault(f"spends of release number {number}", "there is no such release")
-    query = f"select release, subject, nano from spends where release in ({TOUCHED}) order by release, subject"
+    query = (
+        f"select release, subject, nano from spends where release in ({TOUCHED}) order by "
+        "release, subject"
+    )
     paying = groupby(con.stream(query, scope.touched), itemgetter(0))
-    digests = {number: spend_digest((subject, nano) for _, subject, nano in rows) for number, rows in paying}
+    digests = {
+        number: spend_digest((subject, nano) for _, subject, nano in rows)
+        for number, rows in paying
+    }
     for number, name in numbers.items():
         release = known.get(name, _Release())
         reserved = {} if release.state in (None, "open", "aborted") else release.reserved
         found = digests.get(number, (0, 0, NOBODY_PAYS))
-        expected = reserved.get("spends", 0), reserved.get("total", 0), reserved.get("spends_sha256", NOBODY_PAYS)
+        expected = (
+            reserved.get("spends", 0),
+            reserved.get("total", 0),
+            reserved.get("spends_sha256", NOBODY_PAYS),
+        )
         if found != expected:
             n_paying, total, _ = found
             yield Fault(
                 f"entry {release.reserved_seq}" if reserved else f"release {name}",
-                f"what subjects pay for release {name} was changed: {n_paying:,} of them pay {total / NANO:g} "
-                f"epsilon, and {expected[0]:,} paid {expected[1] / NANO:g}, or others, or otherwise",
+                f"what subjects pay for release {name} was changed: {n_paying:,} of them pay "
+                f"{total / NANO:g} "
+                f"epsilon, and {expected[0]:,} paid {expected[1] / NANO:g}, or others, or "
+                "otherwise",
             )
 
 
@@ -251,7 +308,9 @@ def _of_subject(subject: Any, what: str) -> Fault:
     return Fault(f"subject {name.hex()}", what)
 
 
-def _paying(con: Connection, scope: _Scope, hasher: Hasher | None, counted: dict[str, Any]) -> Iterator[Fault]:
+def _paying(
+    con: Connection, scope: _Scope, hasher: Hasher | None, counted: dict[str, Any]
+) -> Iterator[Fault]:
     """Balances of who pays for a release that is looked at: their sums, keyed hashes and caps."""
     counted["subjects"] = 0
     query = text("ledger/paying").format(touched=TOUCHED)
@@ -266,7 +325,9 @@ def _paying(con: Connection, scope: _Scope, hasher: Hasher | None, counted: dict
 
 
 def _hasher(con: Connection, folder: Path) -> Hasher | None:
-    """That of the ledger's salt; None without it: whether keyed hashes are right cannot be told then."""
+    """That of the ledger's salt; None without it: whether keyed hashes are right cannot be told
+    then.
+    """
     salt = (folder / SALT).read_bytes() if (folder / SALT).exists() else b""
     rows = con.execute("select value from meta where name = 'salt'").fetchall()
     return Hasher(salt) if rows == [(fingerprint(salt),)] else None
@@ -299,7 +360,8 @@ def _record(release: _Release | None, digest: str) -> str | None:
         return f"its release is {release.state}, not committed: the ledger was truncated since"
     if release.files is not None and digest not in {file.get("sha256") for file in release.files}:
         return (
-            "was changed since, or is of no file that the release published; after a withdrawal give "
+            "was changed since, or is of no file that the release published; after a "
+            "withdrawal give "
             "record.as_released.json, which stands beside it"
         )
     return None

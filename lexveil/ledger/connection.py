@@ -19,11 +19,13 @@ class ResultRows(Protocol):
 
 
 class Connection(Protocol):
-    """What a ledger asks of an engine. SQL is one text for all; its parameters are ? in order, or $name.
+    """What a ledger asks of an engine. SQL is one text for all; its parameters are ? in order, or
+    $name.
 
     Attributes:
         mac: the keyed hash of a subject and its balance.
-        in_order: ends a query that fills a temporary table whose key is `subject`, so that rows lie in its order.
+        in_order: ends a query that fills a temporary table whose key is `subject`, so that rows lie
+            in its order.
         in_transaction: between ``begin`` and ``commit``.
     """
 
@@ -48,7 +50,8 @@ class Connection(Protocol):
         ...
 
     def seal(self, mac: Mac, spent: str, release: int | None) -> None:
-        """Put what balances become from temp.charges into temp.sealed; new ones may go to their table at once.
+        """Put what balances become from temp.charges into temp.sealed; new ones may go to their
+        table at once.
 
         Args:
             mac: called in the order of subjects.

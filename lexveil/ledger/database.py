@@ -1,11 +1,13 @@
-"""The tables of a ledger in SQLite: what is committed outlives a power cut, and what goes wrong is said in words.
+"""The tables of a ledger in SQLite: what is committed outlives a power cut, and what goes wrong is
+said in words.
 
 PostgreSQL (``lexveil.ledger.postgresql``) takes the same SQL and the same steps.
 
-A rollback journal, not WAL: between transactions the ledger is one file, so that a copy of it is all of it. Without WAL
-``synchronous = full`` leaves a moment in which a power cut brings the removed journal back and undoes what was
-committed; ``extra`` also syncs the folder. Writers take the whole database at once (``begin exclusive``): nobody is
-told in the middle of a transaction that another is reading.
+A rollback journal, not WAL: between transactions the ledger is one file, so that a copy of it is
+all of it. Without WAL ``synchronous = full`` leaves a moment in which a power cut brings the
+removed journal back and undoes what was committed; ``extra`` also syncs the folder. Writers take
+the whole database at once (``begin exclusive``): nobody is told in the middle of a transaction that
+another is reading.
 """
 
 from __future__ import annotations
@@ -45,12 +47,19 @@ REASONS = {
     (sqlite3.SQLITE_NOTADB,): (
         "is not a ledger (no SQLite database); bring its last copy back, or name another folder"
     ),
-    (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH): (
-        "is damaged; `lexveil ledger verify` says where. Bring its last copy back: what is missing in it "
+    (
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISMATCH,
+    ): (
+        "is damaged; `lexveil ledger verify` says where. Bring its last copy back: what is "
+        "missing in it "
         "since then was spent all the same"
     ),
     (sqlite3.SQLITE_IOERR,): (
-        "cannot be read or written (input/output error); is the disk full or gone? Nothing was changed"
+        "cannot be read or written (input/output error); is the disk full or gone? Nothing "
+        "was changed"
     ),
 }
 
@@ -77,14 +86,23 @@ class SqliteConnection(sqlite3.Connection):
     def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]]) -> None:  # noqa: D102
         marks = ", ".join("?" * len(columns.split(", ")))
         for part in parts:
-            self.executemany(f"insert into temp.{table} ({columns}) values ({marks})", zip(*part, strict=True))
+            self.executemany(
+                f"insert into temp.{table} ({columns}) values ({marks})", zip(*part, strict=True)
+            )
 
     def seal(self, mac: Mac, spent: str, release: int | None) -> None:  # noqa: D102
-        self.create_function("sealed_mac", 5, mac)  # takes half as long as rows that come here and go back
-        made = f"subject, balance + paid, sealed_mac(subject, balance, mac, paid, ({spent})), mac is null"
+        # takes half as long as rows that come here and go back
+        self.create_function("sealed_mac", 5, mac)
+        made = (
+            f"subject, balance + paid, sealed_mac(subject, balance, mac, paid, ({spent})), "
+            "mac is null"
+        )
         self.execute(f"insert into temp.sealed select {made} from temp.charges order by subject")
         if release is not None:
-            self.execute("insert into spends select ?, subject, paid from temp.charges where paid > 0", (release,))
+            self.execute(
+                "insert into spends select ?, subject, paid from temp.charges where paid > 0",
+                (release,),
+            )
 
     def analyze(self, table: str) -> None:  # noqa: D102
         pass  # plans that are good for any table of this kind
@@ -121,14 +139,18 @@ class Store:
         partial = self.file.with_name(f".{self.file.name}.partial")
         partial.unlink(missing_ok=True)
         try:
-            with closing(sqlite3.connect(partial, isolation_level=None, factory=SqliteConnection)) as con:
+            with closing(
+                sqlite3.connect(partial, isolation_level=None, factory=SqliteConnection)
+            ) as con:
                 durable(con)
                 con.execute(f"pragma application_id = {APPLICATION}")
                 con.execute(f"pragma user_version = {SCHEMA}")
                 con.executescript(text("ledger/schema"))
                 begin_chain(con, meta)
         except sqlite3.Error as error:
-            raise RequestError(f"{self.file}: the ledger cannot be made ({error}); is the disk full?") from None
+            raise RequestError(
+                f"{self.file}: the ledger cannot be made ({error}); is the disk full?"
+            ) from None
         partial.chmod(0o600)
         os.replace(partial, self.file)
         sync(self.file.parent)
@@ -181,7 +203,9 @@ class Database:
         application = self.rows("pragma application_id")[0][0]
         version = self.rows("pragma user_version")[0][0]
         if application != APPLICATION:
-            raise RequestError(f"{self.name}: is a database, but no ledger of Lexveil; name another folder")
+            raise RequestError(
+                f"{self.name}: is a database, but no ledger of Lexveil; name another folder"
+            )
         self.check_form(version)
         self._patiently(lambda: durable(self.con))
 
@@ -189,7 +213,8 @@ class Database:
         """See that it is the form that this Lexveil knows."""
         if str(form) != str(SCHEMA):
             raise RequestError(
-                f"{self.name}: was written by another Lexveil (form {form}, this one knows {SCHEMA}); use that one"
+                f"{self.name}: was written by another Lexveil (form {form}, this one knows "
+                f"{SCHEMA}); use that one"
             )
 
     @contextmanager
@@ -236,12 +261,17 @@ class Database:
 
     def _roll_back(self) -> None:
         if self.con.in_transaction:
-            with suppress(self.failure):  # what led here is said, not that the connection is gone too
+            # what led here is said, not that the connection is gone too
+            with suppress(self.failure):
                 self.con.execute("rollback")
 
     def damage(self) -> Iterator[str]:
         """What the engine itself finds wrong; SQLite names tables and rows, no content."""
-        return (str(finding) for (finding,) in self.con.execute("pragma integrity_check(20)") if finding != "ok")
+        return (
+            str(finding)
+            for (finding,) in self.con.execute("pragma integrity_check(20)")
+            if finding != "ok"
+        )
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """All rows of a small result."""
@@ -262,11 +292,16 @@ class Database:
                     raise
                 if time.monotonic() >= end:
                     raise RequestError(
-                        f"{self.name}: another process has held the ledger for more than {self._patience:g} s; "
+                        f"{self.name}: another process has held the ledger for more than "
+                        f"{self._patience:g} s; "
                         "try again when it has ended"
                     ) from None
                 if not is_waiting:
-                    print(f"waiting for another process that uses the ledger {self.name}", file=sys.stderr, flush=True)
+                    print(
+                        f"waiting for another process that uses the ledger {self.name}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                     is_waiting = True
 
     @contextmanager
@@ -285,7 +320,9 @@ class Database:
         """What the engine reports, in words."""
         code = _code(error)
         name = getattr(error, "sqlite_errorname", type(error).__name__)
-        return next((reason for codes, reason in REASONS.items() if code in codes), f"SQLite reports {name}")
+        return next(
+            (reason for codes, reason in REASONS.items() if code in codes), f"SQLite reports {name}"
+        )
 
 
 def durable(con: Connection) -> None:

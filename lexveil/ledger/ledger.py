@@ -34,7 +34,9 @@ PATIENCE = 300.0  # seconds; a release of ten million documents reserves in less
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A release whose process died, and what became of it: its states before and after, and what was lost."""
+    """A release whose process died, and what became of it: its states before and after, and what
+    was lost.
+    """
 
     release: str
     was: str
@@ -54,10 +56,13 @@ class Ledger:
         keys_rule: the version of the rule that its subjects are known by.
         recovered: releases of dead processes that this opening aborted or completed.
         anchor: the file that says how far it has come; None for none.
-        refusal: why nothing can be spent before `lexveil ledger accept`: the ledger is not the one of its anchor.
+        refusal: why nothing can be spent before `lexveil ledger accept`: the ledger is not the one
+            of its anchor.
     """
 
-    def __init__(self, folder: Path, meta: Mapping[str, str], database: Database, hasher: Hasher) -> None:
+    def __init__(
+        self, folder: Path, meta: Mapping[str, str], database: Database, hasher: Hasher
+    ) -> None:
         self.folder, self.database, self.hasher, self.name = folder, database, hasher, database.name
         self.keys, self.keys_rule = meta["keys"], meta["keys_rule"]
         self.recovered: list[Recovered] = []
@@ -66,28 +71,40 @@ class Ledger:
 
     @classmethod
     def open(
-        cls, folder: Path | str, keys: Literal["hashed", "plain"] | None = "hashed", *, patience: float = PATIENCE,
-        make: bool = True, anchor: Path | str | None = None, accepts: bool = False, address: str | None = None,
-    ) -> Self:  # fmt: skip
+        cls,
+        folder: Path | str,
+        keys: Literal["hashed", "plain"] | None = "hashed",
+        *,
+        patience: float = PATIENCE,
+        make: bool = True,
+        anchor: Path | str | None = None,
+        accepts: bool = False,
+        address: str | None = None,
+    ) -> Self:
         """Open the ledger of a folder, and put right what dead processes left.
 
         Args:
             keys: whether subjects' keys are also kept in clear; None takes what the ledger has.
             patience: seconds to wait while other processes use it.
             make: make it if the folder has none.
-            anchor: the file outside the folder that says how far the ledger has come; None for none.
-            accepts: make one in spite of its anchor, and recover nothing: the caller will ``accept``.
-            address: of a database of PostgreSQL that has the tables, for machines that share them; None for a file
-                in the folder. Each machine's folder has a copy of one salt.
+            anchor: the file outside the folder that says how far the ledger has come; None for
+                none.
+            accepts: make one in spite of its anchor, and recover nothing: the caller will
+                ``accept``.
+            address: of a database of PostgreSQL that has the tables, for machines that share them;
+                None for a file in the folder. Each machine's folder has a copy of one salt.
 
         Raises:
-            RequestError: if it is damaged, lacks its salt, or cannot be written; or gone, though its anchor is there.
+            RequestError: if it is damaged, lacks its salt, or cannot be written; or gone, though
+                its anchor is there.
             MissingArtifact: without ``make``, if there is none.
         """
         folder = absolute(folder)
         store = store_of(folder, address)
         if not make and not (folder / SALT).exists() and not store.exists():
-            raise MissingArtifact(f"{folder} has no ledger yet; the first release or `lexveil ledger cap` makes it")
+            raise MissingArtifact(
+                f"{folder} has no ledger yet; the first release or `lexveil ledger cap` makes it"
+            )
         if anchor is not None and not accepts and not store.exists():
             check_absent(absolute(anchor), store.name)
         salt = _salt(folder, store, keys or "hashed", make)
@@ -95,10 +112,14 @@ class Ledger:
         try:
             meta = dict(database.rows("select name, value from meta"))
             if meta.get("salt") != fingerprint(salt):
-                raise RequestError(f"{folder / SALT}: is not the salt of this ledger; bring back the one of your copy")
+                raise RequestError(
+                    f"{folder / SALT}: is not the salt of this ledger; bring back the one of "
+                    "your copy"
+                )
             if keys is not None and meta.get("keys") != keys:
                 raise RequestError(
-                    f"{store.name}: this ledger keeps {meta.get('keys')} keys since it was made, and {keys} ones are "
+                    f"{store.name}: this ledger keeps {meta.get('keys')} keys since it was "
+                    f"made, and {keys} ones are "
                     "asked for (params.yaml: ledger.keys)"
                 )
             ledger = cls(folder, meta, database, Hasher(salt))
@@ -121,7 +142,10 @@ class Ledger:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -139,7 +163,8 @@ class Ledger:
                 anchor.write(last.seq, last.hash)
 
     def accept(self, because: str) -> int:
-        """Go on with the ledger as it is, though its anchor or its balances tell of another; the chain says so.
+        """Go on with the ledger as it is, though its anchor or its balances tell of another; the
+        chain says so.
 
         Balances become the sums of what releases charged.
 
@@ -155,7 +180,12 @@ class Ledger:
         with self.database.transaction() as con:
             said = None if mark is None else {"entries": mark.entries, "head": mark.head}
             n_wrong = rebuild(con)
-            payload = {"because": because, "anchor": said, "corrected": n_wrong, "balances": count(con)}
+            payload = {
+                "because": because,
+                "anchor": said,
+                "corrected": n_wrong,
+                "balances": count(con),
+            }
             entry = chain.append(con, None, "accepted", payload)
         anchor.write(entry.seq, entry.hash, is_accepted=True)
         self.database.guard, self.refusal = anchor, None
@@ -163,7 +193,9 @@ class Ledger:
         return n_wrong
 
     def cap(self) -> float | None:
-        """The cap that the ledger has by itself, where params.yaml names none; None if it has none or no limit."""
+        """The cap that the ledger has by itself, where params.yaml names none; None if it has none
+        or no limit.
+        """
         with self.database.snapshot() as con:
             cap = own_cap(con)
         return None if cap is None or cap.nano is None else cap.nano / NANO
@@ -183,21 +215,25 @@ class Ledger:
         self.database.close()
 
     def begin(self, about: dict[str, object], partials: Iterable[Path | str] = ()) -> Transaction:
-        """Begin a release, after those whose process died since the ledger was opened were put right.
+        """Begin a release, after those whose process died since the ledger was opened were put
+        right.
 
         Args:
             about: facts for the chain, as JSON: mechanism, metric, mode. Never a text or a key.
-            partials: files that may be written before they are published; removed if the release is not.
+            partials: files that may be written before they are published; removed if the release is
+                not.
 
         Raises:
-            RequestError: if another release that has not ended writes one of them, or the ledger knows its subjects by
-                another rule.
+            RequestError: if another release that has not ended writes one of them, or the ledger
+                knows its subjects by another rule.
         """
         self.check_anchor()
         if self.keys_rule != KEYS_RULE:
             raise RequestError(
-                f"{self.name}: this ledger knows subjects by another rule, and would forget what they have spent "
-                "(docs/explanation/ledger.md, Subject keys). Name another folder in params.yaml: ledger.folder, and "
+                f"{self.name}: this ledger knows subjects by another rule, and would forget "
+                "what they have spent "
+                "(docs/explanation/ledger.md, Subject keys). Name another folder in "
+                "params.yaml: ledger.folder, and "
                 "lower ledger.cap by the largest balance that `lexveil ledger show --top 1` names"
             )
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
@@ -209,10 +245,16 @@ class Ledger:
         assert lock is not None
         try:
             if self.database.is_shared:
-                sync(self.folder / LOCKS)  # the lock alone says that this machine has to put the release right
+                # the lock alone says that this machine has to put the release right
+                sync(self.folder / LOCKS)
             with self.database.transaction() as con:
-                insert = "insert into releases (number, id, state) select coalesce(max(number), 0) + 1, ?, 'open' "
-                ((number,),) = con.execute(f"{insert} from releases returning number", (name,)).fetchall()
+                insert = (
+                    "insert into releases (number, id, state) select "
+                    "coalesce(max(number), 0) + 1, ?, 'open' "
+                )
+                ((number,),) = con.execute(
+                    f"{insert} from releases returning number", (name,)
+                ).fetchall()
                 announce(con, number, partials, self.folder / LOCKS)
                 chain.append(con, name, "opened", {"about": about})
         except BaseException:
@@ -223,12 +265,20 @@ class Ledger:
     def recover(self) -> None:
         """Abort or complete releases whose process is gone; those of living ones are left alone."""
         states = "('open', 'reserved', 'spent', 'written')"
-        rows = self.database.rows(f"select id, number from releases where state in {states} order by number")
+        rows = self.database.rows(
+            f"select id, number from releases where state in {states} order by number"
+        )
         # In a shared ledger those of other machines, whose files are there, are theirs.
         unfinished = {
-            name: number for name, number in rows if not self.database.is_shared or self._lock_of(name).exists()
+            name: number
+            for name, number in rows
+            if not self.database.is_shared or self._lock_of(name).exists()
         }
-        ended = {path.name for path in (self.folder / LOCKS).iterdir()} - {MAKING, LOCK, *unfinished}
+        ended = {path.name for path in (self.folder / LOCKS).iterdir()} - {
+            MAKING,
+            LOCK,
+            *unfinished,
+        }
         # Locks of releases that ended, or died before the ledger knew of them, are only removed.
         for name in (*unfinished, *ended):
             if (lock := take(self._lock_of(name))) is not None:
@@ -279,10 +329,12 @@ def _salt(folder: Path, store: Store, keys: str, make: bool) -> bytes:
 
 
 def _make(folder: Path, store: Store, keys: str) -> None:
-    """Make the ledger of a folder, or end what a process had begun that was killed while it made it.
+    """Make the ledger of a folder, or end what a process had begun that was killed while it made
+    it.
 
-    The salt gets its name last: a database without a salt, and a salt without a database, are then what somebody has
-    removed, never what a crash has left, and neither is replaced by a new one that would forget what was spent.
+    The salt gets its name last: a database without a salt, and a salt without a database, are then
+    what somebody has removed, never what a crash has left, and neither is replaced by a new one
+    that would forget what was spent.
     """
     if keys not in ("hashed", "plain"):
         raise ParameterError(f"keys is {keys!r}; it must be hashed or plain")
@@ -301,7 +353,8 @@ def _make(folder: Path, store: Store, keys: str) -> None:
                 if not partial.exists():
                     raise _unsalted(folder)
             else:
-                (folder / ".gitignore").write_text("*\n", encoding="utf-8")  # wherever the folder is
+                # wherever the folder is
+                (folder / ".gitignore").write_text("*\n", encoding="utf-8")
                 descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(content := secrets.token_bytes(SALT_BYTES))
@@ -314,19 +367,24 @@ def _make(folder: Path, store: Store, keys: str) -> None:
         finally:
             making.release(remove=False)
     except OSError as error:
-        why = f"the ledger cannot be made ({error.strerror}); name another folder in params.yaml: ledger.folder"
+        why = (
+            f"the ledger cannot be made ({error.strerror}); name another folder in "
+            "params.yaml: ledger.folder"
+        )
         raise RequestError(f"{error.filename or folder}: {why}") from None
 
 
 def _gone(store: Store) -> RequestError:
     return RequestError(
-        f"{store.name} is gone, but its salt is there: bring the database back from your copy, or move the folder away "
+        f"{store.name} is gone, but its salt is there: bring the database back from your "
+        "copy, or move the folder away "
         "to forget what every subject has spent"
     )
 
 
 def _unsalted(folder: Path) -> RequestError:
     return RequestError(
-        f"{folder / SALT} is missing or not whole: bring it back from your copy, or from another machine that uses the "
+        f"{folder / SALT} is missing or not whole: bring it back from your copy, or from "
+        "another machine that uses the "
         "ledger. Under another one all subjects could spend their cap once more"
     )

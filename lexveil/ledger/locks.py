@@ -42,9 +42,12 @@ def take(path: Path, wait: bool = False) -> Lock | None:
         return None
     except OSError as error:
         if error.errno in WITHOUT_LOCKS:
-            raise RequestError(f"{path}: the file system has no locks ({error.strerror}); use a local one") from None
+            raise RequestError(
+                f"{path}: the file system has no locks ({error.strerror}); use a local one"
+            ) from None
         raise RequestError(
-            f"{path}: the lock cannot be made ({error.strerror}); the ledger's folder must be writable"
+            f"{path}: the lock cannot be made ({error.strerror}); the ledger's folder must be "
+            "writable"
         ) from None
     return Lock(path, lock)
 

@@ -30,11 +30,19 @@ def stored(database: Database, number: int) -> list[File]:
     """The files of a release; those that are written in the order in which they are to appear."""
     rows = database.rows("select partial, final, sha256 from files where release = ?", (number,))
     files = [
-        File(Path(os.fsdecode(partial)), None if final is None else as_path(os.fsdecode(final)), digest)
+        File(
+            Path(os.fsdecode(partial)),
+            None if final is None else as_path(os.fsdecode(final)),
+            digest,
+        )
         for partial, final, digest in rows
     ]
     entries = database.rows(text("ledger/written"), {"release": number})
-    order = {file["final"]: place for (entry,) in entries for place, file in enumerate(json.loads(entry)["files"])}
+    order = {
+        file["final"]: place
+        for (entry,) in entries
+        for place, file in enumerate(json.loads(entry)["files"])
+    }
     return sorted(files, key=lambda file: order.get(str(file.final), -1))
 
 
@@ -56,7 +64,8 @@ def absolute(path: Path | str) -> Path:
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:
-    """Make a folder, and those above it that are missing, durably: else a power cut takes it with all that is in it.
+    """Make a folder, and those above it that are missing, durably: else a power cut takes it with
+    all that is in it.
 
     Args:
         mode: of the folder itself.
@@ -67,7 +76,8 @@ def make_folder(folder: Path, mode: int = 0o777) -> list[Path]:
     missing = [path for path in (folder, *folder.parents) if not path.exists()][::-1]
     for path in missing:
         path.mkdir(mode=mode if path == folder else 0o777, exist_ok=True)
-    # All of them: one that is there may have been made by a process that was killed before it could sync its name.
+    # All of them: one that is there may have been made by a process that was killed before it could
+    # sync its name.
     for path in absolute(folder).parents:
         with suppress(PermissionError):
             sync(path)
@@ -88,7 +98,9 @@ def erase(path: Path) -> None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Whether a file is a regular one of this user that has no other name: who has one could change or keep it."""
+    """Whether a file is a regular one of this user that has no other name: who has one could change
+    or keep it.
+    """
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_uid == os.geteuid()
 
 
@@ -106,7 +118,8 @@ def discard(files: Iterable[File]) -> None:
 def bring(files: Sequence[tuple[Path, Path]]) -> None:
     """Bring hidden files to where they go, in this order and durably.
 
-    Objects are uploaded one after the other, which may take hours: if one fails, those before it are removed again.
+    Objects are uploaded one after the other, which may take hours: if one fails, those before it
+    are removed again.
     """
     uploaded = list[Path]()
     try:

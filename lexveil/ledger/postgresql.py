@@ -1,9 +1,9 @@
 """The tables of a ledger in PostgreSQL, by ADBC: releases of several machines share one budget.
 
-The same SQL, and the same steps, as in SQLite. A writer locks the chain's table, as SQLite's takes the whole file, so
-that releases follow one another; readers see one state and nobody waits for them. Salt, anchor and locks stay on each
-machine: the server has neither keys of subjects nor what they are hashed with, and what a machine's processes left is
-put right there, where its files are.
+The same SQL, and the same steps, as in SQLite. A writer locks the chain's table, as SQLite's takes
+the whole file, so that releases follow one another; readers see one state and nobody waits for
+them. Salt, anchor and locks stay on each machine: the server has neither keys of subjects nor what
+they are hashed with, and what a machine's processes left is put right there, where its files are.
 """
 
 from __future__ import annotations
@@ -33,22 +33,31 @@ SESSION = (
     "set synchronous_commit to on",  # what is committed outlives a power cut
     "set work_mem to '128MB'",
     "set jit to off",
-    "set enable_hashagg to off",  # of about as many subjects as rows; a sort is quicker, and in less memory
+    # of about as many subjects as rows; a sort is quicker, and in less memory
+    "set enable_hashagg to off",
     f"set lock_timeout to '{TRY:g}s'",
 )
 KINDS = {
-    "release": pa.int32(), "document": pa.int64(), "nano": pa.int64(), "subject": pa.binary(), "mac": pa.binary(),
-    "key": pa.string(), "is_new": pa.bool_(),
-}  # fmt: skip
-SMALL = {"adbc.postgresql.batch_size_hint_bytes": "500000"}  # one is worked on here while the server reads another
+    "release": pa.int32(),
+    "document": pa.int64(),
+    "nano": pa.int64(),
+    "subject": pa.binary(),
+    "mac": pa.binary(),
+    "key": pa.string(),
+    "is_new": pa.bool_(),
+}
+# one is worked on here while the server reads another
+SMALL = {"adbc.postgresql.batch_size_hint_bytes": "500000"}
 SEALED = pa.schema([(name, KINDS[name]) for name in ("subject", "nano", "mac", "is_new")])
 REASONS = {
     "55P03": "another process holds it; try again later",
     "57": "the server shut down or cancelled it; nothing was changed. Try again",
     "53": "the server's disk, memory or connections are used up; nothing was changed",
     "25": "the server only reads; give the address of one that is no standby",
-    "42501": f"the user may not use the schema {PLACE}; grant it, or name the user who made the ledger",
-    "42": f"is damaged: tables of the schema {PLACE} are not as they were made. Bring its last copy back",
+    "42501": f"the user may not use the schema {PLACE}; grant it, or name the user who made "
+    "the ledger",
+    "42": f"is damaged: tables of the schema {PLACE} are not as they were made. Bring its "
+    "last copy back",
     "3D": "there is no such database; create it first",
     "22": "is damaged, or a key holds a character that PostgreSQL does not keep",
     "23": "is damaged; `lexveil ledger verify` says where",
@@ -71,7 +80,8 @@ class ServerConnection:
     """A connection that takes the SQL of the ledger."""
 
     mac: Callable[[object, object], bytes | None]
-    in_order: ClassVar = " order by subject"  # or indexes of what they are written to take thrice as long
+    # or indexes of what they are written to take thrice as long
+    in_order: ClassVar = " order by subject"
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -89,14 +99,22 @@ class ServerConnection:
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:  # noqa: D102
         spool = self._read(sql, parameters)
-        return (row for batch in spool for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        return (
+            row
+            for batch in spool
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        )
 
     def _read(self, sql: str, parameters: Parameters = ()) -> Spool:
         """A large result, read at once: the connection is free for others then."""
         query, values = _numbered(sql, parameters)
-        if all(isinstance(value, int) for value in values or ()):  # with parameters the driver holds all rows at once
+        # with parameters the driver holds all rows at once
+        if all(isinstance(value, int) for value in values or ()):
             numbers = list(map("({})".format, values or ()))
-            query, values = re.sub(r"\$(\d+)", lambda found: numbers[int(found[1]) - 1], query), None
+            query, values = (
+                re.sub(r"\$(\d+)", lambda found: numbers[int(found[1]) - 1], query),
+                None,
+            )
         with self._connection.cursor() as cursor:
             cursor.adbc_statement.set_options(**SMALL)
             cursor.execute(query, values)
@@ -111,15 +129,20 @@ class ServerConnection:
                 batch = reader.read_next_batch()
             except StopIteration:
                 return
-            except (OSError, pa.ArrowException) as error:  # what the server says meanwhile, past the driver's errors
-                raise self._connection.OperationalError(str(error), status_code=AdbcStatusCode.IO) from None
+            # what the server says meanwhile, past the driver's errors
+            except (OSError, pa.ArrowException) as error:
+                raise self._connection.OperationalError(
+                    str(error), status_code=AdbcStatusCode.IO
+                ) from None
             yield batch
 
     def scratch(self, table: str, columns: str) -> None:  # noqa: D102
         self.execute(f"drop table if exists pg_temp.{table}")
         self.execute(f"create temp table {table} ({columns})")
 
-    def fill(self, table: str, columns: str, parts: Iterable[Sequence[Any]], temporary: bool = True) -> None:  # noqa: D102
+    def fill(  # noqa: D102
+        self, table: str, columns: str, parts: Iterable[Sequence[Any]], temporary: bool = True
+    ) -> None:
         schema = pa.schema([(name, KINDS[name]) for name in columns.split(", ")])
         raised: list[Exception] = []
 
@@ -141,21 +164,27 @@ class ServerConnection:
             raise
 
     def seal(self, mac: Mac, spent: str, release: int | None) -> None:  # noqa: D102
-        made = f"select subject, balance, mac, paid, cast(least(({spent}), {MOST}) as bigint), mac is null from charges"
+        made = (
+            f"select subject, balance, mac, paid, cast(least(({spent}), {MOST}) as "
+            "bigint), mac is null from charges"
+        )
         charges, sealed, last = self._read(made), Spool(SEALED), b""
 
         def paying() -> Iterator[tuple[Any, ...]]:
             nonlocal last
             for batch in filter(len, charges):
                 columns = [column.to_pylist() for column in batch.columns[:5]]
-                # A temporary table is scanned as it was written, and to sort it again takes long: only rows of other
-                # sizes than ours would lie elsewhere, or a subject that was charged twice.
+                # A temporary table is scanned as it was written, and to sort it again takes long:
+                # only rows of other sizes than ours would lie elsewhere, or a subject that was
+                # charged twice.
                 if not all(map(lt, [last, *columns[0]], columns[0])):
                     raise edited(1)
                 last = columns[0][-1]
                 subjects, balance, _, paid, _, is_new = batch.columns
                 macs = pa.array(list(map(mac, *columns)), pa.binary())
-                sealed.add(pa.record_batch([subjects, pc.add(balance, paid), macs, is_new], schema=SEALED))
+                sealed.add(
+                    pa.record_batch([subjects, pc.add(balance, paid), macs, is_new], schema=SEALED)
+                )
                 pays = batch.filter(pc.greater(paid, 0))
                 yield pa.repeat(release or 0, len(pays)), pays["subject"], pays["paid"]
 
@@ -165,7 +194,10 @@ class ServerConnection:
         else:
             self.fill("spends", "release, subject, nano", paying(), temporary=False)
         new, old = pc.field("is_new") & pc.field("mac").is_valid(), ~pc.field("is_new")
-        for table, which, names in (("balances", new, SEALED.names[:3]), ("sealed", old, SEALED.names)):
+        for table, which, names in (
+            ("balances", new, SEALED.names[:3]),
+            ("sealed", old, SEALED.names),
+        ):
             parts = (batch.filter(which).select(names).columns for batch in sealed)
             self.fill(table, ", ".join(names), parts, temporary=table == "sealed")
 
@@ -223,8 +255,14 @@ class ServerDatabase(Database):
         """In words by its number: what the server says may hold a key."""
         state = error.sqlstate or ""
         if not state and GONE.search(str(error)):
-            return "the connection was lost; what was under way is put right when the ledger is opened again here"
-        why = next((reason for prefix, reason in REASONS.items() if state.startswith(prefix)), "the server refuses it")
+            return (
+                "the connection was lost; what was under way is put right when the ledger "
+                "is opened again here"
+            )
+        why = next(
+            (reason for prefix, reason in REASONS.items() if state.startswith(prefix)),
+            "the server refuses it",
+        )
         return f"{why} (SQLSTATE {state or 'unknown'})"
 
 
@@ -234,7 +272,10 @@ class ServerStore(Store):
     def __init__(self, address: str) -> None:
         self._address = read_address(address)
         if self._address.engine != "postgresql":
-            raise RequestError("params.yaml: ledger.database must be postgresql://HOST/DATABASE, or null for a file")
+            raise RequestError(
+                "params.yaml: ledger.database must be postgresql://HOST/DATABASE, or null "
+                "for a file"
+            )
         self.name = self._address.shown
         self._is_there = False
 
@@ -259,13 +300,22 @@ class ServerStore(Store):
             con.execute("begin")
             con.execute("select pg_advisory_xact_lock(?)", (APPLICATION,))
             if database.form() is not None:
-                raise RequestError(f"{self.name}: another machine has just made the ledger; copy its salt")
+                raise RequestError(
+                    f"{self.name}: another machine has just made the ledger; copy its salt"
+                )
             con.execute(f"create schema {PLACE}")
             con.execute(f"comment on schema {PLACE} is '{SCHEMA}'")
             con.execute("create domain blob as bytea")
-            con.execute(f"do $make$ begin {text('ledger/schema').replace(' without rowid', '')} end $make$")
-            con.execute("alter table spends drop constraint spends_pkey")  # rows of a release lie together
-            con.execute("create index spends_of_release on spends using brin (release) with (autosummarize = on)")
-            con.execute("alter table balances set (fillfactor = 50)")  # room for other amounts where they are
+            con.execute(
+                f"do $make$ begin {text('ledger/schema').replace(' without rowid', '')} end $make$"
+            )
+            # rows of a release lie together
+            con.execute("alter table spends drop constraint spends_pkey")
+            con.execute(
+                "create index spends_of_release on spends using brin (release) with "
+                "(autosummarize = on)"
+            )
+            # room for other amounts where they are
+            con.execute("alter table balances set (fillfactor = 50)")
             begin_chain(con, meta)
             con.execute("commit")

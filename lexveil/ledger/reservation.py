@@ -1,7 +1,8 @@
-"""What a release costs each subject, and which documents a cap withholds: computed by the database, whatever the size.
+"""What a release costs each subject, and which documents a cap withholds: computed by the database,
+whatever the size.
 
-What is asked for waits in a temporary table, which SQLite keeps in memory or in a file without a name that ends with
-its process, beside the balances that it is charged to.
+What is asked for waits in a temporary table, which SQLite keeps in memory or in a file without a
+name that ends with its process, beside the balances that it is charged to.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 
 class Exhausted(RequestError):
-    """The cap of a subject leaves nothing for a document that was to be released or nothing at all."""
+    """The cap of a subject leaves nothing for a document that was to be released or nothing at
+    all.
+    """
 
     @classmethod
     def of(cls, limit: int, documents: tuple[int, int], subjects: tuple[int, int]) -> Self:
@@ -38,8 +41,10 @@ class Exhausted(RequestError):
             documents, subjects: how many are beyond it, and of how many.
         """
         return cls(
-            f"the cap of {limit / NANO:g} epsilon per subject leaves nothing for {documents[0]:,} of {documents[1]:,} "
-            f"documents, of {subjects[0]:,} of {subjects[1]:,} subjects; nothing was reserved. Leave them out, ask for "
+            f"the cap of {limit / NANO:g} epsilon per subject leaves nothing for "
+            f"{documents[0]:,} of {documents[1]:,} "
+            f"documents, of {subjects[0]:,} of {subjects[1]:,} subjects; nothing was "
+            "reserved. Leave them out, ask for "
             "a smaller budget, or withhold them (params.yaml: ledger.on_exhausted)"
         )
 
@@ -55,7 +60,8 @@ class Reservation:
         n_exhausted: of these, who had documents withheld.
         n_charged: of these, who pay.
         total: nano-epsilon that this release spends, over all subjects.
-        largest_balance: nano-epsilon that one of its subjects has spent most, this release included.
+        largest_balance: nano-epsilon that one of its subjects has spent most, this release
+            included.
         cap: nano-epsilon of one subject over all releases; None for no limit.
         digest: of what subjects pay, as the chain has it.
         n_new: of who pays, those who have paid nothing before.
@@ -83,7 +89,9 @@ class Reservation:
         return self.marks[start:stop]
 
     def withheld_subjects(self) -> Iterator[pa.RecordBatch]:
-        """Of ``reserve_in_bulk``: the rows that are withheld, as they came: their column `subject`, in order."""
+        """Of ``reserve_in_bulk``: the rows that are withheld, as they came: their column `subject`,
+        in order.
+        """
         start = 0
         for batch in self.keys or ():
             marks = self.withheld(start, start := start + batch.num_rows)
@@ -105,7 +113,9 @@ class Reservation:
 
 
 class Asked(NamedTuple):
-    """The next documents that a release asks for: columns of the table `asked`; keys in clear are null if hashed."""
+    """The next documents that a release asks for: columns of the table `asked`; keys in clear are
+    null if hashed.
+    """
 
     release: Sequence[int]
     document: Sequence[int]
@@ -117,7 +127,8 @@ class Asked(NamedTuple):
 def ask(con: Connection, parts: Iterable[Asked]) -> None:
     """Keep the next documents of a release, in order."""
     con.execute(text("ledger/asked"))
-    con.execute("begin")  # of the temporary table alone: no process waits for it, and nothing is synced
+    # of the temporary table alone: no process waits for it, and nothing is synced
+    con.execute("begin")
     try:
         con.fill("asked", ", ".join(Asked._fields), parts)
         con.execute("commit")
@@ -133,21 +144,34 @@ def forget(con: Connection, release: int) -> None:
     con.execute("delete from asked where release = ?", (release,))
 
 
-def charge(con: Connection, release: int, n_documents: int, most: int | None, cap: int | None) -> Reservation:
-    """Charge the subjects of a release, as far as the cap allows: the only way in which a balance grows.
+def charge(
+    con: Connection, release: int, n_documents: int, most: int | None, cap: int | None
+) -> Reservation:
+    """Charge the subjects of a release, as far as the cap allows: the only way in which a balance
+    grows.
 
     Args:
-        most: nano-epsilon that a document costs at most; None takes a subject's documents together or not at all.
+        most: nano-epsilon that a document costs at most; None takes a subject's documents together
+            or not at all.
         cap: nano-epsilon of one subject over all releases; None for no cap.
 
     Raises:
-        RequestError: if a balance was edited, or a subject would spend more than the ledger can hold.
+        RequestError: if a balance was edited, or a subject would spend more than the ledger can
+            hold.
     """
     con.execute(text("ledger/asked"))
     con.analyze("asked")
     con.scratch("charges", CHARGES)
-    terms = {"release": release, "limit": MOST if cap is None else cap, **({} if most is None else {"most": most})}
-    query = text("ledger/charges") if most is not None else text("ledger/charges_in_bulk") + con.in_order
+    terms = {
+        "release": release,
+        "limit": MOST if cap is None else cap,
+        **({} if most is None else {"most": most}),
+    }
+    query = (
+        text("ledger/charges")
+        if most is not None
+        else text("ledger/charges_in_bulk") + con.in_order
+    )
     try:
         con.execute(f"insert into charges {query}", terms)
     except sqlite3.OperationalError as error:
@@ -175,4 +199,6 @@ def charge(con: Connection, release: int, n_documents: int, most: int | None, ca
 
 
 def _too_much() -> RequestError:
-    return RequestError(f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold")
+    return RequestError(
+        f"a subject would spend more than {MOST / NANO:g} epsilon, which the ledger cannot hold"
+    )

@@ -1,4 +1,6 @@
-"""Arrow batches in a file without a name, which ends with its process: read as often as one likes, in flat memory."""
+"""Arrow batches in a file without a name, which ends with its process: read as often as one likes,
+in flat memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Statements of a ledger, for people and for other programs: no key in clear, unless the ledger keeps them."""
+"""Statements of a ledger, for people and for other programs: no key in clear, unless the ledger
+keeps them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ from lexveil.ledger.ledger import Ledger, Recovered
 from lexveil.runtime.tables import PARQUET, atomic_file
 
 BATCH = 100_000  # rows held at a time
-COLUMNS = {"subject": "string", "spent_nano": "int64", "epsilon": "double", "n_releases": "int64", "key": "string"}
+COLUMNS = {
+    "subject": "string",
+    "spent_nano": "int64",
+    "epsilon": "double",
+    "n_releases": "int64",
+    "key": "string",
+}
 SPREAD = ("smallest", "median", "quantile_90", "quantile_99", "largest")
 
 RELEASES = 20  # shown, the newest
@@ -52,7 +60,9 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseEntry:
-    """A release in the ledger: when it came to its state, and the facts of it that the chain has."""
+    """A release in the ledger: when it came to its state, and the facts of it that the chain
+    has.
+    """
 
     id: str
     state: str
@@ -71,13 +81,15 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Balances and releases of a ledger; amounts are epsilon, exact nano-epsilon are what `export` writes.
+    """Balances and releases of a ledger; amounts are epsilon, exact nano-epsilon are what `export`
+    writes.
 
     Attributes:
         cap: that of params.yaml, which new releases have; earlier ones keep theirs.
         subjects: how many have spent anything.
-        exhausted: how many of them are at the cap or above, or have less than a millionth of it left: shares of a
-            budget are rounded down, so that what adds up to the cap hardly ever meets it.
+        exhausted: how many of them are at the cap or above, or have less than a millionth of it
+            left: shares of a budget are rounded down, so that what adds up to the cap hardly ever
+            meets it.
         balance: smallest, median, quantile_90, quantile_99, largest; empty without subjects.
         states: releases by state.
         releases: the newest.
@@ -136,7 +148,9 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
         by_size = "select subject, nano from balances order by nano desc, subject limit ?"
         largest = con.execute(by_size, (top,)).fetchall()
         newest = con.execute(text("ledger/releases"), {"limit": releases}).fetchall()
-        states = dict(con.execute("select state, count(*) from releases group by state order by state"))
+        states = dict(
+            con.execute("select state, count(*) from releases group by state order by state")
+        )
         last = chain.newest(con)
     n_subjects, n_exhausted, whole, nano, *spread = row
     return Summary(
@@ -146,10 +160,20 @@ def summary(ledger: Ledger, cap: float | None, top: int = 0, releases: int = REL
         subjects=n_subjects,
         exhausted=None if cap is None else n_exhausted,
         spent=((whole or 0) * NANO + (nano or 0)) / NANO,
-        balance={name: value / NANO for name, value in zip(SPREAD, spread, strict=True) if value is not None},
+        balance={
+            name: value / NANO
+            for name, value in zip(SPREAD, spread, strict=True)
+            if value is not None
+        },
         states=states,
         releases=[
-            ReleaseEntry(name, state, time, json.loads(opened)["about"] if opened else None, _reserved(reserved))
+            ReleaseEntry(
+                name,
+                state,
+                time,
+                json.loads(opened)["about"] if opened else None,
+                _reserved(reserved),
+            )
             for name, state, time, opened, reserved in newest
         ],
         top=[Balance(subject.hex(), nano / NANO) for subject, nano in largest],
@@ -178,7 +202,9 @@ def _reserved(payload: str | None) -> Reserved | None:
 
 
 def subject(ledger: Ledger, key: str, cap: float | None) -> SubjectStatement:
-    """What one subject has spent, and on what; the key is hashed to look it up, and not given back."""
+    """What one subject has spent, and on what; the key is hashed to look it up, and not given
+    back.
+    """
     digest = ledger.hasher.one(key)
     with ledger.database.snapshot() as con:
         rows = con.execute(text("ledger/subject"), {"subject": digest}).fetchall()
@@ -191,8 +217,8 @@ def subject(ledger: Ledger, key: str, cap: float | None) -> SubjectStatement:
 def export(ledger: Ledger, target: Path | str) -> int:
     """Write what each subject has spent to a CSV or Parquet file, "-" for CSV on standard output.
 
-    Columns: subject (hash in hex), spent_nano (whole nano-epsilon), epsilon, n_releases; and key, where the ledger
-    keeps keys in clear.
+    Columns: subject (hash in hex), spent_nano (whole nano-epsilon), epsilon, n_releases; and key,
+    where the ledger keeps keys in clear.
 
     Returns:
         How many subjects there are.
@@ -243,20 +269,31 @@ def _writer(target: Path | str, names: list[str]) -> Iterator[Callable[[list[Any
 
         schema = pa.schema([(name, COLUMNS[name]) for name in names])
         with pq.ParquetWriter(partial, schema, **PARQUET) as table:
-            yield lambda rows: table.write_table(pa.table(list(map(list, zip(*rows, strict=True))), schema=schema))
+            yield lambda rows: table.write_table(
+                pa.table(list(map(list, zip(*rows, strict=True))), schema=schema)
+            )
 
 
 def as_text(balances: Summary, n_top: int) -> list[str]:
     """A summary for people."""
-    cap = "no cap: spending is recorded, not limited" if balances.cap is None else f"cap {balances.cap:g} per subject"
+    cap = (
+        "no cap: spending is recorded, not limited"
+        if balances.cap is None
+        else f"cap {balances.cap:g} per subject"
+    )
     lines = [f"ledger {balances.folder}, {balances.keys} keys, {cap}", ""]
     if balances.subjects:
-        exhausted = "" if balances.exhausted is None else f", {balances.exhausted:,} of them at the cap or above"
+        exhausted = (
+            ""
+            if balances.exhausted is None
+            else f", {balances.exhausted:,} of them at the cap or above"
+        )
         spread = balances.balance
         lines += [
             f"{balances.subjects:,} subjects have spent {balances.spent:,.6g} epsilon{exhausted}",
             f"one has spent between {spread['smallest']:g} and {spread['largest']:g}: half at most "
-            f"{spread['median']:g}, 90% at most {spread['quantile_90']:g}, 99% at most {spread['quantile_99']:g}",
+            f"{spread['median']:g}, 90% at most {spread['quantile_90']:g}, 99% at most "
+            f"{spread['quantile_99']:g}",
         ]
     else:
         lines.append("no subject has spent anything")
@@ -267,10 +304,15 @@ def as_text(balances: Summary, n_top: int) -> list[str]:
     lines += ["", f"releases: {states or 'none'}"]
     for release in balances.releases:
         reserved = release.reserved
-        spent = "" if reserved is None else (
-            f"  {reserved.epsilon:,.6g} epsilon for {reserved.charged:,} documents of {reserved.paying:,} "
-            f"subjects, {reserved.documents:,} requested"
-        )  # fmt: skip
+        spent = (
+            ""
+            if reserved is None
+            else (
+                f"  {reserved.epsilon:,.6g} epsilon for {reserved.charged:,} documents of "
+                f"{reserved.paying:,} "
+                f"subjects, {reserved.documents:,} requested"
+            )
+        )
         lines.append(f"  {release.id}  {release.state:<9}{spent}")
     hidden = sum(balances.states.values()) - len(balances.releases)
     lines += [f"  and {hidden:,} earlier ones"] if hidden else []
@@ -285,7 +327,9 @@ def subject_as_text(spending: SubjectStatement) -> list[str]:
         left = f", {rest:g} of {spending.cap:g} are left"
     known = "" if spending.releases else " (the ledger has nothing of this subject)"
     lines = [f"subject {spending.subject}: {spending.epsilon:g} epsilon spent{left}{known}"]
-    return lines + [f"  {release.id}  {release.state:<9}  {release.epsilon:g}" for release in spending.releases]
+    return lines + [
+        f"  {release.id}  {release.state:<9}  {release.epsilon:g}" for release in spending.releases
+    ]
 
 
 def recovered_as_text(recovered: Iterable[Recovered]) -> list[str]:
@@ -297,6 +341,8 @@ def recovered_as_text(recovered: Iterable[Recovered]) -> list[str]:
             "failed": "has failed: noise may have been drawn, so what it spent stays spent",
             "committed": "was completed",
         }.get(release.now, "could not be put right")
-        lines.append(f"release {release.release} was {release.was} when its process ended; it {what}")
+        lines.append(
+            f"release {release.release} was {release.was} when its process ended; it {what}"
+        )
         lines += [f"  {note}" for note in release.notes]
     return lines

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from lexveil.errors import RequestError
 
 SALT_BYTES = 32
-HASH_BYTES = 16  # of HMAC-SHA256: 10 million subjects have two of one hash with a chance below 1e-24
+# of HMAC-SHA256: 10 million subjects have two of one hash with a chance below 1e-24
+HASH_BYTES = 16
 BLOCK = 64  # bytes of a block of SHA-256
 
 
@@ -21,7 +22,9 @@ class Hasher:
         block = salt.ljust(BLOCK, b"\0")
         self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
-        self._balances = hashlib.blake2b(digest_size=8, key=hmac.digest(salt, b"\0balances", "sha256"))
+        self._balances = hashlib.blake2b(
+            digest_size=8, key=hmac.digest(salt, b"\0balances", "sha256")
+        )
 
     def one(self, key: str) -> bytes:
         """The hash of one key, ``HASH_BYTES`` long."""
@@ -31,9 +34,11 @@ class Hasher:
         return outer.digest()[:HASH_BYTES]
 
     def mac(self, subject: object, nano: object) -> bytes | None:
-        """The keyed hash of a balance, 8 bytes: who lacks the salt cannot write another amount (BLAKE2, RFC 7693).
+        """The keyed hash of a balance, 8 bytes: who lacks the salt cannot write another amount
+        (BLAKE2, RFC 7693).
 
-        None, which no balance has, where subject or amount is not of the form that the ledger writes.
+        None, which no balance has, where subject or amount is not of the form that the ledger
+        writes.
         """
         if not (isinstance(subject, bytes) and isinstance(nano, int)):
             return None
@@ -53,7 +58,8 @@ class Hasher:
         for number, key in enumerate(keys, first + 1):
             if type(key) is not str or not key:
                 raise RequestError(
-                    f"document {number} has no subject: {'an empty text' if key == '' else 'not a text'}; "
+                    f"document {number} has no subject: "
+                    f"{'an empty text' if key == '' else 'not a text'}; "
                     "every document needs the key of whom it is about"
                 )
         return list(map(self.one, keys))

@@ -1,4 +1,6 @@
-"""A release on its way: asked for, reserved, spent, written, committed. Noise is never drawn before it is paid for."""
+"""A release on its way: asked for, reserved, spent, written, committed. Noise is never drawn before
+it is paid for.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +37,21 @@ PUT_RIGHT = "put that right and run `lexveil ledger show`, which goes on with it
 class Transaction:
     """One release, ``Ledger.begin``; a context that aborts what is not paid for when it ends.
 
-    The order is ``request`` (often), ``reserve``, ``spend`` before any noise is drawn, then ``written`` and ``publish``
-    of files, or ``commit`` after the last byte went to a stream. A release whose process dies is aborted, failed or
-    completed by the next who opens the ledger. What is spent is never given back, whatever becomes of the noise.
+    The order is ``request`` (often), ``reserve``, ``spend`` before any noise is drawn, then
+    ``written`` and ``publish`` of files, or ``commit`` after the last byte went to a stream. A
+    release whose process dies is aborted, failed or completed by the next who opens the ledger.
+    What is spent is never given back, whatever becomes of the noise.
 
     Attributes:
         id: unique; the ledger's and the record's name of it.
-        state: open, reserved, spent, written, committed; aborted (nothing spent) or failed (spent, nothing published).
+        state: open, reserved, spent, written, committed; aborted (nothing spent) or failed (spent,
+            nothing published).
         head: hash of the chain after ``reserve``, which the privacy record names; None before.
     """
 
-    def __init__(self, database: Database, hasher: Hasher, plain: bool, lock: Lock, name: str, number: int) -> None:
+    def __init__(
+        self, database: Database, hasher: Hasher, plain: bool, lock: Lock, name: str, number: int
+    ) -> None:
         self.id, self.state = name, "open"
         self.head: str | None = None
         self._database, self._hasher, self._plain = database, hasher, plain
@@ -57,18 +63,28 @@ class Transaction:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             if self.state in ("open", "reserved", "spent"):
-                # An error on the way out would hide the one that led here; the next to open the ledger aborts then.
-                with contextlib.suppress(RequestError) if error is not None else contextlib.nullcontext():
+                # An error on the way out would hide the one that led here; the next to open the
+                # ledger aborts then.
+                with (
+                    contextlib.suppress(RequestError)
+                    if error is not None
+                    else contextlib.nullcontext()
+                ):
                     self.abort("left without being published" if kind is None else kind.__name__)
         finally:
             self._end()
 
     def knows_ended(self, name: str) -> bool:
-        """Whether the ledger has another release of this name, and nothing is done for it any more."""
+        """Whether the ledger has another release of this name, and nothing is done for it any
+        more.
+        """
         states = self._database.rows("select state from releases where id = ?", (name,))
         return bool(states) and states[0][0] in ENDED
 
@@ -81,12 +97,15 @@ class Transaction:
 
         Raises:
             RequestError: if a key is no text or empty, or the disk of temporary files is full.
-            ParameterError: if an epsilon is negative or not finite, or there is not one for each subject.
+            ParameterError: if an epsilon is negative or not finite, or there is not one for each
+                subject.
         """
         self._must_be("open", "request")
         epsilon = np.asarray(epsilon, dtype=np.float64)
         if epsilon.shape != (len(subjects),) or not np.all(np.isfinite(epsilon) & (epsilon >= 0)):
-            raise ParameterError("epsilon must be one number for each subject, finite and at least 0")
+            raise ParameterError(
+                "epsilon must be one number for each subject, finite and at least 0"
+            )
         self._ask([(subjects, nano_epsilon(epsilon).tolist())])
         self._largest = max(self._largest, float(epsilon.max(initial=0.0)))
 
@@ -106,7 +125,9 @@ class Transaction:
             with self._database.errors():
                 ask(self._database.con, asked())
         except UnicodeEncodeError:
-            raise RequestError("a subject's key is not valid Unicode; a ledger of plain keys cannot keep it") from None
+            raise RequestError(
+                "a subject's key is not valid Unicode; a ledger of plain keys cannot keep it"
+            ) from None
         self._n_documents = n_documents  # not before: what was not kept must not count as paid
 
     def reserve_in_bulk(
@@ -118,18 +139,23 @@ class Transaction:
         spends: bool = False,
         usual: float | None = None,
     ) -> Reservation:
-        """Charge subjects what each spends on all of its documents, or nothing where that does not fit under the cap.
+        """Charge subjects what each spends on all of its documents, or nothing where that does not
+        fit under the cap.
 
-        In place of ``request`` and ``reserve``, for a job that counts its documents elsewhere. Rows of one subject are
-        added up. ``withheld_subjects`` of what is returned says whose documents have to be left out.
+        In place of ``request`` and ``reserve``, for a job that counts its documents elsewhere. Rows
+        of one subject are added up. ``withheld_subjects`` of what is returned says whose documents
+        have to be left out.
 
         Args:
-            batches: to iterate over once, with columns `subject`, a text: the key, and `nano`, int64: nano-epsilon.
-            budget: document budget B, for the chain; how many documents a row is of, the ledger does not know.
+            batches: to iterate over once, with columns `subject`, a text: the key, and `nano`,
+                int64: nano-epsilon.
+            budget: document budget B, for the chain; how many documents a row is of, the ledger
+                does not know.
             cap, on_exhausted, spends, usual: as of ``reserve``.
 
         Raises:
-            Exhausted, ParameterError: as ``reserve``; also if a batch has other columns, or amounts below 0.
+            Exhausted, ParameterError: as ``reserve``; also if a batch has other columns, or amounts
+                below 0.
             RequestError: if a key is no text or empty.
         """
         import pyarrow as pa
@@ -138,16 +164,27 @@ class Transaction:
 
         self._must_be("open", "reserve_in_bulk")
         if self._n_documents:
-            raise ParameterError("documents were requested one by one; reserve_in_bulk needs a transaction of its own")
+            raise ParameterError(
+                "documents were requested one by one; reserve_in_bulk needs a transaction "
+                "of its own"
+            )
         keys, self._is_bulk = Spool(pa.schema([("subject", pa.string())])), True
 
         def parts() -> Iterator[tuple[list[str], list[int]]]:
             for batch in batches:
-                if batch.schema.names != ["subject", "nano"] or batch.schema.field("nano").type != pa.int64():
-                    raise ParameterError("batches of a bulk reservation have the columns subject (text), nano (int64)")
+                if (
+                    batch.schema.names != ["subject", "nano"]
+                    or batch.schema.field("nano").type != pa.int64()
+                ):
+                    raise ParameterError(
+                        "batches of a bulk reservation have the columns subject (text), "
+                        "nano (int64)"
+                    )
                 subjects, nano = batch.columns
                 if nano.null_count or (batch.num_rows and nano.to_numpy().min() < 0):
-                    raise ParameterError("nano of a bulk reservation must be whole numbers, at least 0")
+                    raise ParameterError(
+                        "nano of a bulk reservation must be whole numbers, at least 0"
+                    )
                 keys.add(pa.record_batch([subjects.cast(pa.string())], names=["subject"]))
                 yield subjects.to_pylist(), nano.to_numpy().tolist()
 
@@ -167,13 +204,15 @@ class Transaction:
     ) -> Reservation:
         """Charge all that was asked for, as far as the cap allows, in one transaction.
 
-        Of each subject the documents are taken in order while all that it has spent and reserved, in this release and
-        all others, stays at or below the cap; its later ones are withheld.
+        Of each subject the documents are taken in order while all that it has spent and reserved,
+        in this release and all others, stays at or below the cap; its later ones are withheld.
 
         Args:
-            budget: document budget B; a document costs ceil(ε · 1e9) nano-epsilon, and never more than ceil(B · 1e9).
-            cap: epsilon of one subject over all releases; None records and withholds nothing; own is the cap that the
-                ledger has by itself, which is fixed now if it has none: ten times ``usual``.
+            budget: document budget B; a document costs ceil(ε · 1e9) nano-epsilon, and never more
+                than ceil(B · 1e9).
+            cap: epsilon of one subject over all releases; None records and withholds nothing; own
+                is the cap that the ledger has by itself, which is fixed now if it has none: ten
+                times ``usual``.
             on_exhausted: what happens if documents are to be withheld.
             partials: files that may be written from now on, beside those named to ``begin``.
             spends: also ``spend`` it, in the same transaction.
@@ -181,7 +220,8 @@ class Transaction:
 
         Raises:
             Exhausted: with ``refuse``, if a document would be withheld; nothing is reserved then.
-            ParameterError: if budget or cap is not a positive number, or a document spends more than the budget.
+            ParameterError: if budget or cap is not a positive number, or a document spends more
+                than the budget.
         """
         self._must_be("open", "reserve")
         limit, is_new = None if cap is None or cap == "own" else cap_nano(cap), False
@@ -204,7 +244,8 @@ class Transaction:
             payload = {"budget": budget_nano(budget), "balances": n_balances, **reserved.payload()}
             entry = chain.append(con, self.id, "reserved", payload)
             con.execute(
-                "update releases set state = 'reserved', budget = ?, cap = ?, reserved_seq = ? where number = ?",
+                "update releases set state = 'reserved', budget = ?, cap = ?, reserved_seq = "
+                "? where number = ?",
                 (payload["budget"], limit, entry.seq, self._number),
             )
             if spends:
@@ -214,7 +255,9 @@ class Transaction:
         return reserved
 
     def spend(self) -> None:
-        """Spend what was reserved, durably: from here on noise may be drawn, and nothing is given back."""
+        """Spend what was reserved, durably: from here on noise may be drawn, and nothing is given
+        back.
+        """
         self._must_be("reserved", "spend")
         with self._database.transaction() as con:
             self._still(con)
@@ -253,8 +296,8 @@ class Transaction:
         """Bring the written files to their names and commit.
 
         Raises:
-            RequestError: if a file cannot be renamed; the release is paid for, and the next to open the ledger tries
-                again.
+            RequestError: if a file cannot be renamed; the release is paid for, and the next to open
+                the ledger tries again.
         """
         self._must_be("written", "publish")
         try:
@@ -264,7 +307,9 @@ class Transaction:
             raise RequestError(f"{error.filename2 or error.filename}: {why}; {PUT_RIGHT}") from None
         self._commit({"lost": lost} if lost else {})
         if lost:
-            raise RequestError(f"{'; '.join(lost)}: somebody removed what was written; it is paid for all the same")
+            raise RequestError(
+                f"{'; '.join(lost)}: somebody removed what was written; it is paid for all the same"
+            )
 
     def commit(self) -> None:
         """Commit without files, after the output has left on a stream."""
@@ -274,7 +319,9 @@ class Transaction:
     def abort(self, because: str = "aborted") -> None:
         """Remove partial files, and give back what was reserved unless it is spent."""
         if self.state not in ("open", "reserved", "spent"):
-            raise RequestError(f"release {self.id} is {self.state}; only what has not been written can be aborted")
+            raise RequestError(
+                f"release {self.id} is {self.state}; only what has not been written can be aborted"
+            )
         if ended := undo(self._database, self._number, self.id, {"because": because}):
             self.state = ended
 
@@ -286,14 +333,21 @@ class Transaction:
 
     def _must_be(self, state: str, call: str) -> None:
         if self.state != state:
-            raise RequestError(f"release {self.id} is {self.state}; {call} needs one that is {state}")
+            raise RequestError(
+                f"release {self.id} is {self.state}; {call} needs one that is {state}"
+            )
 
     def _still(self, con: Connection) -> None:
-        """The database must not be another than the one we left: its folder may have been replaced meanwhile."""
-        row = con.execute("select state from releases where number = ? and id = ?", (self._number, self.id)).fetchone()
+        """The database must not be another than the one we left: its folder may have been replaced
+        meanwhile.
+        """
+        row = con.execute(
+            "select state from releases where number = ? and id = ?", (self._number, self.id)
+        ).fetchone()
         if row != (self.state,):
             raise RequestError(
-                f"release {self.id} is {row[0] if row else 'unknown'} in the ledger and {self.state} here: the ledger "
+                f"release {self.id} is {row[0] if row else 'unknown'} in the ledger and "
+                f"{self.state} here: the ledger "
                 "was replaced, or its locks do not work. Nothing was published"
             )
 
@@ -310,7 +364,8 @@ def announce(con: Connection, number: int, partials: Iterable[Path | str], locks
         locks: the folder of the locks of this machine's releases; files of others are elsewhere.
 
     Raises:
-        RequestError: if another release that has not ended writes one of them: who puts that one right would remove it.
+        RequestError: if another release that has not ended writes one of them: who puts that one
+            right would remove it.
     """
     files = [File(absolute(partial)) for partial in partials]
     for file in files:
@@ -321,18 +376,22 @@ def announce(con: Connection, number: int, partials: Iterable[Path | str], locks
             if not (locks / name).exists():
                 continue
             writer = f"release {name}, which is {state}, writes this file too"
-            raise RequestError(f"{file.partial}: {writer}; wait until it has ended, or choose another output")
+            raise RequestError(
+                f"{file.partial}: {writer}; wait until it has ended, or choose another output"
+            )
     store(con, number, files)
 
 
 def undo(database: Database, number: int, name: str, payload: dict[str, object]) -> str | None:
-    """End a release that publishes nothing: its files first, so that none is ever there unpaid, then its state.
+    """End a release that publishes nothing: its files first, so that none is ever there unpaid,
+    then its state.
 
-    Before it is spent, what was reserved for it is given back; afterwards nothing is: noise may have been drawn.
+    Before it is spent, what was reserved for it is given back; afterwards nothing is: noise may
+    have been drawn.
 
     Returns:
-        aborted or failed; None if it is written or committed after all: an interruption can come between that and our
-        knowing it.
+        aborted or failed; None if it is written or committed after all: an interruption can come
+            between that and our knowing it.
 
     Raises:
         RequestError: if a file cannot be removed; the release stays as it is then.
@@ -371,10 +430,15 @@ def _check_publishable(file: File) -> None:
         status = file.partial.lstat()
         is_object = isinstance(file.final, ObjectPath)
         if not is_object and status.st_dev != file.final.parent.stat().st_dev:
-            raise RequestError(f"{file.partial}: is on another file system than {file.final}; write it beside that")
+            raise RequestError(
+                f"{file.partial}: is on another file system than {file.final}; write it beside that"
+            )
     except OSError as error:
         raise RequestError(f"{error.filename}: cannot be published ({error.strerror})") from None
     if not is_own(status):
-        raise RequestError(f"{file.partial}: is a link, has another name, or is somebody else's; nothing was published")
+        raise RequestError(
+            f"{file.partial}: is a link, has another name, or is somebody else's; nothing was "
+            "published"
+        )
     if not is_object and file.final.is_dir():
         raise RequestError(f"{file.final}: is a folder; choose another output")

@@ -1,6 +1,8 @@
-"""Everything in a ledger computed again: chain, digests, balances, states, caps, and records of releases.
+"""Everything in a ledger computed again: chain, digests, balances, states, caps, and records of
+releases.
 
-Changes nothing, recovers nothing, and needs no salt but for keys in clear: an auditor can run it on a copy.
+Changes nothing, recovers nothing, and needs no salt but for keys in clear: an auditor can run it on
+a copy.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ class Verification:
     Attributes:
         problems: what does not hold.
         records: how many privacy records were compared.
-        since: the entry of the anchor, up to which the chain was trusted and not verified; None if all was verified.
-        entries, head: of the chain; None, as what follows, where damage ended the verification before.
+        since: the entry of the anchor, up to which the chain was trusted and not verified; None if
+            all was verified.
+        entries, head: of the chain; None, as what follows, where damage ended the verification
+            before.
         subjects: with a balance; since an anchor, those who pay for the releases below.
         releases: by state; since an anchor, those that an entry after it is about.
     """
@@ -67,12 +71,14 @@ def verify(
     Args:
         folder, address: as of ``Ledger.open``.
         records: privacy records whose release must be in the ledger's chain.
-        since: an anchor of this ledger, up to which it was verified before: what came later is computed again, that
-            is entries, releases that they are about, and balances of who pays for these.
+        since: an anchor of this ledger, up to which it was verified before: what came later is
+            computed again, that is entries, releases that they are about, and balances of who pays
+            for these.
 
     Raises:
         MissingArtifact: if there is no ledger.
-        RequestError: if it is no database at all, a record cannot be read, or the anchor is none of this ledger.
+        RequestError: if it is no database at all, a record cannot be read, or the anchor is none of
+            this ledger.
     """
     folder = absolute(folder)
     store = store_of(folder, address)
@@ -81,7 +87,10 @@ def verify(
     claims = [(path, _release_of(path), sha256(path)) for path in records]
     mark = None if since is None else anchor.read(since)
     if since is not None and mark is None:
-        raise RequestError(f"{since}: there is no such anchor; give a copy of the ledger's anchor from when all held")
+        raise RequestError(
+            f"{since}: there is no such anchor; give a copy of the ledger's anchor from when "
+            "all held"
+        )
     database = store.open(patience, read_only=True)
     place = store.name.rpartition("/")[2]
     problems: list[Fault] = []
@@ -89,16 +98,23 @@ def verify(
     try:
         with database.snapshot():
             try:
-                if mark is not None and [(mark.salt,)] != database.rows("select value from meta where name = 'salt'"):
-                    raise RequestError(f"{since}: is the anchor of another ledger than {store.name}")
+                if mark is not None and [(mark.salt,)] != database.rows(
+                    "select value from meta where name = 'salt'"
+                ):
+                    raise RequestError(
+                        f"{since}: is the anchor of another ledger than {store.name}"
+                    )
                 for check in checks(database, folder, claims, counted, mark):
                     problems += islice(check, SHOWN)
                     if n_more := sum(1 for _ in check):
-                        problems.append(Fault(problems[-1].where, f"{n_more:,} more like this are not listed"))
+                        problems.append(
+                            Fault(problems[-1].where, f"{n_more:,} more like this are not listed")
+                        )
             except database.failure as error:
                 problems.append(Fault(place, database.reason(error)))
             except (TypeError, ValueError, AttributeError, OverflowError):
-                # Whoever can write the file can write anything: what is read is not of the form that we write.
+                # Whoever can write the file can write anything: what is read is not of the form
+                # that we write.
                 problems.append(Fault(place, "holds what Lexveil does not write"))
     finally:
         database.close()
@@ -110,10 +126,16 @@ def as_text(checked: Verification) -> list[str]:
     lines = [f"{problem.where}: {problem.what}" for problem in checked.problems]
     trusted = []
     if checked.since is not None:
-        trusted = [f"trusted, not verified: the {checked.since:,} entries up to the anchor, and who paid nothing since"]
+        trusted = [
+            f"trusted, not verified: the {checked.since:,} entries up to the anchor, and who "
+            "paid nothing since"
+        ]
     if not checked.holds:
         return [*lines, "the ledger does not hold", *trusted]
-    states = ", ".join(f"{n:,} {state}" for state, n in sorted((checked.releases or {}).items())) or "no releases"
+    states = (
+        ", ".join(f"{n:,} {state}" for state, n in sorted((checked.releases or {}).items()))
+        or "no releases"
+    )
     records = "1 record is" if checked.records == 1 else f"{checked.records:,} records are"
     n_new = (checked.entries or 0) - (checked.since or 0)
     return [
@@ -133,4 +155,6 @@ def _release_of(path: Path) -> str:
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError, KeyError, TypeError):
-        raise RequestError(f"{path}: is not the record of a release with a ledger (release.id)") from None
+        raise RequestError(
+            f"{path}: is not the record of a release with a ledger (release.id)"
+        ) from None

@@ -1,6 +1,7 @@
 """Hashes of files: what is there now, and what DVC's cache remembers of what was there.
 
-DVC names a file by the md5 of its bytes, and a folder by the md5 of a list of its files, with `.dir` behind.
+DVC names a file by the md5 of its bytes, and a folder by the md5 of a list of its files, with
+`.dir` behind.
 """
 
 from __future__ import annotations
@@ -31,12 +32,18 @@ def _object(listing: Mapping[str, str]) -> bytes:
 
 def below(listing: Mapping[str, str], prefix: str) -> Listing:
     """Return the part of a listing that is inside one of its folders."""
-    return {path.removeprefix(f"{prefix}/"): md5 for path, md5 in listing.items() if path.startswith(f"{prefix}/")}
+    return {
+        path.removeprefix(f"{prefix}/"): md5
+        for path, md5 in listing.items()
+        if path.startswith(f"{prefix}/")
+    }
 
 
 def within(folder: str, listing: Mapping[str, str]) -> Listing:
     """Return a listing by paths in the project; a file is a folder of one, named ""."""
-    return {f"{folder}/{inside}" if inside else folder: md5 for inside, md5 in sorted(listing.items())}
+    return {
+        f"{folder}/{inside}" if inside else folder: md5 for inside, md5 in sorted(listing.items())
+    }
 
 
 def file_md5(file: Path) -> str:
@@ -48,11 +55,13 @@ def file_md5(file: Path) -> str:
 class Files:
     """The project's files, by paths relative to it.
 
-    Made before DVC is switched to another revision: the work tree and the cache stay where they are.
+    Made before DVC is switched to another revision: the work tree and the cache stay where they
+    are.
 
     Args:
         repo: the DVC project of the work tree.
-        trust: take DVC's word for files whose size and times have not changed since DVC hashed them; else read all.
+        trust: take DVC's word for files whose size and times have not changed since DVC hashed
+            them; else read all.
     """
 
     def __init__(self, repo: Repo, trust: bool = True) -> None:
@@ -90,7 +99,9 @@ class Files:
         return listing
 
     def _recorded(self, path: str, md5: str | None) -> Listing | None:
-        """List the files of the file or folder that had this hash; None where neither cache nor work tree know them."""
+        """List the files of the file or folder that had this hash; None where neither cache nor
+        work tree know them.
+        """
         if md5 is None or not md5.endswith(".dir"):
             return {"": md5} if md5 else None
         listing = self.cached_listing(md5)
@@ -99,7 +110,9 @@ class Files:
         return self.now(path) if self.md5(path) == md5 else None
 
     def cached_listing(self, md5: str) -> Listing | None:
-        """List the files of a folder from DVC's cache; None where it has no list, or one that was altered."""
+        """List the files of a folder from DVC's cache; None where it has no list, or one that was
+        altered.
+        """
         try:
             entries = json.loads(Path(self._cache.oid_to_path(md5)).read_bytes())
             listing = {str(entry["relpath"]): str(entry["md5"]) for entry in entries}
@@ -108,7 +121,8 @@ class Files:
         return listing if digest(listing) == md5 else None
 
     def drop_damaged(self, md5: str) -> int:
-        """Delete what DVC's cache has of a file or folder but with other bytes; return how many objects that were.
+        """Delete what DVC's cache has of a file or folder but with other bytes; return how many
+        objects that were.
 
         DVC itself believes every object that is write-protected.
         """
@@ -122,7 +136,9 @@ class Files:
         return damaged
 
     def _committed(self, path: str, commit: str) -> str | None:
-        """Return the hash of a file or folder as it was in a commit; None without one, or without such a commit."""
+        """Return the hash of a file or folder as it was in a commit; None without one, or without
+        such a commit.
+        """
         from scmrepo.exceptions import SCMError
 
         try:
@@ -136,7 +152,10 @@ class Files:
         if fs.isfile(full):
             return hashlib.md5(fs.cat_file(full)).hexdigest()
         return digest(
-            {file.removeprefix(f"{full}/"): hashlib.md5(fs.cat_file(file)).hexdigest() for file in fs.find(full)}
+            {
+                file.removeprefix(f"{full}/"): hashlib.md5(fs.cat_file(file)).hexdigest()
+                for file in fs.find(full)
+            }
         )
 
     def last_change(self, path: str, commit: str) -> str | None:
@@ -152,7 +171,9 @@ class Files:
                 yield str(md5), Path(self._cache.oid_to_path(md5))
 
     def content(self, path: str, md5: str) -> Path | None:
-        """Return a file with the content that had this hash: the one at ``path``, or DVC's copy; None if neither is."""
+        """Return a file with the content that had this hash: the one at ``path``, or DVC's copy;
+        None if neither is.
+        """
         if self.md5(path) == md5:
             return self._root / path
         copy = Path(self._cache.oid_to_path(md5))

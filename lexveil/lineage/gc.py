@@ -1,8 +1,9 @@
 """`lexveil gc`: objects of DVC's cache that nothing refers to any more.
 
-Kept is what the work tree, any commit of any branch or tag, or a release refers to. A release is a file
-`*.record.json` inside the project whose mode is release: `lexveil privatize` wrote it, and its artifacts are what the
-guarantee can be checked with. Where it is in no commit, nothing else would keep them.
+Kept is what the work tree, any commit of any branch or tag, or a release refers to. A release is a
+file `*.record.json` inside the project whose mode is release: `lexveil privatize` wrote it, and its
+artifacts are what the guarantee can be checked with. Where it is in no commit, nothing else would
+keep them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def collect(root: Path, remove: bool) -> Garbage:
     """Find what nothing refers to, and remove it if asked.
 
     Raises:
-        RequestError: if a commit cannot be read: what it refers to is then not known, and nothing is removed.
+        RequestError: if a commit cannot be read: what it refers to is then not known, and nothing
+            is removed.
     """
     from dvc.repo import lock_repo
     from dvc_data.hashfile.gc import gc
@@ -72,17 +74,25 @@ def collect(root: Path, remove: bool) -> Garbage:
 
 
 def _named(repo: Repo) -> set[str]:
-    """Return every hash that a dvc.lock or *.dvc names as an output: in the work tree, and in all commits."""
+    """Return every hash that a dvc.lock or *.dvc names as an output: in the work tree, and in all
+    commits.
+    """
     from dvc.scm import NoSCM
 
     root = Path(repo.root_dir)
-    texts = {file.read_bytes(): str(file.relative_to(root)) for file in _walk(root) if _is_pointer(file.name)}
+    texts = {
+        file.read_bytes(): str(file.relative_to(root))
+        for file in _walk(root)
+        if _is_pointer(file.name)
+    }
     if not isinstance(repo.scm, NoSCM) and repo.scm.get_ref("HEAD"):
         for commit in repo.scm.list_all_commits():
             fs = repo.scm.get_fs(commit)
             for path in fs.find("/"):
                 if _is_pointer(Path(path).name):
-                    texts.setdefault(fs.cat_file(path), f"{path.lstrip('/')} in commit {commit[:10]}")
+                    texts.setdefault(
+                        fs.cat_file(path), f"{path.lstrip('/')} in commit {commit[:10]}"
+                    )
     return {md5 for text, where in texts.items() for md5 in _outputs(text, where)}
 
 
@@ -101,7 +111,9 @@ def _outputs(text: bytes, where: str) -> Iterator[str]:
                 # Where a remote keeps versions, an output names its files one by one.
                 yield from (file["md5"] for file in (out, *out.get("files", ())) if "md5" in file)
     except (yaml.YAMLError, AttributeError, TypeError):
-        raise RequestError(f"{where} cannot be read, so what it refers to is not known; nothing is removed") from None
+        raise RequestError(
+            f"{where} cannot be read, so what it refers to is not known; nothing is removed"
+        ) from None
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -111,7 +123,9 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def _releases(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield the records of releases inside the project, in order of their paths, and what DVC keeps for each."""
+    """Yield the records of releases inside the project, in order of their paths, and what DVC keeps
+    for each.
+    """
     for file in _walk(root):
         if file.name.endswith(RECORD):
             try:
@@ -130,11 +144,19 @@ def as_text(report: Garbage) -> Iterator[str]:
     """Yield the lines that people read."""
     verb = "removed" if report["removed"] else "would remove"
     yield f"{verb} {_amount(report['objects'], report['bytes'])} that nothing refers to"
-    yield f"kept {_amount(report['kept_objects'], report['kept_bytes'])} of the work tree, commits, tags and releases"
+    yield (
+        f"kept {_amount(report['kept_objects'], report['kept_bytes'])} of the work tree, "
+        "commits, tags and releases"
+    )
     if report["unlisted"]:
-        yield f"{report['unlisted']:,} folders of older commits are not in the cache as a whole; a remote may have them"
+        yield (
+            f"{report['unlisted']:,} folders of older commits are not in the cache as a "
+            "whole; a remote may have them"
+        )
     for release in report["releases"]:
-        missing = f"; not in the cache: {', '.join(release['missing'])}" if release["missing"] else ""
+        missing = (
+            f"; not in the cache: {', '.join(release['missing'])}" if release["missing"] else ""
+        )
         yield f"release {release['file']}: kept{missing}"
     if not report["removed"] and report["objects"]:
         yield "nothing was removed; `lexveil gc --remove` removes"

@@ -1,8 +1,10 @@
-"""OpenLineage events of a run, for catalogues such as Marquez or DataHub: off unless params.yaml asks for them.
+"""OpenLineage events of a run, for catalogues such as Marquez or DataHub: off unless params.yaml
+asks for them.
 
-One job for the flow and one for each stage that runs; run ids are those of Prefect. Datasets are the outputs of stages
-and the parts of data/, by their paths in the project, with DVC's hash as version and the columns of Parquet files. No
-text, no parameter and no path of this machine leaves with them.
+One job for the flow and one for each stage that runs; run ids are those of Prefect. Datasets are
+the outputs of stages and the parts of data/, by their paths in the project, with DVC's hash as
+version and the columns of Parquet files. No text, no parameter and no path of this machine leaves
+with them.
 """
 
 from __future__ import annotations
@@ -30,7 +32,13 @@ FLOW = "build"
 PATIENCE = 5.0  # seconds for the endpoint to answer
 API_KEY = "OPENLINEAGE_API_KEY"  # the client's own variable: a key does not belong into params.yaml
 
-ENDED = {"ran": "COMPLETE", "restored": "COMPLETE", "cached": "COMPLETE", "failed": "FAIL", "stopped": "ABORT"}
+ENDED = {
+    "ran": "COMPLETE",
+    "restored": "COMPLETE",
+    "cached": "COMPLETE",
+    "failed": "FAIL",
+    "stopped": "ABORT",
+}
 
 
 class Events:
@@ -43,7 +51,9 @@ class Events:
         warn: is called once if events cannot be delivered.
     """
 
-    def __init__(self, target: str, flow_run: str, graph: StageGraph, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, target: str, flow_run: str, graph: StageGraph, warn: Callable[[str], None]
+    ) -> None:
         self._target, self._flow_run, self._graph, self._warn = target, flow_run, graph, warn
         self._namespace = f"lexveil://{Path.cwd().name}"
         self._outs = {out for stage in graph.stages.values() if stage.locked for out in stage.outs}
@@ -67,7 +77,9 @@ class Events:
         """Send how a stage ended, its inputs and its outputs."""
         self._send(ENDED[result.state], stage.name, run, stage, result.message)
 
-    def _send(self, kind: str, job: str, run: str, stage: Stage | None = None, message: str = "") -> None:
+    def _send(
+        self, kind: str, job: str, run: str, stage: Stage | None = None, message: str = ""
+    ) -> None:
         with self._lock:
             if self._gone:
                 return
@@ -76,7 +88,9 @@ class Events:
             except (OSError, RuntimeError, ValueError) as error:  # of the network are OSErrors
                 self._gone = True
                 why = " ".join(str(error).split())[:200]
-                self._warn(f"no OpenLineage events from here on: {self._target} does not take them ({why})")
+                self._warn(
+                    f"no OpenLineage events from here on: {self._target} does not take them ({why})"
+                )
 
     def _event(self, kind: str, job: str, run: str, stage: Stage | None, message: str) -> Any:
         from openlineage.client import event_v2, facet_v2
@@ -85,7 +99,9 @@ class Events:
         made: Iterable[Path] = ()
         hashes: dict[str, str] = {}
         facets: dict[str, RunFacet] = {
-            "processing_engine": facet_v2.processing_engine_run.ProcessingEngineRunFacet(version(), "lexveil")
+            "processing_engine": facet_v2.processing_engine_run.ProcessingEngineRunFacet(
+                version(), "lexveil"
+            )
         }
         if stage is not None:
             parent = facet_v2.parent_run
@@ -96,32 +112,48 @@ class Events:
             needed = {need for need in stage.needs if self._graph.stages[need].locked}
             hashes = _hashes(entries_with(needed | ({stage.name} if made else set())))
         if kind == "FAIL":
-            facets["errorMessage"] = facet_v2.error_message_run.ErrorMessageRunFacet(message, "python")
-        what = facet_v2.job_type_job.JobTypeJobFacet("BATCH", "LEXVEIL", "STAGE" if stage else "FLOW")
+            facets["errorMessage"] = facet_v2.error_message_run.ErrorMessageRunFacet(
+                message, "python"
+            )
+        what = facet_v2.job_type_job.JobTypeJobFacet(
+            "BATCH", "LEXVEIL", "STAGE" if stage else "FLOW"
+        )
         return event_v2.RunEvent(
             eventTime=datetime.now(UTC).isoformat(),
             run=event_v2.Run(run, facets),
             job=event_v2.Job(self._namespace, job, {"jobType": what}),
             producer=f"{PRODUCER}/{version()}",
-            inputs=[event_v2.InputDataset(self._namespace, str(path), facets=_facets(path, hashes)) for path in read],
-            outputs=[event_v2.OutputDataset(self._namespace, str(path), facets=_facets(path, hashes)) for path in made],
+            inputs=[
+                event_v2.InputDataset(self._namespace, str(path), facets=_facets(path, hashes))
+                for path in read
+            ],
+            outputs=[
+                event_v2.OutputDataset(self._namespace, str(path), facets=_facets(path, hashes))
+                for path in made
+            ],
             eventType=event_v2.RunState[kind],
         )
 
     def _inputs(self, stage: Stage) -> list[Path]:
-        """Return the datasets that a stage reads, under the names that their makers give them; code is none."""
+        """Return the datasets that a stage reads, under the names that their makers give them; code
+        is none.
+        """
         datasets: list[Path] = []
         for dep in stage.deps:
             if dep.parts[0] == paths.DOCUMENTS.parts[0]:
                 datasets.append(dep)
             else:
-                datasets += sorted(out for out in self._outs if out == dep or out in dep.parents or dep in out.parents)
+                datasets += sorted(
+                    out
+                    for out in self._outs
+                    if out == dep or out in dep.parents or dep in out.parents
+                )
         return list(dict.fromkeys(datasets))
 
 
 def _transport(target: str) -> Transport:
-    # The client's transports without its ``OpenLineageClient``, which would read settings from the user's home and
-    # from the environment, and look up the git remote.
+    # The client's transports without its ``OpenLineageClient``, which would read settings from the
+    # user's home and from the environment, and look up the git remote.
     if target.startswith(("http://", "https://")):
         from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport
 
@@ -135,7 +167,9 @@ def _transport(target: str) -> Transport:
 
 
 def _hashes(entries: Mapping[str, LockEntry]) -> dict[str, str]:
-    """Return DVC's hashes of all that stages of dvc.lock name, by path; where they disagree, those of outputs."""
+    """Return DVC's hashes of all that stages of dvc.lock name, by path; where they disagree, those
+    of outputs.
+    """
     deps = [dep for entry in entries.values() for dep in entry.get("deps", ())]
     outs = [out for entry in entries.values() for out in entry.get("outs", ())]
     return {item["path"]: item["md5"] for item in deps + outs if "md5" in item}
@@ -146,14 +180,18 @@ def _facets(path: Path, hashes: Mapping[str, str]) -> dict[str, DatasetFacet]:
 
     facets: dict[str, DatasetFacet] = {}
     if md5 := hashes.get(path.as_posix()):
-        facets["version"] = facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=md5)
+        facets["version"] = facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet(
+            datasetVersion=md5
+        )
     if fields := _fields(path):
         facets["schema"] = facet_v2.schema_dataset.SchemaDatasetFacet(fields=fields)
     return facets
 
 
 def _fields(path: Path) -> list[Any]:
-    """Return the columns of a Parquet file; of a folder its Parquet files, each with its columns."""
+    """Return the columns of a Parquet file; of a folder its Parquet files, each with its
+    columns.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
     from openlineage.client.facet_v2 import schema_dataset
@@ -161,7 +199,9 @@ def _fields(path: Path) -> list[Any]:
     field = schema_dataset.SchemaDatasetFacetFields
     try:
         if path.suffix == ".parquet":
-            return [field(name=column.name, type=str(column.type)) for column in pq.read_schema(path)]
+            return [
+                field(name=column.name, type=str(column.type)) for column in pq.read_schema(path)
+            ]
         files = sorted(path.glob("*.parquet")) if path.is_dir() else []
         return [field(name=file.name, type="parquet", fields=_fields(file)) for file in files]
     except (OSError, pa.ArrowException):  # the schema is optional

@@ -1,8 +1,10 @@
-"""Which run made what dvc.lock records: its id in Prefect, the commit, the libraries. See docs/how-to/lineage.md.
+"""Which run made what dvc.lock records: its id in Prefect, the commit, the libraries. See
+docs/how-to/lineage.md.
 
-.provenance.json stands beside dvc.lock and is committed with it. DVC does not know it, so it makes nothing stale and
-changes no artifact. Each of its entries names by a hash the entry of dvc.lock that it belongs to: an entry that some
-other command wrote has none, and is never given one of another run.
+.provenance.json stands beside dvc.lock and is committed with it. DVC does not know it, so it makes
+nothing stale and changes no artifact. Each of its entries names by a hash the entry of dvc.lock
+that it belongs to: an entry that some other command wrote has none, and is never given one of
+another run.
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ from lexveil.runtime.project import STATE
 from lexveil.runtime.tables import read_object
 
 PROVENANCE = Path(".provenance.json")
-KEPT = STATE / "provenance"  # of every run on this machine: DVC may bring results of any of them back
+# of every run on this machine: DVC may bring results of any of them back
+KEPT = STATE / "provenance"
 SCHEMA = 1
 
-# The records of what was made from what. They are recorded with each stage, so they are no part of the code.
+# The records of what was made from what. They are recorded with each stage, so they are no part of
+# the code.
 RECORDS = ("dvc.lock", "dvc.yaml", "params.yaml", "data.dvc", PROVENANCE.name)
 
 
@@ -54,7 +58,9 @@ class Origin:
 
 @cache
 def environment() -> Environment:
-    """Return Python, platform and every installed package with its version; stages run in the same."""
+    """Return Python, platform and every installed package with its version; stages run in the
+    same.
+    """
     packages = {package.metadata["Name"].lower(): package.version for package in distributions()}
     return {
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -71,7 +77,9 @@ def stamp(content: object) -> str:
 def lock_entries(text: str) -> dict[str, LockEntry]:
     """Return the stages of a dvc.lock by name; none where it is truncated."""
     try:
-        return (yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}).get("stages") or {}
+        return (yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}).get(
+            "stages"
+        ) or {}
     except (yaml.YAMLError, AttributeError):
         return {}
 
@@ -96,7 +104,9 @@ def entries_with(names: Iterable[str]) -> dict[str, LockEntry]:
 
 
 def keep(stage: str, origin: Origin, task_run: str | None) -> None:
-    """Keep on this machine which run made what dvc.lock now records of ``stage``, which has just run."""
+    """Keep on this machine which run made what dvc.lock now records of ``stage``, which has just
+    run.
+    """
     entry = entries_with([stage]).get(stage)
     if entry is None:
         return
@@ -127,15 +137,23 @@ def settle() -> None:
             record = read_object(KEPT / f"{hashed}.json")
         if record:
             stages[name], used = record, record["environment"]
-            known: Any = before.get("environments", {}).get(used) or read_object(KEPT / "environments" / f"{used}.json")
+            known: Any = before.get("environments", {}).get(used) or read_object(
+                KEPT / "environments" / f"{used}.json"
+            )
             environments[used] = known
-    after: Provenance = {"schema": SCHEMA, "stages": stages, "environments": dict(sorted(environments.items()))}
+    after: Provenance = {
+        "schema": SCHEMA,
+        "stages": stages,
+        "environments": dict(sorted(environments.items())),
+    }
     if after != before and (stages or before):
         _write(PROVENANCE, after)
 
 
 def matching(provenance: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, RunRecord]:
-    """Return the runs of those stages whose entries in a dvc.lock are the ones that its provenance belongs to."""
+    """Return the runs of those stages whose entries in a dvc.lock are the ones that its provenance
+    belongs to.
+    """
     return {
         name: record
         for name, record in provenance.get("stages", {}).items()

@@ -1,4 +1,6 @@
-"""Where a file that `lexveil privatize` wrote comes from: its record names what it was made with, by hashes."""
+"""Where a file that `lexveil privatize` wrote comes from: its record names what it was made with,
+by hashes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ RECORD = ".record.json"
 
 
 def record_beside(file: Path) -> Path | None:
-    """Return the record of a file that `lexveil privatize` wrote; what else lies beside it has it too."""
+    """Return the record of a file that `lexveil privatize` wrote; what else lies beside it has it
+    too.
+    """
     for ending in ("", RECORD, ".operator.json", ".tokens.parquet"):
         record = file.with_name(file.name.removesuffix(ending) + RECORD)
         if file.name.endswith(ending) and record.is_file():
@@ -40,7 +44,9 @@ def read_record(file: Path) -> ReleaseRecord:
     """
     record = read_object(file)
     if not {"mode", "made_with", "guarantee"} <= record.keys():
-        raise RequestError(f"{file} is no privacy record of `lexveil privatize`; put this file's record next to it")
+        raise RequestError(
+            f"{file} is no privacy record of `lexveil privatize`; put this file's record next to it"
+        )
     return cast(ReleaseRecord, record)
 
 
@@ -56,7 +62,9 @@ class Search:
     files: Files
     hashed: dict[str, str | None] = field(default_factory=dict)
 
-    def find(self, record: Mapping[str, Any], outs: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    def find(
+        self, record: Mapping[str, Any], outs: Mapping[str, str]
+    ) -> dict[str, tuple[str, str]]:
         """Return where a dvc.lock has what a record names.
 
         Args:
@@ -74,13 +82,21 @@ class Search:
         return matches
 
     def in_cache(self, wanted: set[str]) -> dict[str, str]:
-        """Return sha256 -> md5 of those files that DVC's cache holds, whether a dvc.lock names them or not."""
-        return {hashed: md5 for md5, file in self.files.cached() if (hashed := sha256(file)) in wanted}
+        """Return sha256 -> md5 of those files that DVC's cache holds, whether a dvc.lock names them
+        or not.
+        """
+        return {
+            hashed: md5 for md5, file in self.files.cached() if (hashed := sha256(file)) in wanted
+        }
 
     def _files_called(self, name: str, outs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for out, md5 in outs.items():
             listing = within(out, self.files.recorded(out, md5) or {})
-            yield from ((path, member) for path, member in listing.items() if f"/{path}".endswith(f"/{name}"))
+            yield from (
+                (path, member)
+                for path, member in listing.items()
+                if f"/{path}".endswith(f"/{name}")
+            )
 
     def _sha256(self, path: str, md5: str) -> str | None:
         if md5 not in self.hashed:
@@ -90,7 +106,8 @@ class Search:
 
 
 def locks(repo: Repo, revision: str | None = None) -> Iterator[tuple[str | None, dict[str, str]]]:
-    """Yield path and md5 of all outputs as dvc.lock has them, and as it had them in every commit that changed it.
+    """Yield path and md5 of all outputs as dvc.lock has them, and as it had them in every commit
+    that changed it.
 
     Args:
         revision: only as of this revision.
@@ -121,16 +138,23 @@ def locks(repo: Repo, revision: str | None = None) -> Iterator[tuple[str | None,
 
 
 def _outs(text: str) -> dict[str, str]:
-    return {out["path"]: out["md5"] for entry in lock_entries(text).values() for out in entry.get("outs", [])}
+    return {
+        out["path"]: out["md5"]
+        for entry in lock_entries(text).values()
+        for out in entry.get("outs", [])
+    }
 
 
-def released(file: Path, record_file: Path, revision: str | None = None, trust: bool = True) -> Lineage:
+def released(
+    file: Path, record_file: Path, revision: str | None = None, trust: bool = True
+) -> Lineage:
     """Return where a file that `lexveil privatize` wrote comes from.
 
     Args:
         file: inside the project or not.
         record_file: beside it, see ``record_beside``.
-        revision: look in this git revision only; None in the work tree, then in all commits, newest first.
+        revision: look in this git revision only; None in the work tree, then in all commits, newest
+            first.
         trust: as of ``Files``.
 
     Raises:
@@ -149,7 +173,10 @@ def released(file: Path, record_file: Path, revision: str | None = None, trust: 
             if len(matches) == len(record["made_with"]):
                 break
     with history(revision or best[0], trust) as known:
-        located = {name: (path, md5, known.outputs[known.makers(path)[0]][0]) for name, (path, md5) in best[1].items()}
+        located = {
+            name: (path, md5, known.outputs[known.makers(path)[0]][0])
+            for name, (path, md5) in best[1].items()
+        }
         owners = sorted({stage for _, _, stage in located.values()})
         return {
             "artifact": str(file),
@@ -169,7 +196,9 @@ def is_of_packaged_model(record: ReleaseRecord) -> bool:
 
 
 def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
-    """Where a file comes from that was made with a model that was installed here; no graph has a part in it."""
+    """Where a file comes from that was made with a model that was installed here; no graph has a
+    part in it.
+    """
     installed = files_named(record["made_with"])
     matches = {
         name: (str(installed[name]), None, None)
@@ -188,7 +217,9 @@ def _of_packaged_model(file: Path, record: ReleaseRecord) -> Lineage:
     }
 
 
-def _made_with(record: ReleaseRecord, matches: Mapping[str, tuple[str, str | None, str | None]]) -> list[MadeWith]:
+def _made_with(
+    record: ReleaseRecord, matches: Mapping[str, tuple[str, str | None, str | None]]
+) -> list[MadeWith]:
     """What a record names, with path, md5 and stage of what matches."""
     made_with: list[MadeWith] = []
     for name, hashed in record["made_with"].items():

@@ -22,16 +22,26 @@ def as_text(lineage: Lineage) -> Iterator[str]:
     if "record" in lineage:  # a file that `lexveil privatize` wrote
         model = lineage["record"].get("model")
         packaged = model is not None and model["version"] is not None
-        nowhere = "not in the model that is installed here" if packaged else "in no dvc.lock that is known here"
+        nowhere = (
+            "not in the model that is installed here"
+            if packaged
+            else "in no dvc.lock that is known here"
+        )
         if model is not None:
             version = f" {model['version']}" if packaged else ""
             yield f"  model    {model['name']}{version}  sha256 {model['sha256']}"
         for file in lineage["made_with"]:
-            origin = f"{file['path']}  from {file['stage']}" if file["stage"] else file["path"] or nowhere
+            origin = (
+                f"{file['path']}  from {file['stage']}"
+                if file["stage"]
+                else file["path"] or nowhere
+            )
             yield f"  with     {file['name']}  sha256 {file['sha256']}: {origin}"
         yield from _privacy(lineage["record"])
     if lineage["commit"]:
-        changes = "" if lineage["committed"] else f", with changes not committed ({', '.join(RECORDS)})"
+        changes = (
+            "" if lineage["committed"] else f", with changes not committed ({', '.join(RECORDS)})"
+        )
         yield f"commit {lineage['commit']}{changes}"
     for entry in lineage["chain"]:
         yield ""
@@ -58,8 +68,12 @@ def as_text(lineage: Lineage) -> Iterator[str]:
         if environment:
             yield ""
             yield f"environment {name}: {environment['python']} on {environment['platform']}"
-            packages = " ".join(f"{package}=={version}" for package, version in environment["packages"].items())
-            yield from wrap(packages, 118, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+            packages = " ".join(
+                f"{package}=={version}" for package, version in environment["packages"].items()
+            )
+            yield from wrap(
+                packages, 118, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+            )
 
 
 def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
@@ -70,9 +84,18 @@ def _privacy(record: Mapping[str, Any] | None) -> Iterator[str]:
 
 def _made(record: RunRecord | None) -> Iterator[str]:
     if record is None:
-        yield "  made     by a run that is not recorded: not `lexveil run`, or .provenance.json is of another time"
+        yield (
+            "  made     by a run that is not recorded: not `lexveil run`, or "
+            ".provenance.json is of another time"
+        )
         return
     yield f"  made     {record['at']}, environment {record['environment']}"
-    yield f"  run      Prefect flow run {record['flow_run_name']} ({record['flow_run']}), task run {record['task_run']}"
+    yield (
+        f"  run      Prefect flow run {record['flow_run_name']} ({record['flow_run']}), "
+        f"task run {record['task_run']}"
+    )
     if record["commit"]:
-        yield f"  code     commit {record['commit']}{'' if record['committed'] else ', with changes not committed'}"
+        yield (
+            "  code     commit "
+            f"{record['commit']}{'' if record['committed'] else ', with changes not committed'}"
+        )

@@ -100,7 +100,9 @@ class ChainEntry(TypedDict):
 
 
 class MadeWith(TypedDict):
-    """A file that a privacy record names; path, md5 and stage are None where no dvc.lock that is known here has it."""
+    """A file that a privacy record names; path, md5 and stage are None where no dvc.lock that is
+    known here has it.
+    """
 
     name: str
     sha256: str
@@ -110,7 +112,9 @@ class MadeWith(TypedDict):
 
 
 class ReleaseRecord(TypedDict):
-    """What lineage reads of the privacy record of a written file; see lexveil.accounting.record for all of it."""
+    """What lineage reads of the privacy record of a written file; see lexveil.accounting.record for
+    all of it.
+    """
 
     mode: str
     made_with: dict[str, str]
@@ -124,8 +128,8 @@ class Lineage(TypedDict):
 
     Attributes:
         artifact: path.
-        at: the git revision asked for, None for the work tree; of a written file, the newest commit that has all of
-            what it was made with, or else most.
+        at: the git revision asked for, None for the work tree; of a written file, the newest commit
+            that has all of what it was made with, or else most.
         commit: of that time; of the work tree, the one it is based on; None without git.
         committed: whether dvc.lock and dvc.yaml are as in that commit; None without git.
         chain: from the stages that made it down to the data.
@@ -161,10 +165,12 @@ class Finding(TypedDict):
     """What verification found of one file or folder.
 
     Attributes:
-        kind: an output, a source, code, a link of a stage to the one before it, or what a privacy record names.
-        state: "same": it is as recorded; "committed": code that is as recorded in ``commit`` and was changed since;
-            "absent": it is not there, so it cannot differ; "unknown": DVC's cache does not tell what it was;
-            "changed": it differs, in ``files`` (None where DVC's cache does not tell what the files were).
+        kind: an output, a source, code, a link of a stage to the one before it, or what a privacy
+            record names.
+        state: "same": it is as recorded; "committed": code that is as recorded in ``commit`` and
+            was changed since; "absent": it is not there, so it cannot differ; "unknown": DVC's
+            cache does not tell what it was; "changed": it differs, in ``files`` (None where DVC's
+            cache does not tell what the files were).
     """
 
     kind: Kind
@@ -185,7 +191,9 @@ class ChainVerification(TypedDict):
 
 
 class ReleaseArtifacts(TypedDict):
-    """The record of a release, and the names of what it was made with that DVC's cache does not hold."""
+    """The record of a release, and the names of what it was made with that DVC's cache does not
+    hold.
+    """
 
     file: str
     missing: list[str]
@@ -197,8 +205,9 @@ class Garbage(TypedDict):
     Attributes:
         removed: whether they are gone now.
         objects, bytes: of what nothing refers to.
-        unlisted: folders that a record names and whose list of files the cache does not hold: they cannot be brought
-            back from it, and files that only they name are not known to be theirs.
+        unlisted: folders that a record names and whose list of files the cache does not hold: they
+            cannot be brought back from it, and files that only they name are not known to be
+            theirs.
     """
 
     removed: bool

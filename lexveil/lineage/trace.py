@@ -1,4 +1,6 @@
-"""From an artifact back to the data: which commands, parameters and inputs made it, as dvc.lock recorded them."""
+"""From an artifact back to the data: which commands, parameters and inputs made it, as dvc.lock
+recorded them.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,11 @@ class History:
     Attributes:
         graph: of that time.
         nodes: DVC's stages, by name.
-        outputs: every output of a stage, or of data.dvc: path -> (stage, md5; None where the stage had not run).
+        outputs: every output of a stage, or of data.dvc: path -> (stage, md5; None where the stage
+            had not run).
         files: hashes, from cache and work tree.
-        origins: which run made what a stage last made, where that is known; see lexveil.lineage.provenance.
+        origins: which run made what a stage last made, where that is known; see
+            lexveil.lineage.provenance.
         environments: the libraries of these runs.
         commit: that time's; of the work tree, the one it is based on; None without git.
         committed: whether the records were as in that commit; None without git.
@@ -55,16 +59,23 @@ class History:
     committed: bool | None
 
     def listing(self, out: str) -> Listing | None:
-        """List the files of an output as it was made, by their paths in the project; None where nobody knows them."""
+        """List the files of an output as it was made, by their paths in the project; None where
+        nobody knows them.
+        """
         listing = self.files.recorded(out, self.outputs[out][1])
         return None if listing is None else within(out, listing)
 
     def makers(self, path: str) -> list[str]:
         """Return the outputs that are ``path``, hold it, or lie in it."""
-        return [out for out in self.outputs if f"{out}/".startswith(f"{path}/") or path.startswith(f"{out}/")]
+        return [
+            out
+            for out in self.outputs
+            if f"{out}/".startswith(f"{path}/") or path.startswith(f"{out}/")
+        ]
 
     def hash_of(self, path: str) -> str | None:
-        """Return the hash of an output, a file or folder inside one, or a folder of several, as they were made.
+        """Return the hash of an output, a file or folder inside one, or a folder of several, as
+        they were made.
 
         None where no stage makes it, or DVC's cache does not tell.
         """
@@ -83,7 +94,8 @@ class History:
 
 @contextlib.contextmanager
 def history(revision: str | None = None, trust: bool = True) -> Iterator[History]:
-    """Read the project's records as they are, or as they were in git revision ``at``; the work tree is not touched.
+    """Read the project's records as they are, or as they were in git revision ``at``; the work tree
+    is not touched.
 
     Args:
         revision: a commit, tag or branch.
@@ -106,7 +118,9 @@ def history(revision: str | None = None, trust: bool = True) -> Iterator[History
         try:
             resolved = resolve_rev(repo.scm, revision)
         except (RevError, SCMError):  # or there is no commit yet
-            raise RequestError(f"{option('at')} {revision}: there is no such commit, tag or branch") from None
+            raise RequestError(
+                f"{option('at')} {revision}: there is no such commit, tag or branch"
+            ) from None
         with switch(repo, resolved) as commit:
             yield _read(repo, files, commit, True)
 
@@ -115,10 +129,14 @@ def _read(repo: Repo, files: Files, commit: str | None, committed: bool | None) 
     graph = read_graph(repo)
     nodes = {name_of(repo, stage): stage for stage in repo.index.stages}
     outs = [(out, name) for name, node in nodes.items() for out in node.outs]
-    outputs = {Path(repo.fs.relpath(out.fs_path)).as_posix(): (name, _md5(out)) for out, name in outs}
+    outputs = {
+        Path(repo.fs.relpath(out.fs_path)).as_posix(): (name, _md5(out)) for out, name in outs
+    }
     provenance = json.loads(_text(repo, PROVENANCE) or "{}")
     origins = matching(provenance, lock_entries(_text(repo, LOCKFILE)))
-    return History(graph, nodes, outputs, files, origins, provenance.get("environments", {}), commit, committed)
+    return History(
+        graph, nodes, outputs, files, origins, provenance.get("environments", {}), commit, committed
+    )
 
 
 def _text(repo: Repo, file: Path) -> str:
@@ -134,7 +152,8 @@ def lineage(artifact: Path, revision: str | None = None) -> Lineage:
         revision: as it was in this git revision; None as it is.
 
     Raises:
-        RequestError: if no stage makes the artifact, or it has not been made yet, or there is no such revision.
+        RequestError: if no stage makes the artifact, or it has not been made yet, or there is no
+            such revision.
     """
     with history(revision) as known:
         owner = owner_of(known, artifact)
@@ -176,14 +195,19 @@ def owner_of(known: History, artifact: Path) -> str:
             if artifact == out or out in artifact.parents:
                 if any(known.outputs[output.as_posix()][1] is None for output in stage.outs):
                     raise RequestError(
-                        f"{artifact} is made by stage {stage.name}, which has not run yet; `lexveil run` runs it"
+                        f"{artifact} is made by stage {stage.name}, which has not run yet; "
+                        "`lexveil run` runs it"
                     )
                 return stage.name
             if artifact in out.parents:
                 inside.append(out)
     if inside:
-        raise RequestError(f"{artifact} is a folder with outputs of several stages; name one, such as {inside[0]}")
-    raise RequestError(f"{artifact} is not made by any stage of dvc.yaml; outputs are listed by `dvc stage list`")
+        raise RequestError(
+            f"{artifact} is a folder with outputs of several stages; name one, such as {inside[0]}"
+        )
+    raise RequestError(
+        f"{artifact} is not made by any stage of dvc.yaml; outputs are listed by `dvc stage list`"
+    )
 
 
 def ancestors(graph: StageGraph, names: Sequence[str]) -> list[str]:
@@ -223,10 +247,21 @@ def _entry(known: History, name: str, read: set[str]) -> ChainEntry:
         makers = known.makers(path)
         by = ", ".join(sorted({known.outputs[out][0] for out in makers})) or None
         expected = known.hash_of(path) if makers else None
-        inputs.append({"path": path, "md5": md5, "made_by": by, "as_made": expected == md5 if expected else None})
+        inputs.append(
+            {
+                "path": path,
+                "md5": md5,
+                "made_by": by,
+                "as_made": expected == md5 if expected else None,
+            }
+        )
     outs = [out.as_posix() for out in stage.outs]
     outputs: list[StageOutput] = [
-        {"path": out, "md5": known.outputs[out][1], "unchanged": known.files.md5(out) == known.outputs[out][1]}
+        {
+            "path": out,
+            "md5": known.outputs[out][1],
+            "unchanged": known.files.md5(out) == known.outputs[out][1],
+        }
         for out in outs
     ]
     return {
@@ -248,7 +283,9 @@ def _sources(known: History, outs: list[str], read: set[str]) -> list[LockedPath
         listing = known.listing(out)
         if listing is None:
             return None
-        sources += [{"path": path, "md5": md5} for path, md5 in listing.items() if lies_in(path, read)]
+        sources += [
+            {"path": path, "md5": md5} for path, md5 in listing.items() if lies_in(path, read)
+        ]
     return sources
 
 
@@ -258,7 +295,9 @@ def lies_in(path: str, folders: Iterable[str]) -> bool:
 
 
 def privacy_record(known: History, outs: list[str]) -> dict[str, object] | None:
-    """Return the privacy record that lies in the outputs of a run, as it was made; see lexveil.accounting.record."""
+    """Return the privacy record that lies in the outputs of a run, as it was made; see
+    lexveil.accounting.record.
+    """
     for out in outs:
         if (paths.ARTIFACTS / "private") in Path(out).parents:
             md5 = known.hash_of(f"{out}/record.json")
@@ -278,12 +317,16 @@ def _artifact_md5(known: History, artifact: Path) -> str | None:
     md5 = known.hash_of(path)
     (out,) = known.makers(path)
     if md5 is None and known.listing(out) is not None:
-        raise RequestError(f"{artifact} is not among the files that made up {out} when its stage last ran")
+        raise RequestError(
+            f"{artifact} is not among the files that made up {out} when its stage last ran"
+        )
     return md5
 
 
 def code_state() -> tuple[str | None, bool | None]:
-    """Return the commit of the code here, and whether its files are as in that commit; None, None without git."""
+    """Return the commit of the code here, and whether its files are as in that commit; None, None
+    without git.
+    """
     with open_repo() as repo:
         commit, changed = _changes(repo)
         return commit, changed is not None and changed <= set(RECORDS) if commit else None
@@ -295,7 +338,9 @@ def _commit(repo: Repo) -> tuple[str | None, bool | None]:
 
 
 def _changes(repo: Repo, untracked: bool = False) -> tuple[str | None, set[str] | None]:
-    """Return the commit (None if there is none yet) and which files are not as in it (None without git)."""
+    """Return the commit (None if there is none yet) and which files are not as in it (None without
+    git).
+    """
     from dvc.scm import NoSCM
     from scmrepo.exceptions import SCMError
 
@@ -303,8 +348,9 @@ def _changes(repo: Repo, untracked: bool = False) -> tuple[str | None, set[str] 
         return None, None
     try:
         staged, unstaged, new = repo.scm.status()
-        return repo.scm.get_rev(), {*(path for some in staged.values() for path in some), *unstaged} | set(
-            new if untracked else ()
-        )
+        return repo.scm.get_rev(), {
+            *(path for some in staged.values() for path in some),
+            *unstaged,
+        } | set(new if untracked else ())
     except SCMError:  # no commit yet
         return None, set(RECORDS)

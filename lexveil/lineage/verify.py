@@ -1,4 +1,6 @@
-"""Verification of a chain against its records: every file is read and hashed, no cached hash is trusted."""
+"""Verification of a chain against its records: every file is read and hashed, no cached hash is
+trusted.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,23 @@ from typing import Any
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import within
 from lexveil.lineage.release_lineage import Search, released
-from lexveil.lineage.results import ChainVerification, FileDifference, Finding, Kind, ReleaseRecord, State
-from lexveil.lineage.trace import History, ancestors, history, inputs_of, lies_in, owner_of, privacy_record
+from lexveil.lineage.results import (
+    ChainVerification,
+    FileDifference,
+    Finding,
+    Kind,
+    ReleaseRecord,
+    State,
+)
+from lexveil.lineage.trace import (
+    History,
+    ancestors,
+    history,
+    inputs_of,
+    lies_in,
+    owner_of,
+    privacy_record,
+)
 from lexveil.runtime.dvc_graph import LOCKFILE
 from lexveil.runtime.hashes import sha256
 
@@ -29,12 +46,17 @@ def verify(artifact: Path, revision: str | None = None) -> ChainVerification:
     with history(revision, trust=False) as known:
         owner = owner_of(known, artifact)
         if known.files.md5(artifact.as_posix()) is None:
-            raise RequestError(f"{artifact} is not there; `dvc checkout` or `dvc pull` brings it back")
+            raise RequestError(
+                f"{artifact} is not there; `dvc checkout` or `dvc pull` brings it back"
+            )
         return _report(artifact, revision, list(_findings(known, [owner])))
 
 
-def verify_released(file: Path, record_file: Path, revision: str | None = None) -> ChainVerification:
-    """Do the same for a file that `lexveil privatize` wrote: itself and its ledger against its record, then the chain.
+def verify_released(
+    file: Path, record_file: Path, revision: str | None = None
+) -> ChainVerification:
+    """Do the same for a file that `lexveil privatize` wrote: itself and its ledger against its
+    record, then the chain.
 
     Raises:
         RequestError: if the record is none, or the file is not there.
@@ -53,14 +75,21 @@ def verify_released(file: Path, record_file: Path, revision: str | None = None) 
 
 def _report(artifact: Path, revision: str | None, findings: Sequence[Finding]) -> ChainVerification:
     holds = all(finding["state"] != "changed" for finding in findings)
-    return {"artifact": artifact.as_posix(), "at": revision, "holds": holds, "findings": list(findings)}
+    return {
+        "artifact": artifact.as_posix(),
+        "at": revision,
+        "holds": holds,
+        "findings": list(findings),
+    }
 
 
 def _finding(kind: Kind, path: str, stage: str | None, state: State) -> Finding:
     return {"kind": kind, "path": path, "stage": stage, "state": state}
 
 
-def _changed(kind: Kind, path: str, stage: str | None, files: list[FileDifference] | None) -> Finding:
+def _changed(
+    kind: Kind, path: str, stage: str | None, files: list[FileDifference] | None
+) -> Finding:
     return {"kind": kind, "path": path, "stage": stage, "state": "changed", "files": files}
 
 
@@ -71,7 +100,10 @@ def _own(record_file: Path, record: ReleaseRecord) -> Iterator[Finding]:
     written = dict(record.get("output", {}))
     if report.is_file():
         written |= json.loads(report.read_text(encoding="utf-8")).get("output") or {}
-    for path, wanted in ((file, "sha256"), (file.with_name(f"{file.name}.tokens.parquet"), "tokens_sha256")):
+    for path, wanted in (
+        (file, "sha256"),
+        (file.with_name(f"{file.name}.tokens.parquet"), "tokens_sha256"),
+    ):
         if wanted not in written:
             if path.is_file():
                 yield _finding("output", str(path), None, "unknown")
@@ -92,7 +124,11 @@ def _findings(known: History, owners: Sequence[str]) -> Iterator[Finding]:
         for out in outs:
             yield _output(known, name, out, None if stage.locked else read)
         for path, md5 in inputs_of(known, name):
-            yield _link(known, name, path, md5) if known.makers(path) else _code(known, name, path, md5)
+            yield (
+                _link(known, name, path, md5)
+                if known.makers(path)
+                else _code(known, name, path, md5)
+            )
         if record := privacy_record(known, outs):
             yield from _made_with(known, name, record)
 
@@ -109,7 +145,10 @@ def _output(known: History, name: str, out: str, read: set[str] | None) -> Findi
     if listing is None:
         return _changed(kind, out, name, None)
     files: list[FileDifference] = [
-        {"path": path, "how": "added" if path not in listing else "missing" if path not in now else "changed"}
+        {
+            "path": path,
+            "how": "added" if path not in listing else "missing" if path not in now else "changed",
+        }
         for path in sorted(listing.keys() | now.keys())
         if listing.get(path) != now.get(path) and (read is None or lies_in(path, read))
     ]
@@ -121,11 +160,17 @@ def _link(known: History, name: str, path: str, md5: str | None) -> Finding:
     current = known.hash_of(path)
     if current is None:
         return _finding("link", path, name, "unknown")
-    return _finding("link", path, name, "same") if current == md5 else _changed("link", path, name, None)
+    return (
+        _finding("link", path, name, "same")
+        if current == md5
+        else _changed("link", path, name, None)
+    )
 
 
 def _code(known: History, name: str, path: str, md5: str | None) -> Finding:
-    """Compare code with its hash: as it is, and as it was in the commit of the run or of the records."""
+    """Compare code with its hash: as it is, and as it was in the commit of the run or of the
+    records.
+    """
     if known.files.md5(path) == md5:
         return _finding("code", path, name, "same")
     run = known.origins.get(name)
@@ -146,7 +191,11 @@ def _made_with(known: History, name: str, record: Mapping[str, Any]) -> Iterator
         if file in matches:
             yield _finding("record", matches[file][0], name, "same")
         else:
-            yield _changed("record", file, name, None) if complete else _finding("record", file, name, "unknown")
+            yield (
+                _changed("record", file, name, None)
+                if complete
+                else _finding("record", file, name, "unknown")
+            )
 
 
 CHANGED: dict[Kind, str] = {
@@ -169,13 +218,21 @@ PLURAL: dict[Kind, str] = {
 def as_text(report: ChainVerification) -> Iterator[str]:
     """Yield the lines that people read: what differs first."""
     findings = report["findings"]
-    yield f"{report['artifact']}: {'everything that is here is' if report['holds'] else 'NOT'} as recorded"
+    yield (
+        f"{report['artifact']}: "
+        f"{'everything that is here is' if report['holds'] else 'NOT'} as recorded"
+    )
     for finding in findings:
         if finding["state"] == "changed":
-            difference = CHANGED[finding["kind"]].format(stage=finding["stage"] or "lexveil privatize")
+            difference = CHANGED[finding["kind"]].format(
+                stage=finding["stage"] or "lexveil privatize"
+            )
             yield f"  CHANGED  {finding['path']}: {difference}"
             if finding["files"] is None and finding["kind"] == "output":
-                yield "           which of its files DVC's cache does not tell; `dvc fetch` brings the list"
+                yield (
+                    "           which of its files DVC's cache does not tell; `dvc fetch` "
+                    "brings the list"
+                )
             for file in finding["files"] or ():
                 yield f"           {file['how']:8} {file['path']}"
     for state, text in (
@@ -186,4 +243,6 @@ def as_text(report: ChainVerification) -> Iterator[str]:
     ):
         kinds = [finding["kind"] for finding in findings if finding["state"] == state]
         if kinds:
-            yield f"  {text}: " + ", ".join(f"{kinds.count(kind)} {PLURAL[kind]}" for kind in dict.fromkeys(kinds))
+            yield f"  {text}: " + ", ".join(
+                f"{kinds.count(kind)} {PLURAL[kind]}" for kind in dict.fromkeys(kinds)
+            )

@@ -8,12 +8,23 @@ from __future__ import annotations
 import pkgutil
 
 SHARED = frozenset(
-    {"base", "base_measure", "causal_measure", "deniability", "rank_remap", "registry", "rejection", "word_lists"}
+    {
+        "base",
+        "base_measure",
+        "causal_measure",
+        "deniability",
+        "rank_remap",
+        "registry",
+        "rejection",
+        "word_lists",
+    }
 )
 
 
 def mechanism_names() -> list[str]:
     """The names of all mechanisms, sorted; none of them is loaded."""
     return sorted(
-        module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg and module.name not in SHARED
+        module.name
+        for module in pkgutil.iter_modules(__path__)
+        if not module.ispkg and module.name not in SHARED
     )

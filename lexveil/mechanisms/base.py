@@ -1,8 +1,10 @@
-"""What a mechanism is: the base classes, what some have beside, and the table that they register in.
+"""What a mechanism is: the base classes, what some have beside, and the table that they register
+in.
 
-A mechanism is one file of this package. Its class states name, metric, unit, guarantee and exactness, names the model
-of its parameters, and registers itself; configuration, command line, records, report and generic tests derive from it.
-Its file imports neither numba nor SciPy at the top: what is compiled stands in ``kernels`` and is loaded on first use.
+A mechanism is one file of this package. Its class states name, metric, unit, guarantee and
+exactness, names the model of its parameters, and registers itself; configuration, command line,
+records, report and generic tests derive from it. Its file imports neither numba nor SciPy at the
+top: what is compiled stands in ``kernels`` and is loaded on first use.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ C = TypeVar("C", bound="type[Mechanism]")
 
 
 class PublicCounts(NamedTuple):
-    """Of the V words of a mechanism: how many words each is, how often it occurs, and which follow it how often.
+    """Of the V words of a mechanism: how many words each is, how often it occurs, and which follow
+    it how often.
 
     Attributes:
         n_words, counts: (V,).
@@ -71,21 +74,25 @@ class OnNeighbors(Protocol):
 class Mechanism:
     """Replaces token ids by token ids, and states what it claims.
 
-    The randomness of one document is drawn first (``noise``), from that document's own generator; the rest
-    (``replace``) is deterministic and may be done for many documents at once, in any batches, with the same result.
+    The randomness of one document is drawn first (``noise``), from that document's own generator;
+    the rest (``replace``) is deterministic and may be done for many documents at once, in any
+    batches, with the same result.
 
     Attributes:
         name: its name in the registry.
         metric, unit: the distance of the guarantee, in full and in short.
         guarantee: the proven statement, as a formula.
-        exactness: how exactly the distribution is sampled: a condition of the guarantee in every record.
+        exactness: how exactly the distribution is sampled: a condition of the guarantee in every
+            record.
         sampled: what a token becomes that is sampled, whatever it was.
         on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
         on_neighbors: uses lists of near words, and takes those that were made before as ``near``.
-        weighs_length: weighs a replacement by its number of words, and takes those of all words as ``n_words``.
-        in_context: weighs a replacement by what is written before it, too, and takes ``counts``, ``bigrams`` and
-            ``causal``.
-        rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as post-processing.
+        weighs_length: weighs a replacement by its number of words, and takes those of all words as
+            ``n_words``.
+        in_context: weighs a replacement by what is written before it, too, and takes ``counts``,
+            ``bigrams`` and ``causal``.
+        rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as
+            post-processing.
         no_guarantee: why the guarantee does not hold as configured; None where it does.
         delta: probability with which a draw may exceed its loss.
         post_processing: what is done to outputs afterwards, without the input; None if nothing is.
@@ -120,7 +127,9 @@ class Mechanism:
         return validated(model, given, named=lambda key: f"{cls.name}.{key}", by_name=True)
 
     def fresh(self) -> Self:
-        """The same for other texts, without what it made for the words of those before: lists of near words."""
+        """The same for other texts, without what it made for the words of those before: lists of
+        near words.
+        """
         mechanism = copy(self)
         for name, part in vars(self).items():
             if hasattr(part, "fresh"):
@@ -128,7 +137,8 @@ class Mechanism:
         return mechanism
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Noise:
-        """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric; one row per token.
+        """Draw the noise of n tokens with per-token ``epsilon`` (n,), in 1 / units of the metric;
+        one row per token.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
@@ -136,11 +146,15 @@ class Mechanism:
         raise NotImplementedError
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Noise) -> Ids:
-        """Return the replacement of each of n ids, shape (n,); ``epsilon`` as given to ``noise``."""
+        """Return the replacement of each of n ids, shape (n,); ``epsilon`` as given to
+        ``noise``.
+        """
         raise NotImplementedError
 
     def replace_after(self, ids: Ids, epsilon: Floats, noise: Noise, before: Ids | None) -> Ids:  # noqa: ARG002
-        """As ``replace``, after what is written ``before`` each, (n,) rows of the embedding; most do not look at it."""
+        """As ``replace``, after what is written ``before`` each, (n,) rows of the embedding; most
+        do not look at it.
+        """
         return self.replace(ids, epsilon, noise)
 
     def distance(self, first: Ids, second: Ids) -> Floats:
@@ -148,12 +162,15 @@ class Mechanism:
         raise NotImplementedError
 
     def distances_of(self, ids: Ids) -> Floats:
-        """About the same distance of n words to all W words, (n, W): for surveys, never for a guarantee."""
+        """About the same distance of n words to all W words, (n, W): for surveys, never for a
+        guarantee.
+        """
         every = np.arange(self.size)
         return np.array([self.distance(np.full(self.size, word), every) for word in ids.tolist()])
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """The privacy map: at most this is |ln Pr[M(w)=y] - ln Pr[M(w')=y]| of n tokens, in nats, shape (n,).
+        """The privacy map: at most this is |ln Pr[M(w)=y] - ln Pr[M(w')=y]| of n tokens, in nats,
+        shape (n,).
 
         A class declares it for its own code: a derived class that does not claims nothing.
 
@@ -165,7 +182,9 @@ class Mechanism:
 
     @property
     def is_proven(self) -> bool:
-        """Whether ``privacy_loss`` is declared for this class, and holds as this one is configured."""
+        """Whether ``privacy_loss`` is declared for this class, and holds as this one is
+        configured.
+        """
         return self.no_guarantee is None and "privacy_loss" in type(self).__dict__
 
 
@@ -201,7 +220,9 @@ class EuclideanMechanism(Mechanism):
         return pair_distances(self.vectors, first, second)
 
     def distances_of(self, ids: Ids) -> Floats:
-        """See ``Mechanism``; right to about 1e-3 of the length of the vectors, as float32 products cancel."""
+        """See ``Mechanism``; right to about 1e-3 of the length of the vectors, as float32 products
+        cancel.
+        """
         return product_distances(self.vectors[ids], self.vectors)
 
 
@@ -220,6 +241,9 @@ def register(mechanism: C) -> C:
     """Enter a mechanism into the registry, under the name of its module."""
     module = mechanism.__module__.rpartition(".")[2]
     if mechanism.name != module:
-        raise ParameterError(f"mechanism {mechanism.name} stands in {module}.py; a mechanism is the module of its name")
+        raise ParameterError(
+            f"mechanism {mechanism.name} stands in {module}.py; a mechanism is the module of "
+            "its name"
+        )
     REGISTERED[mechanism.name] = mechanism
     return mechanism

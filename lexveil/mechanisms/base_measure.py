@@ -1,4 +1,6 @@
-"""Base measures of public text: how likely a word is after the one written before it, in whole numbers."""
+"""Base measures of public text: how likely a word is after the one written before it, in whole
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ class BaseMeasure(NamedTuple):
 
     Attributes:
         single: (V,) int64, at least 1.
-        starts: (R + 1,), where the words after each of R tokens that may be written before begin, and the end.
+        starts: (R + 1,), where the words after each of R tokens that may be written before begin,
+            and the end.
         ids: (E,) words, ascending after each token.
         after: (E,) int64, at least 0.
     """
@@ -41,11 +44,13 @@ class BaseMeasure(NamedTuple):
 
 
 def base_measure(counts: Ids, bigrams: Bigrams, kappa: float, halvings: Halvings) -> BaseMeasure:
-    """The base measure 2^-h(y)·μ(y | c)^κ, rounded once to whole numbers, each c up to a factor of its own.
+    """The base measure 2^-h(y)·μ(y | c)^κ, rounded once to whole numbers, each c up to a factor of
+    its own.
 
-    μ(y | c) = (1 - λ)·p(y) + λ·n(c, y)/n(c), p the frequency of y with one added to each count, λ = n(c)/(n(c) + t(c))
-    for t(c) different words after c (Witten and Bell 1991). Divided by (1 - λ)^κ, which cancels in the distribution of
-    y, it is (p(y) + n(c, y)/t(c))^κ: all words have p(y)^κ whatever c is, and those that were seen after c some more.
+    μ(y | c) = (1 - λ)·p(y) + λ·n(c, y)/n(c), p the frequency of y with one added to each count, λ =
+    n(c)/(n(c) + t(c)) for t(c) different words after c (Witten and Bell 1991). Divided by (1 -
+    λ)^κ, which cancels in the distribution of y, it is (p(y) + n(c, y)/t(c))^κ: all words have
+    p(y)^κ whatever c is, and those that were seen after c some more.
 
     Args:
         counts: (V,) of each word.

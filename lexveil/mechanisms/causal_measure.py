@@ -1,4 +1,6 @@
-"""Base measures of a causal language model: how likely a word is after all that is written before it in its text."""
+"""Base measures of a causal language model: how likely a word is after all that is written before
+it in its text.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from lexveil.types import Flags, Floats, Ids
 TEXTS = 128  # read side by side
 OPEN = 0.75  # of texts side by side: where no more are left, those that are done make room
 LONGEST = 96  # tokens of a text that are read in one go: what comes after begins anew
-PIECES = 500  # of these that are read at most: one kept word of many thousands would fill the memory
+# of these that are read at most: one kept word of many thousands would fill the memory
+PIECES = 500
 
 
 class CausalWords(NamedTuple):
@@ -52,11 +55,13 @@ class Course(NamedTuple):
 
 
 class CausalMeasure:
-    """m(y | c) = max(1, round(C·2^-h(y)·μ(y | c)^κ)), whole numbers below 2^31 in all; C is the same for all y.
+    """m(y | c) = max(1, round(C·2^-h(y)·μ(y | c)^κ)), whole numbers below 2^31 in all; C is the
+    same for all y.
 
-    μ(y | c) = p(f(y) | c)·π(y): p is what the model says of a first piece after c, f(y) the first piece of y, and π(y)
-    the public share of y among the words that begin with it. c is what is written before in the same text, up to
-    ``LONGEST`` tokens and ``PIECES`` pieces; at the beginning it is empty.
+    μ(y | c) = p(f(y) | c)·π(y): p is what the model says of a first piece after c, f(y) the first
+    piece of y, and π(y) the public share of y among the words that begin with it. c is what is
+    written before in the same text, up to ``LONGEST`` tokens and ``PIECES`` pieces; at the
+    beginning it is empty.
 
     Attributes:
         words: what it was made from.
@@ -101,7 +106,11 @@ class CausalMeasure:
     def after(self, before: Ids) -> Ids:
         """(n, V) the same for n tokens."""
         found = np.empty((len(before), len(self._place)), dtype=np.int64)
-        pieces = [row for token in before.tolist() for row in (self.pieces[token] if token >= 0 else [], None)]
+        pieces = [
+            row
+            for token in before.tolist()
+            for row in (self.pieces[token] if token >= 0 else [], None)
+        ]
 
         def draw(places: list[int], mass: Ids) -> None:
             for place, row in zip(places, mass, strict=True):
@@ -114,12 +123,21 @@ class CausalMeasure:
     def walk(self, course: Course) -> None:
         """Draw the tokens of texts in their order, those of many texts side by side.
 
-        Which are read side by side follows from the number of their tokens, and from what happens to each.
+        Which are read side by side follows from the number of their tokens, and from what happens
+        to each.
         """
         starts = np.flatnonzero(course.is_first).tolist()
-        cuts = [cut for start, stop in pairwise([*starts, len(course.is_first)]) for cut in range(start, stop, LONGEST)]
+        cuts = [
+            cut
+            for start, stop in pairwise([*starts, len(course.is_first)])
+            for cut in range(start, stop, LONGEST)
+        ]
         parts = [np.arange(start, stop) for start, stop in pairwise([*cuts, len(course.is_first)])]
-        until = [part[: int(drawn.max()) + 1] for part in parts if len(drawn := np.flatnonzero(course.is_drawn[part]))]
+        until = [
+            part[: int(drawn.max()) + 1]
+            for part in parts
+            if len(drawn := np.flatnonzero(course.is_drawn[part]))
+        ]
         if not course.in_order:
             until.sort(key=len)
         for start in range(0, len(until), TEXTS):
@@ -127,13 +145,20 @@ class CausalMeasure:
 
     def _read(self, parts: list[list[int]], course: Course) -> None:
         """Each part up to a token that is to be drawn; draw it, and go on."""
-        states, at, to_read = self.model.begin(len(parts), 1), [0] * len(parts), [deque[int]() for _ in parts]
+        states, at, to_read = (
+            self.model.begin(len(parts), 1),
+            [0] * len(parts),
+            [deque[int]() for _ in parts],
+        )
         room = [PIECES] * len(parts)
         while still := [number for number, part in enumerate(parts) if at[number] < len(part)]:
             if len(still) <= OPEN * len(parts):
                 states.only(np.array(still))
                 parts, at = [parts[number] for number in still], [at[number] for number in still]
-                to_read, room = [to_read[number] for number in still], [room[number] for number in still]
+                to_read, room = (
+                    [to_read[number] for number in still],
+                    [room[number] for number in still],
+                )
             ready = []
             for number, part in enumerate(parts):
                 while not to_read[number] and at[number] < len(part):
@@ -151,16 +176,23 @@ class CausalMeasure:
                 course.draw([parts[number][at[number]] for number in ready], mass)
             elif any(to_read):
                 is_read = np.array([[bool(pieces)] for pieces in to_read])
-                states.read(np.array([[pieces.popleft() if pieces else 0] for pieces in to_read]), is_read)
+                states.read(
+                    np.array([[pieces.popleft() if pieces else 0] for pieces in to_read]), is_read
+                )
 
     def _mass(self, next_pieces: Floats) -> Ids:
-        """(t, V) m after what t texts have read, of the probabilities (t, f) of the first pieces of words."""
+        """(t, V) m after what t texts have read, of the probabilities (t, f) of the first pieces of
+        words.
+        """
         p = next_pieces.astype(np.float64) ** self._kappa
         weight = self._own * p[:, self._place]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # Each of V words may be rounded up by 1.
             scaled = weight * (
-                (2.0**MASS_BITS - 2 * weight.shape[1]) / (weight.sum(axis=1, keepdims=True) * (1 + 1e-9))
+                (2.0**MASS_BITS - 2 * weight.shape[1])
+                / (weight.sum(axis=1, keepdims=True) * (1 + 1e-9))
             )
         # 1 also of what is no number, or infinite.
-        return np.where((scaled >= 1) & (scaled < 2.0**MASS_BITS), np.rint(scaled), 1.0).astype(np.int64)
+        return np.where((scaled >= 1) & (scaled < 2.0**MASS_BITS), np.rint(scaled), 1.0).astype(
+            np.int64
+        )

@@ -1,4 +1,5 @@
-"""Plausible deniability statistics: N_w, how often a word comes out as itself, and S_w, how many words come out of it.
+"""Plausible deniability statistics: N_w, how often a word comes out as itself, and S_w, how many
+words come out of it.
 
 Source: Feyisetan et al. (2020); Diffractor Figure 4 draws 100 times from each of 100 words.
 """
@@ -17,11 +18,15 @@ BATCH = 8  # whole distributions at a time: a few arrays of 8 x W float64, 6 MB 
 
 
 def choose_words(n_words: int, size: int, rng: np.random.Generator) -> Ids:
-    """Return ``size`` different ids out of ``n_words``, ascending; all of them if there are fewer."""
+    """Return ``size`` different ids out of ``n_words``, ascending; all of them if there are
+    fewer.
+    """
     return np.sort(rng.choice(n_words, size=min(size, n_words), replace=False)).astype(np.int64)
 
 
-def draw_replacements(mechanism: Mechanism, ids: Ids, epsilon: float, n_draws: int, rng: np.random.Generator) -> Ids:
+def draw_replacements(
+    mechanism: Mechanism, ids: Ids, epsilon: float, n_draws: int, rng: np.random.Generator
+) -> Ids:
     """Replace each of n ids ``n_draws`` times, shape (n, n_draws).
 
     Raises:
@@ -44,17 +49,24 @@ def unchanged_counts(ids: Ids, drawn: Ids) -> Ids:
 def distinct_counts(drawn: Ids) -> Ids:
     """S_w: how many different words each word's draws are, shape (n,)."""
     ordered = np.sort(drawn, axis=1)
-    return np.asarray((np.diff(ordered, axis=1) > 0).sum(axis=1) + min(1, drawn.shape[1]), dtype=np.int64)
+    return np.asarray(
+        (np.diff(ordered, axis=1) > 0).sum(axis=1) + min(1, drawn.shape[1]), dtype=np.int64
+    )
 
 
-def expectations(mechanism: ClosedForm, ids: Ids, epsilon: float, n_draws: int) -> tuple[Floats, Floats]:
-    """Pr[M(w) = w], and the expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y; shape (n,) each."""
+def expectations(
+    mechanism: ClosedForm, ids: Ids, epsilon: float, n_draws: int
+) -> tuple[Floats, Floats]:
+    """Pr[M(w) = w], and the expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y; shape
+    (n,) each.
+    """
     unchanged, distinct = np.empty(len(ids)), np.empty(len(ids))
     for start in range(0, len(ids), BATCH):
         block = ids[start : start + BATCH]
         chance = np.minimum(np.exp(mechanism.log_pmf(block, np.full(len(block), epsilon))), 1.0)
         unchanged[start : start + BATCH] = chance[np.arange(len(block)), block]
-        with np.errstate(divide="ignore"):  # a certain output: log1p(-1) = -inf, and it is counted once
+        # a certain output: log1p(-1) = -inf, and it is counted once
+        with np.errstate(divide="ignore"):
             distinct[start : start + BATCH] = -np.expm1(n_draws * np.log1p(-chance)).sum(axis=1)
     return unchanged, distinct
 
@@ -65,7 +77,8 @@ def statistics(
     """Draw N_w and S_w of some words, and compute them where the distribution has a closed form.
 
     Returns:
-        One row of a table by mechanism and epsilon, as JSON values: of N_w and S_w, and of what is expected of them
+        One row of a table by mechanism and epsilon, as JSON values: of N_w and S_w, and of what is
+            expected of them
         (None without a closed form), mean and quartiles over the words.
 
     Raises:
@@ -82,7 +95,9 @@ def statistics(
         unchanged, columns["s_w_expected"] = expectations(mechanism, ids, epsilon, n_draws)
         columns["n_w_exact"] = unchanged * n_draws
     row = {"mechanism": mechanism.name, "epsilon": epsilon, "n_words": len(ids), "n_draws": n_draws}
-    return row | {name: None if values is None else _summary(values) for name, values in columns.items()}
+    return row | {
+        name: None if values is None else _summary(values) for name, values in columns.items()
+    }
 
 
 def _summary(values: Floats | Ids) -> dict[str, float] | None:

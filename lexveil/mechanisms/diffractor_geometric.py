@@ -16,14 +16,16 @@ from lexveil.types import Floats, Ids, Orders, Words
 
 @register
 class DiffractorGeometric(OnLists):
-    """Add two-sided geometric noise to the index, Pr[X=x] = (e^ε-1)/(e^ε+1)·e^{-ε|x|}, and clip to [0, W-1].
+    """Add two-sided geometric noise to the index, Pr[X=x] = (e^ε-1)/(e^ε+1)·e^{-ε|x|}, and clip to
+    [0, W-1].
 
     Source: Meisenbacher et al. (2024), 1-Diffractor, 1-D_G. Without clipping Pr[X=0] = tanh(ε/2).
 
-    Privacy: ε·|i-j| for one list, since e^{-ε|x|} changes by at most e^ε a step; clipping is post-processing.
+    Privacy: ε·|i-j| for one list, since e^{-ε|x|} changes by at most e^ε a step; clipping is
+    post-processing.
 
-    Exact on integers: the index is decided by inverse CDF from a uniform number of as many bits as it takes, see
-    ``settle``. No probability is rounded, however small.
+    Exact on integers: the index is decided by inverse CDF from a uniform number of as many bits as
+    it takes, see ``settle``. No probability is rounded, however small.
     """
 
     name = "diffractor_geometric"
@@ -63,8 +65,8 @@ class DiffractorGeometric(OnLists):
 def geometric_size(words: Words, epsilon: float, limit: int) -> int:
     """|X| of two-sided geometric noise, cut at ``limit``, exactly.
 
-    |X| is the largest m with U < Pr[|X| >= m] = 2·e^{-εm}/(1 + e^{-ε}), U the uniform number. The last bit of the first
-    word is the sign and no part of it.
+    |X| is the largest m with U < Pr[|X| >= m] = 2·e^{-εm}/(1 + e^{-ε}), U the uniform number. The
+    last bit of the first word is the sign and no part of it.
     """
     return settle(partial(_geometric_at, epsilon=epsilon, limit=limit), words, shift=1)
 

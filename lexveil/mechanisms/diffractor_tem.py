@@ -25,14 +25,17 @@ class DiffractorTemParameters(OnListsParameters):
 
 @register
 class DiffractorTem(OnLists):
-    """TEM on the index: replace index i by j with probability proportional to exp(-ε·min(|i-j|, γ)/2).
+    """TEM on the index: replace index i by j with probability proportional to exp(-ε·min(|i-j|,
+    γ)/2).
 
-    γ = (2/ε)·ln((1-β)(W-1)/β), not rounded. Source: Meisenbacher et al. (2024), 1-D_T; Carvalho et al. (2023).
+    γ = (2/ε)·ln((1-β)(W-1)/β), not rounded. Source: Meisenbacher et al. (2024), 1-D_T; Carvalho et
+    al. (2023).
 
     Privacy: ε·|i-j| for one list, as TEM with d = |i-j|.
 
-    A sum of geometric series, so the index is decided by inverse CDF in a fixed number of operations, exact on integers
-    with as many bits of the uniform number as it takes, see ``settle``. γ is rounded so that the bound holds.
+    A sum of geometric series, so the index is decided by inverse CDF in a fixed number of
+    operations, exact on integers with as many bits of the uniform number as it takes, see
+    ``settle``. γ is rounded so that the bound holds.
 
     Attributes:
         beta: in (0, 1); at most this is the chance of an index farther than γ.
@@ -59,11 +62,14 @@ class DiffractorTem(OnLists):
         return log_weight
 
     def reach(self, epsilon: Floats) -> Floats:
-        """How far indexes weigh by their distance: γ and a hair more than rounding can have taken from it.
+        """How far indexes weigh by their distance: γ and a hair more than rounding can have taken
+        from it.
 
         With less, the score could change by more than 1 from the last index within it to the next.
         """
-        reach: Floats = truncation(epsilon, self.beta, self.size) + np.minimum(0.5, 2.0**-40 / epsilon)
+        reach: Floats = truncation(epsilon, self.beta, self.size) + np.minimum(
+            0.5, 2.0**-40 / epsilon
+        )
         return reach
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
@@ -76,7 +82,9 @@ class DiffractorTem(OnLists):
         for token in np.flatnonzero(doubt):
             radius = int(min(gamma[token], float(self.size)))
             at, e = int(index[token]), float(epsilon[token])
-            moved[token] = settle(partial(self._at, index=at, epsilon=e, radius=radius), words[token])
+            moved[token] = settle(
+                partial(self._at, index=at, epsilon=e, radius=radius), words[token]
+            )
         new: Ids = moved
         return new
 
@@ -99,6 +107,7 @@ class DiffractorTem(OnLists):
                 return index + sign * (1 + min(max(level, 0), n - 1))
             place -= total
         if not outside:
-            return index - left if left else index + right  # only the upper end of the last interval
+            # only the upper end of the last interval
+            return index - left if left else index + right
         step = min(int(place / far), outside - 1)
         return int(step if step < index - left else step + left + right + 1)

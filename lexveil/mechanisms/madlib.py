@@ -1,4 +1,6 @@
-"""MADLIB, also called MVC or multivariate Laplace: noise around the word's vector, then the nearest word."""
+"""MADLIB, also called MVC or multivariate Laplace: noise around the word's vector, then the nearest
+word.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,10 @@ class Madlib(EuclideanMechanism):
 
     Source: Feyisetan et al. (2020); CLMLDP Algorithm 3.
 
-    Privacy: ε·d metric DP with d the Euclidean distance of the vectors. The densities of φ(w) + z and φ(w') + z differ
-    at every point by a factor of at most exp(ε·d(w, w')), by the triangle inequality; the nearest word is computed
-    from the noisy vector alone. In float64 this holds up to the rounding of continuous noise (Mironov 2012).
+    Privacy: ε·d metric DP with d the Euclidean distance of the vectors. The densities of φ(w) + z
+    and φ(w') + z differ at every point by a factor of at most exp(ε·d(w, w')), by the triangle
+    inequality; the nearest word is computed from the noisy vector alone. In float64 this holds up
+    to the rounding of continuous noise (Mironov 2012).
 
     Attributes:
         vectors: (V, p) the words that may go in and come out.
@@ -24,7 +27,8 @@ class Madlib(EuclideanMechanism):
 
     name = "madlib"
     exactness = (
-        "continuous noise is drawn in float64: exact up to its rounding, and up to radii and directions that numbers "
+        "continuous noise is drawn in float64: exact up to its rounding, and up to radii and "
+        "directions that numbers "
         "of 53 bits do not reach, of a probability below 1e-30"
     )
     rank_remap = True
@@ -55,6 +59,6 @@ class Madlib(EuclideanMechanism):
         noise: Floats = direction * (radius / length)[:, None]
         return noise
 
-    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002 - the noise has its scale
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002
         """Return the word nearest to each noisy vector."""
         return self.search.nearest(self.vectors[ids] + noise)

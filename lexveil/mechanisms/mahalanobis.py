@@ -19,21 +19,24 @@ class MahalanobisParameters(Section):
     """Parameters of mahalanobis."""
 
     # At λ = 1 a direction in which the embedding has no spread would get no noise at all.
-    lambda_: float = Field(0.2, alias="lambda", ge=0, lt=1, description="share of the covariance; 0 is madlib")
+    lambda_: float = Field(
+        0.2, alias="lambda", ge=0, lt=1, description="share of the covariance; 0 is madlib"
+    )
 
 
 @register
 class Mahalanobis(Madlib):
     """Replace w by the word nearest (Euclidean) to φ(w) + z, z = r·(λΣ + (1-λ)I)^{1/2}·u.
 
-    r ~ Gamma(p, 1/ε), u uniform on the sphere, Σ the covariance of the embedding scaled to trace p. λ = 0 is MADLIB,
-    bit for bit from the same generator.
+    r ~ Gamma(p, 1/ε), u uniform on the sphere, Σ the covariance of the embedding scaled to trace p.
+    λ = 0 is MADLIB, bit for bit from the same generator.
 
     Source: Xu et al. (2020); CLMLDP Table 5 with λ = 0.2.
 
-    Privacy: ε·d_RM metric DP, d_RM(w,w')² = (φ(w)-φ(w'))ᵀ (λΣ + (1-λ)I)^{-1} (φ(w)-φ(w')). The noise has density
-    proportional to exp(-ε|A^{-1}z|) with A = (λΣ + (1-λ)I)^{1/2}, and |A^{-1}·| is the norm of d_RM. Σ is taken from
-    the embedding, which is public. In float64 up to the rounding of continuous noise, as MADLIB.
+    Privacy: ε·d_RM metric DP, d_RM(w,w')² = (φ(w)-φ(w'))ᵀ (λΣ + (1-λ)I)^{-1} (φ(w)-φ(w')). The
+    noise has density proportional to exp(-ε|A^{-1}z|) with A = (λΣ + (1-λ)I)^{1/2}, and |A^{-1}·|
+    is the norm of d_RM. Σ is taken from the embedding, which is public. In float64 up to the
+    rounding of continuous noise, as MADLIB.
 
     Attributes:
         lambda_: λ in [0, 1).
@@ -42,7 +45,8 @@ class Mahalanobis(Madlib):
 
     name = "mahalanobis"
     metric = (
-        "regularized Mahalanobis distance of the embedding, sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')), Σ its covariance "
+        "regularized Mahalanobis distance of the embedding, "
+        "sqrt((φ-φ')ᵀ(λΣ+(1-λ)I)^{-1}(φ-φ')), Σ its covariance "
         "scaled to trace p"
     )
     unit = "Mahalanobis distance"
@@ -51,7 +55,9 @@ class Mahalanobis(Madlib):
     def __init__(self, vectors: Vectors, **parameters: Any) -> None:
         self.lambda_ = lambda_ = self.checked(MahalanobisParameters, parameters).lambda_
         super().__init__(vectors)
-        spread = lambda_ * scaled_covariance(self.vectors) + (1 - lambda_) * np.eye(self.vectors.shape[1])
+        spread = lambda_ * scaled_covariance(self.vectors) + (1 - lambda_) * np.eye(
+            self.vectors.shape[1]
+        )
         values, axes = np.linalg.eigh(spread)
         self.root: Floats = (axes * np.sqrt(values)) @ axes.T
         self._inverse_root: Floats = (axes / np.sqrt(values)) @ axes.T
@@ -62,7 +68,9 @@ class Mahalanobis(Madlib):
         return epsilon * distance
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw n vectors with density proportional to exp(-ε|A^{-1}z|), shape (n, p); draws what MADLIB draws."""
+        """Draw n vectors with density proportional to exp(-ε|A^{-1}z|), shape (n, p); draws what
+        MADLIB draws.
+        """
         ball = super().noise(epsilon, rng)
         if self.lambda_ == 0:
             return ball
@@ -88,7 +96,9 @@ class Mahalanobis(Madlib):
 
 
 def scaled_covariance(vectors: Vectors) -> Floats:
-    """The covariance (p, p) of V vectors, scaled to trace p; the identity where they do not spread at all."""
+    """The covariance (p, p) of V vectors, scaled to trace p; the identity where they do not spread
+    at all.
+    """
     p = vectors.shape[1]
     mean = vectors.mean(axis=0, dtype=np.float64)
     summed = np.zeros((p, p))

@@ -17,23 +17,30 @@ if TYPE_CHECKING:
 
 
 class RankRemapParameters(Section):
-    """Post-processing of the mechanisms whose output is read off a noisy vector: madlib, mahalanobis, vickrey."""
+    """Post-processing of the mechanisms whose output is read off a noisy vector: madlib,
+    mahalanobis, vickrey.
+    """
 
     enabled: bool = Field(False, description="move each output to one of its neighbours")
-    c: float = Field(0.5, ge=1e-6, le=1e6, description="the i-th neighbour has probability ∝ exp(-c·epsilon·i)")
-    ranks: int = Field(32, ge=1, le=64, description="neighbours of a word that it may become, itself included")
+    c: float = Field(
+        0.5, ge=1e-6, le=1e6, description="the i-th neighbour has probability ∝ exp(-c·epsilon·i)"
+    )
+    ranks: int = Field(
+        32, ge=1, le=64, description="neighbours of a word that it may become, itself included"
+    )
 
 
 class RankRemap(Mechanism):
-    """Replace the output ŵ of another mechanism by its i-th neighbour, i = 0 … R-1, with probability ∝ exp(-c·ε·i).
+    """Replace the output ŵ of another mechanism by its i-th neighbour, i = 0 … R-1, with
+    probability ∝ exp(-c·ε·i).
 
-    In many dimensions multivariate Laplace noise returns the word itself or a far one, hardly ever a neighbour. This
-    spreads the output over the words around ŵ; i = 0 is ŵ.
+    In many dimensions multivariate Laplace noise returns the word itself or a far one, hardly ever
+    a neighbour. This spreads the output over the words around ŵ; i = 0 is ŵ.
 
     Source: arXiv 2411.13784.
 
-    Privacy: that of the mechanism inside, unchanged, since nothing but its output, public vectors and the public ε is
-    used: post-processing.
+    Privacy: that of the mechanism inside, unchanged, since nothing but its output, public vectors
+    and the public ε is used: post-processing.
 
     Attributes:
         inner: the mechanism whose output is remapped: madlib, mahalanobis or vickrey.
@@ -42,7 +49,9 @@ class RankRemap(Mechanism):
         near: lists of near words.
     """
 
-    post_processing = "an output is moved to a near word of its own, by rank: the input is not looked at again"
+    post_processing = (
+        "an output is moved to a near word of its own, by rank: the input is not looked at again"
+    )
 
     def __init__(self, inner: Madlib, near: NearTable | None = None, **parameters: Any) -> None:
         from lexveil.embeddings.neighborhoods import Neighborhoods
@@ -87,7 +96,7 @@ class RankRemap(Mechanism):
             moved[chosen] = table.ids[rows, ranks[chosen]]
         return moved
 
-    def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002 - at every one
+    def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
         """See ``OnNeighbors``."""
         return True
 

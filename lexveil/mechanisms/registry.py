@@ -16,7 +16,8 @@ from lexveil.types import Orders, Vectors
 
 __all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Mechanism", "build_mechanism"]
 
-# name -> class, in the order of their names; what a class states of itself is known before one is built.
+# name -> class, in the order of their names; what a class states of itself is known before one is
+# built.
 MECHANISMS: dict[str, Any] = {}
 for _name in mechanism_names():
     importlib.import_module(f"lexveil.mechanisms.{_name}")
@@ -36,18 +37,23 @@ def build_mechanism(
 
     Args:
         vectors: (W, p) of the words.
-        parameters: by mechanism, its parameters by name; what is missing has its default. ``rank_remap`` (enabled, c,
-            ranks) applies to the mechanisms whose output is read off a noisy vector.
-        orders: (n_lists, W), the word orders of a mechanism on lists: ``orders[l][i]`` is the word at index i.
-        near: lists of near words that were made before; a mechanism or a remapping that uses some makes the others
-            itself.
+        parameters: by mechanism, its parameters by name; what is missing has its default.
+            ``rank_remap`` (enabled, c, ranks) applies to the mechanisms whose output is read off a
+            noisy vector.
+        orders: (n_lists, W), the word orders of a mechanism on lists: ``orders[l][i]`` is the word
+            at index i.
+        near: lists of near words that were made before; a mechanism or a remapping that uses some
+            makes the others itself.
         public: of the words; None: each is one word, and nothing is known of what follows it.
 
     Raises:
-        ParameterError: if there is no such mechanism, a parameter is out of range, or the word orders are missing.
+        ParameterError: if there is no such mechanism, a parameter is out of range, or the word
+            orders are missing.
     """
     if name not in MECHANISMS:
-        raise ParameterError(f"there is no mechanism {name!r}; there are none, {', '.join(MECHANISMS)}")
+        raise ParameterError(
+            f"there is no mechanism {name!r}; there are none, {', '.join(MECHANISMS)}"
+        )
     mechanism_class, given = MECHANISMS[name], parameters or {}
     if mechanism_class.on_lists and orders is None:
         raise ParameterError(f"mechanism {name} works on lists of the words, and none was given")

@@ -1,4 +1,6 @@
-"""TEM, the Truncated Exponential Mechanism: near words by their distance, all words beyond γ alike."""
+"""TEM, the Truncated Exponential Mechanism: near words by their distance, all words beyond γ
+alike.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
     from lexveil.mechanisms.kernels.tem import Tokens
 
-UNIFORM = 16  # up to so many uniform proposals, as expected, a token is drawn without its word's list
+# up to so many uniform proposals, as expected, a token is drawn without its word's list
+UNIFORM = 16
 ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
 LENGTH_BITS = 62  # of the length of all envelopes together
 DIGITS = 60  # of exact decisions
@@ -31,37 +34,44 @@ MOST_HALVINGS = 62  # of a weight: as many bits of one word of the stream
 class TemParameters(Section):
     """Parameters of tem."""
 
-    beta: float = Field(0.001, ge=1e-12, lt=1, description="largest chance of a word beyond the radius γ")
+    beta: float = Field(
+        0.001, ge=1e-12, lt=1, description="largest chance of a word beyond the radius γ"
+    )
     length_penalty: int = Field(
         3,
         ge=0,
         le=16,
-        description="times that the weight of a replacement is halved for each of its words beyond the first, so that "
+        description="times that the weight of a replacement is halved for each of its words "
+        "beyond the first, so that "
         "texts keep their length; 0: all weigh the same, as in the paper",
     )
 
 
 @register
 class Tem(EuclideanMechanism):
-    """Replace w by u with probability proportional to μ(u)·exp(-ε·min(d(w,u), γ)/2), γ = (2/ε)·ln((1-β)(V-1)/β).
+    """Replace w by u with probability proportional to μ(u)·exp(-ε·min(d(w,u), γ)/2), γ =
+    (2/ε)·ln((1-β)(V-1)/β).
 
-    The base measure μ(u) is 2^(-λ·(n(u) - 1)), n the number of words in u and λ the length penalty: public, and the
-    same for every w. It is 1 for single words, and in the paper for all.
+    The base measure μ(u) is 2^(-λ·(n(u) - 1)), n the number of words in u and λ the length penalty:
+    public, and the same for every w. It is 1 for single words, and in the paper for all.
 
-    Source: Carvalho et al. (2023), Algorithms 2 and 3; γ from Theorem 4.2, neither rounded nor taken from the data.
-    The paper draws a near word or ⊥ ("elsewhere") by Gumbel noise; summing the two cases gives the distribution
-    above; any exact sampler of it is the same mechanism.
+    Source: Carvalho et al. (2023), Algorithms 2 and 3; γ from Theorem 4.2, neither rounded nor
+    taken from the data. The paper draws a near word or ⊥ ("elsewhere") by Gumbel noise; summing the
+    two cases gives the distribution above; any exact sampler of it is the same mechanism.
 
-    Privacy: ε·d metric DP with d the Euclidean distance. When w becomes w', min(d, γ) moves by at most d(w,w')
-    (triangle inequality), the weights by at most exp(ε·d/2), and so does their sum, whatever μ is.
+    Privacy: ε·d metric DP with d the Euclidean distance. When w becomes w', min(d, γ) moves by at
+    most d(w,w') (triangle inequality), the weights by at most exp(ε·d/2), and so does their sum,
+    whatever μ is.
 
-    Sampling is by rejection, exact for any envelope. Where uniform proposals are accepted often enough, they are made.
-    Else words are proposed from shells of the exact nearest ones, of 1, 1, 2, 4, 8, … words, each with the weight of
-    its nearest one, and from all others, with the weight of the farthest one listed; a proposal is accepted by the
-    ratio of its own weight to that. If bounds of its distance decide, it is not measured. So nothing is computed for
-    an epsilon but the weights of a few shells. Envelopes are whole numbers, uniform numbers have as many bits as it
-    takes, and what rounding could decide is decided by decimal arithmetic: the distribution is exactly that of the
-    distances as float64 has them. Their rounding adds to the loss at most ``rounding`` nats a token.
+    Sampling is by rejection, exact for any envelope. Where uniform proposals are accepted often
+    enough, they are made. Else words are proposed from shells of the exact nearest ones, of 1, 1,
+    2, 4, 8, … words, each with the weight of its nearest one, and from all others, with the weight
+    of the farthest one listed; a proposal is accepted by the ratio of its own weight to that. If
+    bounds of its distance decide, it is not measured. So nothing is computed for an epsilon but the
+    weights of a few shells. Envelopes are whole numbers, uniform numbers have as many bits as it
+    takes, and what rounding could decide is decided by decimal arithmetic: the distribution is
+    exactly that of the distances as float64 has them. Their rounding adds to the loss at most
+    ``rounding`` nats a token.
 
     Attributes:
         vectors: (V, p) float32.
@@ -74,13 +84,18 @@ class Tem(EuclideanMechanism):
     on_neighbors = True
     weighs_length = True
     exactness = (
-        "words are drawn exactly by their weights; the rounding of distances to float64 adds less than 1e-10 to the "
+        "words are drawn exactly by their weights; the rounding of distances to float64 adds "
+        "less than 1e-10 to the "
         "exponent for each token"
     )
     Parameters: ClassVar[type[Section]] = TemParameters
 
     def __init__(
-        self, vectors: Vectors, near: NearTable | None = None, n_words: Ids | None = None, **parameters: Any
+        self,
+        vectors: Vectors,
+        near: NearTable | None = None,
+        n_words: Ids | None = None,
+        **parameters: Any,
     ) -> None:
         from lexveil.embeddings.neighborhoods import Neighborhoods
         from lexveil.embeddings.sketch import Sketch
@@ -90,9 +105,11 @@ class Tem(EuclideanMechanism):
         super().__init__(vectors)
         n = self.size
         beyond_first = np.zeros(n, dtype=np.int64) if n_words is None else n_words - 1
-        self.halvings = np.minimum(checked.length_penalty * beyond_first, MOST_HALVINGS).astype(np.uint8)
-        # All words and a list once more, each of at most 2^bits, have a length that 62 bits can count; float64 can
-        # tell all positions below 2^52 apart.
+        self.halvings = np.minimum(checked.length_penalty * beyond_first, MOST_HALVINGS).astype(
+            np.uint8
+        )
+        # All words and a list once more, each of at most 2^bits, have a length that 62 bits can
+        # count; float64 can tell all positions below 2^52 apart.
         self.bits = min(52, LENGTH_BITS - (2 * n + 1).bit_length())
         self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
         self.sketch = Sketch(self.vectors, self.norms)
@@ -135,7 +152,12 @@ class Tem(EuclideanMechanism):
         n = len(ids)
         out = np.full(n, PENDING)
         tokens = sampler.Tokens(
-            ids, epsilon, self.gamma(epsilon), noise, np.zeros(n, dtype=np.int64), np.empty((n, 3), dtype=np.int64)
+            ids,
+            epsilon,
+            self.gamma(epsilon),
+            noise,
+            np.zeros(n, dtype=np.int64),
+            np.empty((n, 3), dtype=np.int64),
         )
 
         def uniformly(chosen: Ids) -> Ids:
@@ -151,7 +173,10 @@ class Tem(EuclideanMechanism):
             row_of[left[chosen]] = places
 
             def from_lists(chosen: Ids, table: NearTable = table, row_of: Ids = row_of) -> Ids:
-                some, lists = take(tokens, chosen), (table.ids, table.distances, self.shells, row_of[chosen])
+                some, lists = (
+                    take(tokens, chosen),
+                    (table.ids, table.distances, self.shells, row_of[chosen]),
+                )
                 drawn: Ids = sampler.draw_from_lists(space, some, *lists, self.bits)
                 tokens.doubts[chosen] = some.doubts
                 return drawn
@@ -159,8 +184,11 @@ class Tem(EuclideanMechanism):
             self._settle(from_lists, tokens, left[chosen], FIRST_NONCE + 1, out)
         return out
 
-    def _settle(self, draw: Callable[[Ids], Ids], tokens: Tokens, left: Ids, nonce: int, out: Ids) -> None:
-        """Write to ``out`` what ``draw`` draws for some tokens, with exact decisions where rounding could have decided.
+    def _settle(
+        self, draw: Callable[[Ids], Ids], tokens: Tokens, left: Ids, nonce: int, out: Ids
+    ) -> None:
+        """Write to ``out`` what ``draw`` draws for some tokens, with exact decisions where rounding
+        could have decided.
 
         Args:
             draw: draws for the tokens of these numbers, and leaves their doubts in ``tokens``.
@@ -170,17 +198,24 @@ class Tem(EuclideanMechanism):
             left = left[out[left] == UNDECIDED]
             for token in left.tolist():
                 proposed, position, number = tokens.doubts[token].tolist()
-                if self._is_accepted(take(tokens, np.array([token])), proposed, position, nonce + 2 * number):
+                if self._is_accepted(
+                    take(tokens, np.array([token])), proposed, position, nonce + 2 * number
+                ):
                     out[token] = proposed
                 tokens.refused[token] = number + 1
             left = left[out[left] == UNDECIDED]
 
     def _is_accepted(self, token: Tokens, proposed: int, position: int, nonce: int) -> bool:
-        """Whether a proposal at a position of which only the whole part is known yet is accepted, exactly."""
+        """Whether a proposal at a position of which only the whole part is known yet is accepted,
+        exactly.
+        """
         from lexveil.embeddings.exact_search import pair_distances
         from lexveil.mechanisms.noise.keystream import expand
 
-        distance = min(float(pair_distances(self.vectors, token.ids, np.array([proposed]))[0]), float(token.gamma[0]))
+        distance = min(
+            float(pair_distances(self.vectors, token.ids, np.array([proposed]))[0]),
+            float(token.gamma[0]),
+        )
         n_bytes = 0
         while True:
             n_bytes += 8
@@ -191,7 +226,8 @@ class Tem(EuclideanMechanism):
                 low = Decimal(position) + Decimal(fraction) / Decimal(2) ** (8 * n_bytes)
                 high = Decimal(position) + Decimal(fraction + 1) / Decimal(2) ** (8 * n_bytes)
                 limit = Decimal(2) ** self.bits * exponent.exp()
-                error = limit * Decimal(10) ** (10 - context.prec)  # far more than the rounding of the lines above
+                # far more than the rounding of the lines above
+                error = limit * Decimal(10) ** (10 - context.prec)
                 if high <= limit - error:
                     return True
                 if low >= limit + error:
@@ -206,16 +242,18 @@ class Tem(EuclideanMechanism):
     def rounding(self, epsilon: Floats) -> Floats:
         """What the rounding of distances can add to the loss of each token, in nats; shape (n,).
 
-        The differences of float32 coordinates are rounded once in float64, squares once, their sum p - 1 times in any
-        order, the root once: d is right to a relative (p + 4)·2^-53. An error r of all scores min(d, γ) changes weights
-        and their sum by exp(ε·r/2) each, for both words: 2·ε·r, where r <= γ·(p + 4)·2^-53.
+        The differences of float32 coordinates are rounded once in float64, squares once, their sum
+        p - 1 times in any order, the root once: d is right to a relative (p + 4)·2^-53. An error r
+        of all scores min(d, γ) changes weights and their sum by exp(ε·r/2) each, for both words:
+        2·ε·r, where r <= γ·(p + 4)·2^-53.
         """
         relative = (self.vectors.shape[1] + 4) * 2.0**-53
         bound: Floats = 2 * relative * epsilon * self.gamma(epsilon)
         return bound
 
     def plain(self, ids: Ids, epsilon: Floats) -> Flags:
-        """Whether the tokens are drawn by uniform proposals: a matter of word and ε, so never of the batch. Shape (n,).
+        """Whether the tokens are drawn by uniform proposals: a matter of word and ε, so never of
+        the batch. Shape (n,).
 
         By the weight at a typical distance, which most words' weights on average exceed.
         """
@@ -225,7 +263,10 @@ class Tem(EuclideanMechanism):
 
     def needs_lists(self, epsilon: float) -> bool:
         """See ``OnNeighbors``."""
-        return epsilon > 0 and not self.plain(np.arange(self.size), np.full(self.size, epsilon)).mean() > 0.5
+        return (
+            epsilon > 0
+            and not self.plain(np.arange(self.size), np.full(self.size, epsilon)).mean() > 0.5
+        )
 
 
 def take(tokens: Tokens, chosen: Ids) -> Tokens:
@@ -238,7 +279,10 @@ def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:
     if not len(vectors):
         return np.zeros(0)
     middle = vectors.mean(axis=0, dtype=np.float64)
-    parts = [vectors[start : start + BLOCK].astype(np.float64) @ middle for start in range(0, len(vectors), BLOCK)]
+    parts = [
+        vectors[start : start + BLOCK].astype(np.float64) @ middle
+        for start in range(0, len(vectors), BLOCK)
+    ]
     squares = norms**2 - 2 * np.concatenate(parts) + (norms**2).mean()
     typical: Floats = np.sqrt(np.maximum(squares, 0.0))
     return typical
@@ -248,5 +292,7 @@ def truncation(epsilon: Floats, beta: float, n_words: int) -> Floats:
     """γ = (2/ε)·ln((1-β)(V-1)/β), Theorem 4.2; 0 where that is negative or V is 1."""
     if n_words < 2:
         return np.zeros(len(epsilon))
-    gamma: Floats = np.maximum(0.0, 2 / epsilon * (np.log1p(-beta) + np.log(n_words - 1) - np.log(beta)))
+    gamma: Floats = np.maximum(
+        0.0, 2 / epsilon * (np.log1p(-beta) + np.log(n_words - 1) - np.log(beta))
+    )
     return gamma

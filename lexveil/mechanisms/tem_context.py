@@ -1,4 +1,6 @@
-"""TEM whose words also suit what is written before: a public model of words weighs what may come out."""
+"""TEM whose words also suit what is written before: a public model of words weighs what may come
+out.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,22 @@ class TemContextParameters(TemParameters):
     """Parameters of tem_context."""
 
     kappa: float = Field(
-        1.0, ge=0, le=MOST_KAPPA, description="exponent of the public model of words; 0: words weigh as in tem"
+        1.0,
+        ge=0,
+        le=MOST_KAPPA,
+        description="exponent of the public model of words; 0: words weigh as in tem",
     )
     common_words: int | None = Field(
         None,
         ge=2,
-        description="how many of the most frequent words, by public counts, come out; others weigh a millionth "
+        description="how many of the most frequent words, by public counts, come out; others "
+        "weigh a millionth "
         "(2^-20) and hardly do at the ε of a level; null: all weigh by their counts",
     )
     model: Literal["bigrams", "smollm2"] = Field(
         "bigrams",
-        description="the public model: counts of bigrams; or SmolLM2-135M, which reads all that is written before in "
+        description="the public model: counts of bigrams; or SmolLM2-135M, which reads all "
+        "that is written before in "
         "the text (extra neural; English; slow)",
     )
 
@@ -53,9 +60,10 @@ class TextTokens(NamedTuple):
     Attributes:
         is_first: (n,) whether a text begins.
         kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED of ``rejection``.
-        about: (n,) of one that is drawn its number among the drawn, of one that follows the place of the one that it
-            follows, of one that is kept its row among the tokens that the model of words knows; -1 of one that has
-            none, or -2 - i of the i-th of the words that are kept without a row.
+        about: (n,) of one that is drawn its number among the drawn, of one that follows the place
+            of the one that it follows, of one that is kept its row among the tokens that the model
+            of words knows; -1 of one that has none, or -2 - i of the i-th of the words that are
+            kept without a row.
     """
 
     is_first: Flags
@@ -65,15 +73,17 @@ class TextTokens(NamedTuple):
 
 @register
 class TemContext(Tem):
-    """Replace w by u with probability proportional to m(u | c)·exp(-ε·min(d(w,u), γ)/2), c the word written before.
+    """Replace w by u with probability proportional to m(u | c)·exp(-ε·min(d(w,u), γ)/2), c the word
+    written before.
 
-    m is a public base measure to the power κ, in whole numbers: of bigrams of public text (``base_measure``), c the
-    word written just before; or of a causal language model (``causal_measure``), c all that is written before. c is
-    what was drawn before, or kept: what is published already. The rest is as in ``Tem``.
+    m is a public base measure to the power κ, in whole numbers: of bigrams of public text
+    (``base_measure``), c the word written just before; or of a causal language model
+    (``causal_measure``), c all that is written before. c is what was drawn before, or kept: what is
+    published already. The rest is as in ``Tem``.
 
-    Privacy: for each token ε·d, d the Euclidean distance, whatever c is: m depends on c and u alone, so that the
-    weights and their sum move by at most exp(ε·d/2) each when w becomes w'. The tokens of a text are an adaptive
-    composition.
+    Privacy: for each token ε·d, d the Euclidean distance, whatever c is: m depends on c and u
+    alone, so that the weights and their sum move by at most exp(ε·d/2) each when w becomes w'. The
+    tokens of a text are an adaptive composition.
 
     Attributes:
         kappa: κ.
@@ -84,7 +94,8 @@ class TemContext(Tem):
 
     name = "tem_context"
     exactness = (
-        f"words are drawn exactly by their weights, which depend on {FOLLOWING}; the rounding of distances to float64 "
+        f"words are drawn exactly by their weights, which depend on {FOLLOWING}; the rounding "
+        "of distances to float64 "
         "adds less than 1e-10 to the exponent for each token"
     )
     sampled = f"a draw from the vocabulary by {FOLLOWING}"
@@ -104,7 +115,9 @@ class TemContext(Tem):
         from lexveil.mechanisms.kernels.tem_context import ENVELOPE_BITS, FINE_BITS
 
         checked = self.checked(TemContextParameters, parameters)
-        super().__init__(vectors, near, n_words, beta=checked.beta, length_penalty=checked.length_penalty)
+        super().__init__(
+            vectors, near, n_words, beta=checked.beta, length_penalty=checked.length_penalty
+        )
         counts = np.ones(self.size, dtype=np.int64) if counts is None else counts
         none = np.empty(0, dtype=np.int64)
         self.kappa, self.bigrams = checked.kappa, bigrams or Bigrams.of(none, none, none, self.size)
@@ -117,7 +130,9 @@ class TemContext(Tem):
             self.mass = base_measure(counts, self.bigrams, self.kappa, self.halvings)
             self._sums = _with_sums(self.mass)
         elif causal is None:
-            raise ParameterError(f"{self.name}.model {checked.model}: the words it is to read were not given")
+            raise ParameterError(
+                f"{self.name}.model {checked.model}: the words it is to read were not given"
+            )
         else:
             self.mass = CausalMeasure(causal, counts, self.kappa, self.halvings)
             said = f"what the language model {checked.model} says after all that is written before"
@@ -125,7 +140,9 @@ class TemContext(Tem):
             self.sampled = self.sampled.replace(FOLLOWING, said)
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
-        """Log probabilities of every word u for each of n ids after the word ``before``, (n, V); -1: after none."""
+        """Log probabilities of every word u for each of n ids after the word ``before``, (n, V);
+        -1: after none.
+        """
         from lexveil.embeddings.exact_search import distance_rows
 
         check_epsilon(epsilon)
@@ -139,7 +156,9 @@ class TemContext(Tem):
         return self.replace_after(ids, epsilon, noise, None)
 
     def replace_after(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None) -> Ids:
-        """Draw each token as if it were a text of its own, after the tokens (n,) ``before``, or after none."""
+        """Draw each token as if it were a text of its own, after the tokens (n,) ``before``, or
+        after none.
+        """
         n, kind = len(ids), np.tile((KEPT, DRAWN), len(ids))
         about = np.full(2 * n, -1)
         about[1::2] = np.arange(n)
@@ -160,11 +179,12 @@ class TemContext(Tem):
 
         Args:
             texts: n tokens.
-            ids: (m,) the words of those that are drawn; -1: unknown, drawn by the base measure alone.
+            ids: (m,) the words of those that are drawn; -1: unknown, drawn by the base measure
+                alone.
             epsilon: (m,) of each; 0 of unknown ones.
             noise: (m, 4) their keys.
-            written: (V,) of what is written for each word that is drawn, its row among the tokens that the model of
-                words knows; None: they are the words.
+            written: (V,) of what is written for each word that is drawn, its row among the tokens
+                that the model of words knows; None: they are the words.
             kept: the words that are kept without a row.
 
         Returns:
@@ -174,28 +194,43 @@ class TemContext(Tem):
 
         own, known = np.arange(self.size), ids >= 0
         words, place = np.unique(ids[known], return_inverse=True)
-        lists, places, gamma = self.near.lists(words), np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids))
+        lists, places, gamma = (
+            self.near.lists(words),
+            np.zeros(len(ids), dtype=np.int64),
+            np.zeros(len(ids)),
+        )
         places[known], gamma[known] = place, self.gamma(epsilon[known])
-        drawn = sampler.Drawn(ids, epsilon, gamma, noise, places, np.zeros(len(ids), dtype=np.int64))
+        drawn = sampler.Drawn(
+            ids, epsilon, gamma, noise, places, np.zeros(len(ids), dtype=np.int64)
+        )
         near = (lists.ids, lists.distances, own if written is None else written)
         if isinstance(self.mass, CausalMeasure):
             return self._replace_by_model(self.mass, texts, drawn, near, kept)
         return self._walk(self._sums, texts, drawn, near)
 
     def _walk(self, sums: Mass, texts: TextTokens, drawn: Drawn, near: Near) -> Ids:
-        """The word that is drawn for each token of texts, by the base measure of the word written before."""
+        """The word that is drawn for each token of texts, by the base measure of the word written
+        before.
+        """
         from lexveil.mechanisms.kernels import tem as tem_sampler
         from lexveil.mechanisms.kernels import tem_context as sampler
 
         n = len(texts.kind)
-        walk: Walk = sampler.Walk(*texts, np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64))
+        walk: Walk = sampler.Walk(
+            *texts, np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+        )
         space = tem_sampler.Space(self.vectors, self.halvings, self.sketch.rows, self.sketch.step)
         doubt, start = np.empty(3, dtype=np.int64), 0
         while (start := sampler.walk_on(space, sums, walk, drawn, near, start, doubt)) < n:
             token, (proposed, position, number) = texts.about[start], doubt.tolist()
             one, none = slice(token, token + 1), np.zeros(1, dtype=np.int64)
             alone = tem_sampler.Tokens(
-                drawn.ids[one], drawn.epsilon[one], drawn.gamma[one], drawn.keys[one], none, none[None]
+                drawn.ids[one],
+                drawn.epsilon[one],
+                drawn.gamma[one],
+                drawn.keys[one],
+                none,
+                none[None],
             )
             if self._is_accepted(alone, proposed, position, FIRST_NONCE + number):
                 walk.drawn[start] = proposed
@@ -203,10 +238,21 @@ class TemContext(Tem):
         return walk.drawn
 
     def _replace_by_model(
-        self, measure: CausalMeasure, texts: TextTokens, drawn: Drawn, near: Near, kept: Sequence[str]
+        self,
+        measure: CausalMeasure,
+        texts: TextTokens,
+        drawn: Drawn,
+        near: Near,
+        kept: Sequence[str],
     ) -> Ids:
-        """The same by a language model, which reads what is kept and what was drawn: of a source it gets nothing."""
-        out, kind, about = np.full(len(texts.kind), -1, dtype=np.int64), texts.kind.tolist(), texts.about.tolist()
+        """The same by a language model, which reads what is kept and what was drawn: of a source it
+        gets nothing.
+        """
+        out, kind, about = (
+            np.full(len(texts.kind), -1, dtype=np.int64),
+            texts.kind.tolist(),
+            texts.about.tolist(),
+        )
         of_kept, one = measure.model.pieces([[word] for word in kept]), np.ones(1, dtype=np.bool_)
 
         def pieces(place: int) -> list[int] | None:
@@ -230,7 +276,9 @@ class TemContext(Tem):
         return out
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d whatever was written before, and what the rounding of distances can add; m is in whole numbers."""
+        """ε·d whatever was written before, and what the rounding of distances can add; m is in
+        whole numbers.
+        """
         return epsilon * distance + self.rounding(epsilon)
 
     def needs_lists(self, epsilon: float) -> bool:

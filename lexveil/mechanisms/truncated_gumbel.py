@@ -1,4 +1,6 @@
-"""Truncated Gumbel: among a random number of nearest words, the one whose noisy distance is smallest."""
+"""Truncated Gumbel: among a random number of nearest words, the one whose noisy distance is
+smallest.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +25,31 @@ class TruncatedGumbelParameters(Section):
     """Parameters of truncated_gumbel."""
 
     calibration: Literal["theorem", "paper"] = Field(
-        "theorem", description="refuses an epsilon that the paper's theorem does not cover; paper takes every one"
+        "theorem",
+        description="refuses an epsilon that the paper's theorem does not cover; paper takes "
+        "every one",
     )
 
 
 @register
 class TruncatedGumbel(EuclideanMechanism):
-    """Among the k nearest words of w (itself included) take the one with the smallest distance plus Gumbel noise.
+    """Among the k nearest words of w (itself included) take the one with the smallest distance plus
+    Gumbel noise.
 
-    k ~ Poisson(ln V) truncated to [1, V]. The noise is Gumbel of scale b truncated to [-Δmax, Δmax]:
-    b = 2Δmax / min(W₀(2aΔmax), ln(aΔmin)), a = (ε - 2(1+ln V)/Δmin)/3, W₀ Lambert's function, Δmin and Δmax the
-    smallest and largest distance between two different words of the whole vocabulary.
+    k ~ Poisson(ln V) truncated to [1, V]. The noise is Gumbel of scale b truncated to [-Δmax,
+    Δmax]: b = 2Δmax / min(W₀(2aΔmax), ln(aΔmin)), a = (ε - 2(1+ln V)/Δmin)/3, W₀ Lambert's
+    function, Δmin and Δmax the smallest and largest distance between two different words of the
+    whole vocabulary.
 
     Source: Xu et al. (2021a).
 
-    Privacy: none that we can state. The paper claims ε·d with d the Euclidean distance where aΔmin > 1. The number of
-    neighbours alone breaks it, whatever the noise: Pr[w'|w'] >= Pr[k=1], but Pr[w'|w] <= Pr[k > number of words nearer
-    to w], and that tail falls faster than exp(-ε·d) allows (tests/auditing shows it on real words). With
-    ``calibration="theorem"`` an ε that the theorem does not cover is refused, with ``"paper"`` every one is taken, as
-    in the paper's experiments.
-    Neighbours and Δ are exact. In float64: k is drawn from 53 bits, so a k of smaller probability than that never
-    comes; the noise has the usual rounding of continuous noise.
+    Privacy: none that we can state. The paper claims ε·d with d the Euclidean distance where aΔmin
+    > 1. The number of neighbours alone breaks it, whatever the noise: Pr[w'|w'] >= Pr[k=1], but
+    Pr[w'|w] <= Pr[k > number of words nearer to w], and that tail falls faster than exp(-ε·d)
+    allows (tests/auditing shows it on real words). With ``calibration="theorem"`` an ε that the
+    theorem does not cover is refused, with ``"paper"`` every one is taken, as in the paper's
+    experiments. Neighbours and Δ are exact. In float64: k is drawn from 53 bits, so a k of smaller
+    probability than that never comes; the noise has the usual rounding of continuous noise.
 
     Attributes:
         smallest, largest: Δmin and Δmax, embedding units.
@@ -55,7 +61,10 @@ class TruncatedGumbel(EuclideanMechanism):
     on_neighbors = True
     Parameters: ClassVar[type[Section]] = TruncatedGumbelParameters
 
-    no_guarantee = "truncated_gumbel: the published bound does not hold, the number of neighbours alone breaks it"
+    no_guarantee = (
+        "truncated_gumbel: the published bound does not hold, the number of "
+        "neighbours alone breaks it"
+    )
 
     def __init__(self, vectors: Vectors, near: NearTable | None = None, **parameters: Any) -> None:
         from scipy.stats import poisson
@@ -70,18 +79,24 @@ class TruncatedGumbel(EuclideanMechanism):
             raise ParameterError("truncated_gumbel needs at least two words")
         self.near = Neighborhoods(self.vectors, near)
         table = self.near.table
-        self.smallest = smallest_distance(self.vectors, table.ids[:, 1] if len(table) == n else None)
+        self.smallest = smallest_distance(
+            self.vectors, table.ids[:, 1] if len(table) == n else None
+        )
         if self.smallest == 0:
             raise ParameterError(
-                f"truncated_gumbel: among {n:,} words are two with the same vector, so Δmin is 0 and no epsilon is "
-                "large enough; retrain with a larger embeddings.min_count, or take another mechanism"
+                f"truncated_gumbel: among {n:,} words are two with the same vector, so Δmin "
+                "is 0 and no epsilon is "
+                "large enough; retrain with a larger embeddings.min_count, or take another "
+                "mechanism"
             )
         self.largest = largest_distance(self.vectors) if table.largest is None else table.largest
         mean = np.log(n)
         low, high = poisson.cdf([0, n], mean)
         # Pr[k <= 1], Pr[k <= 2], … up to the last step that a number of 53 bits can tell from 1.
         steps = (poisson.cdf(np.arange(1, n + 1), mean) - low) / (high - low)
-        self.k_cdf: Floats = steps[: int(np.searchsorted(steps, 1 - 2.0**-53)) + 1][: self.near.size]
+        self.k_cdf: Floats = steps[: int(np.searchsorted(steps, 1 - 2.0**-53)) + 1][
+            : self.near.size
+        ]
         self.k_most = len(self.k_cdf)
 
     @property
@@ -93,7 +108,8 @@ class TruncatedGumbel(EuclideanMechanism):
         """The scale b of the noise for each of n epsilons, embedding units.
 
         Raises:
-            ParameterError: if the calibration does not exist at one of them; names the smallest epsilon that works.
+            ParameterError: if the calibration does not exist at one of them; names the smallest
+                epsilon that works.
         """
         from scipy.special import lambertw
 
@@ -102,9 +118,12 @@ class TruncatedGumbel(EuclideanMechanism):
         uncovered = ~(a * self.smallest > 1)
         if self.calibration == "theorem" and uncovered.any():
             raise ParameterError(
-                f"truncated_gumbel: the theorem has no noise for an epsilon of {epsilon.min():.6g} per token; here "
-                f"(V = {len(self.vectors):,}, Δmin = {self.smallest:.4g}, Δmax = {self.largest:.4g}) it needs more "
-                f"than {self.smallest_epsilon:.6g}. Raise epsilon, or set mechanisms.truncated_gumbel.calibration: "
+                "truncated_gumbel: the theorem has no noise for an epsilon of "
+                f"{epsilon.min():.6g} per token; here "
+                f"(V = {len(self.vectors):,}, Δmin = {self.smallest:.4g}, Δmax = "
+                f"{self.largest:.4g}) it needs more "
+                f"than {self.smallest_epsilon:.6g}. Raise epsilon, or set "
+                "mechanisms.truncated_gumbel.calibration: "
                 "paper, which takes every epsilon"
             )
         # Where the paper's formula has no value: noise all but flat over its whole range.
@@ -124,31 +143,41 @@ class TruncatedGumbel(EuclideanMechanism):
         return rng.random((len(epsilon), 1 + self.k_most))
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:
-        """Turn the uniform numbers into k and noise by inverse CDF, and take the smallest noisy distance."""
+        """Turn the uniform numbers into k and noise by inverse CDF, and take the smallest noisy
+        distance.
+        """
         b, out = self.scale(epsilon)[:, None], np.empty(len(ids), dtype=np.int64)
         for start in range(0, len(ids), BLOCK):
             rows = slice(start, start + BLOCK)
             # The last step is 1 up to rounding, and no uniform number is.
-            k = np.minimum(np.searchsorted(self.k_cdf, noise[rows, 0], side="right"), self.k_most - 1) + 1
+            k = (
+                np.minimum(
+                    np.searchsorted(self.k_cdf, noise[rows, 0], side="right"), self.k_most - 1
+                )
+                + 1
+            )
             # Only of the neighbours that take part, token by token and nearest first.
             token = np.repeat(np.arange(len(k)), k)
             first = np.cumsum(k) - k
             rank = np.arange(len(token)) - first[token]
             lists = self.near.lists(ids[rows])
-            score = lists.distances[token, rank] + self.noise_of(noise[rows][token, 1 + rank], b[rows][token, 0])
+            score = lists.distances[token, rank] + self.noise_of(
+                noise[rows][token, 1 + rank], b[rows][token, 0]
+            )
             least = np.minimum.reduceat(score, first)
             at = np.flatnonzero(score == least[token])
             at = at[np.unique(token[at], return_index=True)[1]]  # of equal ones the nearest
             out[rows] = lists.ids[np.arange(len(k)), rank[at]]
         return out
 
-    def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002 - at every one
+    def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
         """See ``OnNeighbors``."""
         return True
 
     def noise_of(self, uniform: Floats, b: Floats) -> Floats:
         """Gumbel noise of scale b truncated to [-Δmax, Δmax], by inverse CDF."""
-        # F(x) = exp(-exp(-x/b)). The weight above the truncation may be all but 0, hence differences of exponents.
+        # F(x) = exp(-exp(-x/b)). The weight above the truncation may be all but 0, hence
+        # differences of exponents.
         low, high = -np.exp(self.largest / b), -np.exp(-self.largest / b)
         log_f = np.log(uniform + (1 - uniform) * np.exp(low - high)) + high
         noise: Floats = np.clip(-b * np.log(-log_f), -self.largest, self.largest)

@@ -18,10 +18,14 @@ class VickreyParameters(Section):
     """Parameters of vickrey."""
 
     t: float | list[float] = Field(
-        0.75, description="0 is madlib, 1 always the second nearest word; for k above 2 a list of k numbers"
+        0.75,
+        description="0 is madlib, 1 always the second nearest word; for k above 2 a list of "
+        "k numbers",
     )
     k: int = Field(2, ge=2, le=7, description="candidates")  # below FEW of the exact search
-    exclude_input: bool = Field(False, description="true as in the papers' code: voids the guarantee")
+    exclude_input: bool = Field(
+        False, description="true as in the papers' code: voids the guarantee"
+    )
 
     @model_validator(mode="after")
     def _one_for_each(self) -> Self:
@@ -29,7 +33,8 @@ class VickreyParameters(Section):
         fits = len(several) == self.k or (self.k == 2 and len(several) == 1 and several[0] <= 1)
         if not fits or not all(number >= 0 for number in several):
             raise ValueError(
-                f"vickrey.t is {self.t}; it must be one number from 0 to 1 if vickrey.k is 2, or a list of {self.k} "
+                f"vickrey.t is {self.t}; it must be one number from 0 to 1 if vickrey.k is 2, "
+                f"or a list of {self.k} "
                 "numbers that are not negative"
             )
         return self
@@ -39,15 +44,17 @@ class VickreyParameters(Section):
 class Vickrey(Madlib):
     """Replace w by one of the k words nearest to φ̂ = φ(w) + z, z as in MADLIB.
 
-    k = 2: the nearest w₁ with probability (1-t)·δ₂ / (t·δ₁ + (1-t)·δ₂), else the second nearest w₂; δ their distances
-    to φ̂. t = 0 is MADLIB (the same words from the same generator), t = 1 always the second.
-    k > 2: the r-th nearest with probability proportional to exp(-t_r·δ_r), one t for each of the k words.
+    k = 2: the nearest w₁ with probability (1-t)·δ₂ / (t·δ₁ + (1-t)·δ₂), else the second nearest w₂;
+    δ their distances to φ̂. t = 0 is MADLIB (the same words from the same generator), t = 1 always
+    the second. k > 2: the r-th nearest with probability proportional to exp(-t_r·δ_r), one t for
+    each of the k words.
 
     Source: Xu et al. (2021b), Algorithms 1 and 3.
 
-    Privacy: ε·d metric DP, as MADLIB: the choice is made from the noisy vector and public words alone. The printed
-    Algorithm 1 leaves the input out of the candidates. That looks at the input again: Pr[M(w)=w] = 0 while
-    Pr[M(w')=w] > 0, so no ε holds. ``exclude_input`` does it, to reproduce papers, and there is no guarantee then.
+    Privacy: ε·d metric DP, as MADLIB: the choice is made from the noisy vector and public words
+    alone. The printed Algorithm 1 leaves the input out of the candidates. That looks at the input
+    again: Pr[M(w)=w] = 0 while Pr[M(w')=w] > 0, so no ε holds. ``exclude_input`` does it, to
+    reproduce papers, and there is no guarantee then.
 
     Attributes:
         t: in [0, 1] for k = 2; k numbers, not negative, for k > 2.
@@ -66,19 +73,24 @@ class Vickrey(Madlib):
         super().__init__(vectors)
         needed = self.k + self.exclude_input
         if len(self.vectors) < needed:
-            raise ParameterError(f"vickrey needs {needed} words; the vocabulary holds {len(self.vectors)}")
+            raise ParameterError(
+                f"vickrey needs {needed} words; the vocabulary holds {len(self.vectors)}"
+            )
         self.no_guarantee = (
-            "vickrey.exclude_input leaves the input out of the candidates, so it never comes out itself and no ε holds"
+            "vickrey.exclude_input leaves the input out of the candidates, so it never comes "
+            "out itself and no ε holds"
             if self.exclude_input
             else None
         )
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """MADLIB's noise, and a column of uniform numbers that choose among the candidates: (n, p + 1)."""
+        """MADLIB's noise, and a column of uniform numbers that choose among the candidates: (n, p +
+        1).
+        """
         ball = super().noise(epsilon, rng)
         return np.hstack([ball, rng.random((len(epsilon), 1))])
 
-    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002 - the noise has its scale
+    def replace(self, ids: Ids, epsilon: Floats, noise: Floats) -> Ids:  # noqa: ARG002
         """Choose among the words nearest to each noisy vector."""
         return self.choose(ids, *self.candidates(ids, noise[:, :-1]), noise[:, -1])
 
@@ -88,7 +100,9 @@ class Vickrey(Madlib):
 
     def candidates(self, ids: Ids, noise: Floats) -> tuple[Ids, Floats]:
         """The k nearest words of each noisy vector and their distances to it, (n, k) each."""
-        near, distances = self.search.nearest_k(self.vectors[ids] + noise, self.k + self.exclude_input)
+        near, distances = self.search.nearest_k(
+            self.vectors[ids] + noise, self.k + self.exclude_input
+        )
         if not self.exclude_input:
             return near, distances
         out = near == ids[:, None]

@@ -1,4 +1,6 @@
-"""What the mechanisms of 1-Diffractor share: noise on a word's position in a list, where near words are neighbours."""
+"""What the mechanisms of 1-Diffractor share: noise on a word's position in a list, where near words
+are neighbours.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,14 @@ class OnListsParameters(Section):
 class OnLists(Mechanism):
     """A mechanism over word lists: it draws a list, and perturbs the position of the word in it.
 
-    One list is drawn uniformly, independent of the word, and the word is perturbed in it, once. This has the
-    distribution of "perturb in each list and publish one of the results at random". Pr[M(w)=y] is the mean over the
-    lists, each of which is private with respect to its own d_l(w,w') = |index_l(w) - index_l(w')|: ε·max_l d_l.
+    One list is drawn uniformly, independent of the word, and the word is perturbed in it, once.
+    This has the distribution of "perturb in each list and publish one of the results at random".
+    Pr[M(w)=y] is the mean over the lists, each of which is private with respect to its own
+    d_l(w,w') = |index_l(w) - index_l(w')|: ε·max_l d_l.
 
     Attributes:
-        orders: (n_lists, W) int32, the word at each index of each list; all are permutations of the same W words.
+        orders: (n_lists, W) int32, the word at each index of each list; all are permutations of the
+            same W words.
         places: (n_lists, W) int32, the index of each word in each list.
     """
 
@@ -51,13 +55,17 @@ class OnLists(Mechanism):
         self.size = self.orders.shape[1]
         every = np.arange(self.size, dtype=np.int32)
         if not (np.sort(self.orders, axis=1) == every).all():
-            raise ParameterError("each list must hold every word of the working vocabulary exactly once")
+            raise ParameterError(
+                "each list must hold every word of the working vocabulary exactly once"
+            )
         self.places = np.empty_like(self.orders)
         np.put_along_axis(self.places, self.orders, every[None], axis=1)
 
     def distance(self, first: Ids, second: Ids) -> Floats:
         """max_l |index_l(w) - index_l(w')| of n pairs of ids, shape (n,)."""
-        gap: Floats = np.abs(self.places[:, first] - self.places[:, second]).max(axis=0).astype(np.float64)
+        gap: Floats = (
+            np.abs(self.places[:, first] - self.places[:, second]).max(axis=0).astype(np.float64)
+        )
         return gap
 
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
@@ -93,12 +101,19 @@ class OnLists(Mechanism):
             chunk = slice(start, start + CHUNK)
             words = noise[chunk]
             if n_lists == 1:
-                index = self.perturb(self.places[0][ids[chunk]].astype(np.int64), epsilon[chunk], words)
+                index = self.perturb(
+                    self.places[0][ids[chunk]].astype(np.int64), epsilon[chunk], words
+                )
                 out[chunk] = self.orders[0][index]
             else:
-                # Equal chances up to 2^-32; they depend on no word, so the guarantee does not rest on them.
-                which = (((words[:, 1] >> np.uint64(32)) * np.uint64(n_lists)) >> np.uint64(32)).astype(np.int64)
-                index = self.perturb(self.places[which, ids[chunk]].astype(np.int64), epsilon[chunk], words)
+                # Equal chances up to 2^-32; they depend on no word, so the guarantee does not rest
+                # on them.
+                which = (
+                    ((words[:, 1] >> np.uint64(32)) * np.uint64(n_lists)) >> np.uint64(32)
+                ).astype(np.int64)
+                index = self.perturb(
+                    self.places[which, ids[chunk]].astype(np.int64), epsilon[chunk], words
+                )
                 out[chunk] = self.orders[which, index]
         return out
 
@@ -110,9 +125,9 @@ class OnLists(Mechanism):
 def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> int:
     """The answer at a uniform number of which ``words`` (2,) are the first bits, exactly.
 
-    The number's bits are those of the first word, without the last ``shift``, and then as many as it takes from the
-    stream keyed by both words. ``answer`` is a step function; both ends of the interval that is left are tried, at a
-    precision far beyond its length, until they agree.
+    The number's bits are those of the first word, without the last ``shift``, and then as many as
+    it takes from the stream keyed by both words. ``answer`` is a step function; both ends of the
+    interval that is left are tried, at a precision far beyond its length, until they agree.
     """
     from lexveil.mechanisms.noise.keystream import expand
 
@@ -125,7 +140,10 @@ def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> in
             unit = Decimal(2) ** bits
             # Wider by far more than the rounding of what ``answer`` computes.
             margin = Decimal(10) ** -(context.prec - GUARD)
-            low, high = Decimal(known) / unit * (1 - margin), Decimal(known + 1) / unit * (1 + margin)
+            low, high = (
+                Decimal(known) / unit * (1 - margin),
+                Decimal(known + 1) / unit * (1 + margin),
+            )
             low, high = max(low, Decimal(0)), min(high, Decimal(1))
             ends = answer(low), answer(high)
         if ends[0] == ends[1]:

@@ -1,4 +1,6 @@
-"""`lexveil model build`: a work folder is made a project of the given texts, and its graph is run up to the model."""
+"""`lexveil model build`: a work folder is made a project of the given texts, and its graph is run
+up to the model.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,15 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 
 STAGE = "package_model"
-TAKEN = Path(".lexveil/model-corpus.json")  # which files data/ was made of, so that a second call goes on
+# which files data/ was made of, so that a second call goes on
+TAKEN = Path(".lexveil/model-corpus.json")
 SPLIT = Path(".lexveil/model-sources")
 DEFAULT = Path(__file__).parent / "default.yaml"
 
 
-def prepare_project(work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]) -> None:
+def prepare_project(
+    work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]
+) -> None:
     """Make ``work`` a project of the texts and parameters, or leave it where it is one already.
 
     Raises:
@@ -47,9 +52,14 @@ def prepare_project(work: Path, recipe: Recipe, corpus: Sequence[Path], say: Cal
         work.parent.mkdir(parents=True, exist_ok=True)
         new_project.create(work)
     with atomic_file(work / paths.PARAMS) as partial:
-        partial.write_text(yaml.safe_dump(raw, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        partial.write_text(
+            yaml.safe_dump(raw, sort_keys=False, allow_unicode=True), encoding="utf-8"
+        )
     sources = sorted(params.model.sources)
-    wanted = {"files": {str(one.path.resolve()): sha256(one.path) for one in files}, "sources": sources}
+    wanted = {
+        "files": {str(one.path.resolve()): sha256(one.path) for one in files},
+        "sources": sources,
+    }
     taken = work / TAKEN
     if taken.is_file() and json.loads(taken.read_text(encoding="utf-8")) == wanted:
         say("the texts are those of the last time")
@@ -62,18 +72,24 @@ def prepare_project(work: Path, recipe: Recipe, corpus: Sequence[Path], say: Cal
 
 
 def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> Mapping[str, Path]:
-    """The texts of each source: the lines that name it, or, where none are named, a path that was given."""
+    """The texts of each source: the lines that name it, or, where none are named, a path that was
+    given.
+    """
     if sources:
         return split_by_source(corpus, sources, split)
     named: dict[str, Path] = {}
     for number, path in enumerate(corpus, 1):
-        stem = re.sub(r"[^a-z0-9_-]+", "-", path.resolve().name.split(".")[0].lower()).strip("-_") or "corpus"
+        stem = (
+            re.sub(r"[^a-z0-9_-]+", "-", path.resolve().name.split(".")[0].lower()).strip("-_")
+            or "corpus"
+        )
         named[f"{stem}-{number}" if stem in named else stem] = path.resolve()
     return named
 
 
 def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> dict[str, Path]:
-    """Write the lines of JSON Lines files that name one of ``sources`` into a file of each, in ``split``.
+    """Write the lines of JSON Lines files that name one of ``sources`` into a file of each, in
+    ``split``.
 
     Raises:
         RequestError: if a file has another form, a line names no source, or a source has no line.
@@ -87,14 +103,18 @@ def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path)
                     try:
                         name = json.loads(line)["source"]
                     except (ValueError, KeyError, TypeError):
-                        raise RequestError(f"{source.location(number)}: no JSON object with a field `source`") from None
+                        raise RequestError(
+                            f"{source.location(number)}: no JSON object with a field `source`"
+                        ) from None
                     if name not in sources:
                         continue
                     if name not in out:
                         out[name] = open_files.enter_context((split / f"{name}.jsonl").open("wb"))
                     out[name].write(line if line.endswith(b"\n") else line + b"\n")
     if missing := sorted(set(sources) - set(out)):
-        raise RequestError(f"the corpus has no line of source {', '.join(missing)}, which the parameter file names")
+        raise RequestError(
+            f"the corpus has no line of source {', '.join(missing)}, which the parameter file names"
+        )
     return {name: split / f"{name}.jsonl" for name in sorted(out)}
 
 
@@ -107,7 +127,8 @@ def deliver(work: Path, out: Path) -> ModelCard:
 
 
 def check_target(out: Path, name: str, *, chosen: bool) -> None:
-    """Refuse a folder that is no model, or, unless it was ``chosen``, the name of a model that ships.
+    """Refuse a folder that is no model, or, unless it was ``chosen``, the name of a model that
+    ships.
 
     Raises:
         RequestError: if so.
@@ -117,7 +138,9 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
     if not chosen and (paths.MODELS / name).is_dir():
         raise RequestError(f"{name} ships with Lexveil; choose another name, or {option('out')}")
     if out.exists() and not (out / CARD).is_file():
-        raise RequestError(f"{shown(out)}: exists and is no model; name another folder with {option('out')}")
+        raise RequestError(
+            f"{shown(out)}: exists and is no model; name another folder with {option('out')}"
+        )
 
 
 class Recipe(Section):
@@ -125,7 +148,8 @@ class Recipe(Section):
 
     model: dict[str, object] = Field(description="section `model` of params.yaml")
     parameters: dict[str, object] = Field(
-        {}, description="other sections of params.yaml; a key that is not named keeps its value there"
+        {},
+        description="other sections of params.yaml; a key that is not named keeps its value there",
     )
 
 
@@ -133,7 +157,8 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
     """The recipe in ``file``; without one, that which ships for ``name``, or the default one.
 
     Args:
-        given: keys of ``model`` that the command line says, which count before the file's; None where it does not.
+        given: keys of ``model`` that the command line says, which count before the file's; None
+            where it does not.
 
     Raises:
         ParameterError: if the file is not a recipe, or of a model of another name.
@@ -149,20 +174,34 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
         raise ParameterError(f"{source}: not valid YAML in UTF-8") from None
     recipe = validated(Recipe, raw, str(source))
     if recipe.model.get("name", name) != name:
-        raise ParameterError(f"{source}: model.name is {recipe.model['name']}, but {name} was requested")
-    model = recipe.model | {"name": name} | {key: value for key, value in given.items() if value is not None}
+        raise ParameterError(
+            f"{source}: model.name is {recipe.model['name']}, but {name} was requested"
+        )
+    model = (
+        recipe.model
+        | {"name": name}
+        | {key: value for key, value in given.items() if value is not None}
+    )
     if "license" not in model:
-        raise RequestError(f"{option('license')} is missing: under which licence may the model be used?")
+        raise RequestError(
+            f"{option('license')} is missing: under which licence may the model be used?"
+        )
     return Recipe(model=model, parameters=recipe.parameters)
 
 
-def params_of(recipe: Recipe, template: Mapping[str, Any], source: str) -> tuple[dict[str, object], Params]:
-    """The params.yaml of the work folder, as plain values and checked: the template's, with those of the recipe.
+def params_of(
+    recipe: Recipe, template: Mapping[str, Any], source: str
+) -> tuple[dict[str, object], Params]:
+    """The params.yaml of the work folder, as plain values and checked: the template's, with those
+    of the recipe.
 
     Raises:
         ParameterError: naming the key.
     """
-    raw = {name: dict(value) if isinstance(value, Mapping) else value for name, value in template.items()}
+    raw = {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in template.items()
+    }
     for name, value in recipe.parameters.items():
         raw[name] = {**raw.get(name, {}), **value} if isinstance(value, Mapping) else value
     raw["model"] = recipe.model

@@ -1,4 +1,6 @@
-"""One folder of what a project has trained: the tokens that passed the screens, their vectors, and the card."""
+"""One folder of what a project has trained: the tokens that passed the screens, their vectors, and
+the card.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ from lexveil.artifacts.packaged_model import (
 from lexveil.artifacts.structure import MeasuredStructure, first_texts, measured
 from lexveil.config import MachineParams, ModelParams, Params
 from lexveil.data.imported_models import two_orders
-from lexveil.embeddings.intrinsic_evaluation import analogies, nearest, neighbour_samples, similarity
+from lexveil.embeddings.intrinsic_evaluation import (
+    analogies,
+    nearest,
+    neighbour_samples,
+    similarity,
+)
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.mechanisms.noise.streams import stream
@@ -56,7 +63,8 @@ def package(
     row_of = {token: row for row, token in enumerate(trained.tokens)}
     tokens = [one.token for one in screened.kept]
     rows, scales = quantized(np.asarray(trained.vectors)[[row_of[token] for token in tokens]])
-    # All that follows is of the vectors as they will be loaded, with the lengths that they were trained with.
+    # All that follows is of the vectors as they will be loaded, with the lengths that they were
+    # trained with.
     counts = np.array([one.count for one in screened.kept], dtype=np.int64)
     space = WordSpace(tokens, rows.astype(np.float32) * scales[:, None], counts)
     bits = np.array([pmi[token] if "_" in token else 0.0 for token in tokens])
@@ -65,9 +73,20 @@ def package(
     if (base := find_base(params.embeddings)) is not None:
         named = f"model {base.card.name} {base.card.version}"
         origin = f"the model that the training began with, sha256 of its card {base.hash}"
-        sources.append(CorpusSource(name=named, documents=0, words=0, license=base.card.license, origin=origin))
+        sources.append(
+            CorpusSource(name=named, documents=0, words=0, license=base.card.license, origin=origin)
+        )
     n_documents, n_words = sum(one.documents for one in sources), sum(one.words for one in sources)
-    said = ("name", "version", "language", "license", "description", "built", "cleaning", "known_faults")
+    said = (
+        "name",
+        "version",
+        "language",
+        "license",
+        "description",
+        "built",
+        "cleaning",
+        "known_faults",
+    )
     card = {
         **{key: getattr(wanted, key) for key in said},
         "average_words": n_words / n_documents,
@@ -84,24 +103,38 @@ def package(
     progress = Progress("orders", 0, "tokens")
     orders = two_orders(space, params.word_orders.search, params.seed, STREAM, progress)
     structure, attribution = _structure(space, bits, params), notice(wanted, sources)
-    return write_packaged(folder, card, ModelContent(space, bits, orders, structure, attribution, wanted.scale))
+    return write_packaged(
+        folder, card, ModelContent(space, bits, orders, structure, attribution, wanted.scale)
+    )
 
 
 def sources_of(wanted: ModelParams, machine: MachineParams) -> list[CorpusSource]:
-    """Documents and words of each source of the corpus, and where it came from as far as ``wanted`` says it."""
+    """Documents and words of each source of the corpus, and where it came from as far as ``wanted``
+    says it.
+    """
     kinds = read_table(paths.WORDS, "sample_corpus", ["word_id", "kind"])
     words = kinds.filter(pc.not_equal(kinds.column("kind"), "punctuation")).column("word_id")
     first = pc.min(words).as_py()
     with duckdb_session.session(machine) as con:
         con.register("sample", con.read_parquet(str(paths.SAMPLE)))
         con.register("tokens", con.read_parquet(str(require(paths.TOKENS, "sample_corpus"))))
-        found = duckdb_session.run(con, "model/sources", first_word=0 if first is None else first).fetchall()
+        found = duckdb_session.run(
+            con, "model/sources", first_word=0 if first is None else first
+        ).fetchall()
     sources = []
     for name, n_documents, n_words in found:
         known = wanted.sources.get(name)
-        license, origin = (known.license, known.origin) if known else (wanted.license, UNKNOWN_ORIGIN)
+        license, origin = (
+            (known.license, known.origin) if known else (wanted.license, UNKNOWN_ORIGIN)
+        )
         sources.append(
-            CorpusSource(name=name or "corpus", documents=n_documents, words=n_words, license=license, origin=origin)
+            CorpusSource(
+                name=name or "corpus",
+                documents=n_documents,
+                words=n_words,
+                license=license,
+                origin=origin,
+            )
         )
     return sources
 
@@ -117,7 +150,9 @@ def notice(wanted: ModelParams, sources: Sequence[CorpusSource]) -> str:
 def _parameters(params: Params) -> dict[str, object]:
     """What decided the bytes, beside corpus and code."""
     said = ("sources", "cleaning", "known_faults", "description", "neighbours_of")
-    values = params.model_dump(mode="json", include={"seed", "sample", "count", "collocations", "embeddings", "model"})
+    values = params.model_dump(
+        mode="json", include={"seed", "sample", "count", "collocations", "embeddings", "model"}
+    )
     values["model"] = {key: value for key, value in values["model"].items() if key not in said}
     return values
 
@@ -132,11 +167,14 @@ def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, Measu
     drawn, language = stream(params.seed, STREAM, "structure"), params.model.language
     try:
         known, counts = words.column("word").to_pylist(), words.column("count").to_numpy()
-        replacements = Replacements(first_texts(paths.SAMPLE, N_TEXTS), known, counts, drawn, language)
+        replacements = Replacements(
+            first_texts(paths.SAMPLE, N_TEXTS), known, counts, drawn, language
+        )
     except ValueError as error:
         raise RequestError(f"{STREAM}: {error}; enlarge the corpus") from None
     return {
-        one.segmentation: measured(one, replacements, params, TEXTS) for one in lexicons_of(space.tokens, pmi, language)
+        one.segmentation: measured(one, replacements, params, TEXTS)
+        for one in lexicons_of(space.tokens, pmi, language)
     }
 
 
@@ -154,4 +192,8 @@ def _some_collocations(space: WordSpace) -> dict[str, list[str]]:
     """The most frequent collocations, some of the middle, and those that just passed."""
     tokens = [token for token in space.tokens if "_" in token]
     middle = max(0, len(tokens) // 2 - SHOWN // 2)
-    return {"top": tokens[:SHOWN], "middle": tokens[middle : middle + SHOWN], "threshold": tokens[-SHOWN:]}
+    return {
+        "top": tokens[:SHOWN],
+        "middle": tokens[middle : middle + SHOWN],
+        "threshold": tokens[-SHOWN:],
+    }

@@ -21,7 +21,8 @@ from lexveil.text.languages import language_of
 from lexveil.text.normal_forms import token_of
 
 OF_WORDS = ("word", "score")
-STRONGEST = 90  # percentile of the weights that is 1: a few words of the training texts alone weigh more
+# percentile of the weights that is 1: a few words of the training texts alone weigh more
+STRONGEST = 90
 SURPRISE = 3.0  # standard deviations from which on a weight is no chance
 ENDS = 12  # words of each end that are shown
 
@@ -60,17 +61,23 @@ def build(
     """Make a scale of a file of words with scores, or of texts with labels, and write it.
 
     Args:
-        as_given: only the words of the file, and no others that stand near them in the space of the model.
+        as_given: only the words of the file, and no others that stand near them in the space of the
+            model.
         is_public: whether no private text has a part in the file.
 
     Raises:
-        RequestError: if the file cannot be read as either, has not two labels, or none of its words is known.
+        RequestError: if the file cannot be read as either, has not two labels, or none of its words
+            is known.
     """
     if output.suffix != SUFFIX or output.exists():
-        raise RequestError(f"{output}: exists already, or is no name of a scale, which ends in {SUFFIX}")
+        raise RequestError(
+            f"{output}: exists already, or is no name of a scale, which ends in {SUFFIX}"
+        )
     opened = as_source(source)
     if opened is None:
-        raise RequestError(f"{source}: there is no such file, or it is none of {known_endings('or')}")
+        raise RequestError(
+            f"{source}: there is no such file, or it is none of {known_endings('or')}"
+        )
     using = Model.load(name=model)
     space = using.embedding("S1")
     with open_table(opened, None) as table:
@@ -83,14 +90,23 @@ def build(
             how = f"{len(texts):,} texts with labels"
         else:
             raise RequestError(
-                f"{source}: has neither the columns {' and '.join(OF_WORDS)} nor {text_column} and {label_column}; "
+                f"{source}: has neither the columns {' and '.join(OF_WORDS)} nor "
+                f"{text_column} and {label_column}; "
                 f"name others by {option('text_column')} and {option('label_column')}"
             )
     there = {token: score for token, score in known.items() if token in {*space.tokens}}
     if len({*there.values()}) < 2:
-        raise RequestError(f"{source}: none of its words tells words of the model apart; is it of another language?")
+        raise RequestError(
+            f"{source}: none of its words tells words of the model apart; is it of another "
+            "language?"
+        )
     scores = known if as_given else spread(space, there)
-    write({word: score for word, score in scores.items() if score}, f"{output.stem}: of {how}", is_public, output)
+    write(
+        {word: score for word, score in scores.items() if score},
+        f"{output.stem}: of {how}",
+        is_public,
+        output,
+    )
 
 
 def _scored(rows: Iterator[InputRow], source: Source) -> Iterator[tuple[str, float]]:
@@ -117,16 +133,21 @@ def _labelled(
             texts.append(text)
             labels.append(label)
     if len(kinds := {*labels}) != 2:
-        raise RequestError(f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale has two ends")
+        raise RequestError(
+            f"{source.shown}: column {label_column} has {len(kinds)} labels; a scale has two ends"
+        )
     return texts, labels
 
 
-def _trained(texts: list[str], labels: list[str], function_words: frozenset[str]) -> dict[str, float]:
-    """What each word says of the label, from -1 to 1: naive Bayes' weights, of words whose weight is no chance.
+def _trained(
+    texts: list[str], labels: list[str], function_words: frozenset[str]
+) -> dict[str, float]:
+    """What each word says of the label, from -1 to 1: naive Bayes' weights, of words whose weight
+    is no chance.
 
-    The logarithm of the odds of being in a text of either label, over its standard deviation for the test (Monroe,
-    Colaresi & Quinn 2008, eq. 15 to 22, with the prior of Jeffreys). As many other
-    words, the most frequent ones, have 0: a scale that is spread needs its middle, too.
+    The logarithm of the odds of being in a text of either label, over its standard deviation for
+    the test (Monroe, Colaresi & Quinn 2008, eq. 15 to 22, with the prior of Jeffreys). As many
+    other words, the most frequent ones, have 0: a scale that is spread needs its middle, too.
     """
     ngrams, counts = Ngrams.counted(texts)
     single = np.flatnonzero(ngrams.columns < len(ngrams.words))
@@ -134,18 +155,24 @@ def _trained(texts: list[str], labels: list[str], function_words: frozenset[str]
     is_word = np.array([word.isalpha() for word in words], dtype=np.bool_)
     is_upper = np.array([label == max(labels) for label in labels])
     present = counts[:, single] > 0
-    with_word = np.array([np.asarray(present[side].sum(axis=0), dtype=np.float64) for side in (is_upper, ~is_upper)])
+    with_word = np.array(
+        [np.asarray(present[side].sum(axis=0), dtype=np.float64) for side in (is_upper, ~is_upper)]
+    )
     odds = (with_word + 0.5) / (np.array([[is_upper.sum()], [(~is_upper).sum()]]) - with_word + 0.5)
     weights = np.log(odds[0] / odds[1])
     surprise = np.abs(weights) / np.sqrt((1 / (with_word + 0.5)).sum(axis=0))
     tells = (surprise > SURPRISE) & is_word & ~np.isin(words, sorted(function_words))
     if not tells.any():
         raise RequestError("no word of the texts says anything of their label")
-    scores = np.where(tells, np.clip(weights / np.percentile(np.abs(weights[tells]), STRONGEST), -1, 1), 0.0).round(2)
+    scores = np.where(
+        tells, np.clip(weights / np.percentile(np.abs(weights[tells]), STRONGEST), -1, 1), 0.0
+    ).round(2)
     of_others = np.where(tells, -1.0, with_word.sum(axis=0))
     known = tells | (of_others >= max(1.0, np.sort(of_others)[-min(int(tells.sum()), len(words))]))
     return {
-        word: score for word, score, is_known in zip(words, scores.tolist(), known.tolist(), strict=True) if is_known
+        word: score
+        for word, score, is_known in zip(words, scores.tolist(), known.tolist(), strict=True)
+        if is_known
     }
 
 
@@ -160,7 +187,9 @@ def shown(name: str, model: str | None = None) -> ShownScale:
     scores = purpose.of(space.tokens)
     on = np.flatnonzero(scores)
     # Of equal scores the frequent words first: that is the order of the tokens.
-    lowest, highest = (np.argsort(side, kind="stable")[:ENDS].tolist() for side in (scores, -scores))
+    lowest, highest = (
+        np.argsort(side, kind="stable")[:ENDS].tolist() for side in (scores, -scores)
+    )
     return ShownScale(
         name=purpose.name,
         sha256=purpose.sha256,
@@ -175,10 +204,15 @@ def shown(name: str, model: str | None = None) -> ShownScale:
 
 def as_text(scale: ShownScale) -> list[str]:
     """The scale for people."""
-    made = "public" if scale.public else f"not said to be public ({PUBLIC!r} is missing): refused in a release"
+    made = (
+        "public"
+        if scale.public
+        else f"not said to be public ({PUBLIC!r} is missing): refused in a release"
+    )
     return [
         f"{scale.name}: {made}; sha256 {scale.sha256[:12]}",
-        f"{scale.words:,} words of the model {scale.model} are on it, {scale.share_of_tokens:.1%} of its corpus",
+        f"{scale.words:,} words of the model {scale.model} are on it, "
+        f"{scale.share_of_tokens:.1%} of its corpus",
         f"lower end: {', '.join(scale.lowest)}",
         f"upper end: {', '.join(scale.highest)}",
     ]

@@ -1,4 +1,5 @@
-"""What of a project's corpus goes into its model: counts of documents by SQL, then the screens, by lists of words.
+"""What of a project's corpus goes into its model: counts of documents by SQL, then the screens, by
+lists of words.
 
 The lists are those of packages needed at build time only, and our own beside this module.
 """
@@ -24,7 +25,8 @@ from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, un
 
 SENTENCES = pa.schema([("doc", pa.int32()), ("line", pa.string())])
 BATCH = 50_000  # sentences handed to DuckDB at a time
-NAME_SHARE = 0.25  # of the occurrences of a pair, which have capitals where it is a name; many write without any
+# of the occurrences of a pair, which have capitals where it is a name; many write without any
+NAME_SHARE = 0.25
 OWN = Path(__file__).parent
 FIRST_NAMES = ("dist.female.first", "dist.male.first")  # of the census of the United States of 1990
 SURNAMES = ("dist.all.last",)
@@ -38,18 +40,28 @@ class Screened:
     dropped: dict[str, int]
 
 
-def count_documents(segmentation: str, min_documents: int, machine: MachineParams) -> list[Candidate]:
-    """Every word, and every collocation by which the corpus was cut, that stands in enough documents; by token."""
+def count_documents(
+    segmentation: str, min_documents: int, machine: MachineParams
+) -> list[Candidate]:
+    """Every word, and every collocation by which the corpus was cut, that stands in enough
+    documents; by token.
+    """
     tokens = require(paths.TOKENS, "sample_corpus")
     lines = require(paths.segmented(segmentation), "segment_corpus")
     with duckdb_session.session(machine) as con:
-        con.register("sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(tokens, lines)))
-        rows = duckdb_session.run(con, "model/token_documents", min_documents=min_documents).fetchall()
+        con.register(
+            "sentences", pa.RecordBatchReader.from_batches(SENTENCES, _sentences(tokens, lines))
+        )
+        rows = duckdb_session.run(
+            con, "model/token_documents", min_documents=min_documents
+        ).fetchall()
     return [Candidate(*row) for row in rows]
 
 
 def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
-    """The lines of the segmented corpus, each with the number of its document: both have one row per sentence."""
+    """The lines of the segmented corpus, each with the number of its document: both have one row
+    per sentence.
+    """
     number, last = -1, None
     with lines.open(encoding="utf-8", newline="\n") as source:
         for batch in pq.ParquetFile(tokens).iter_batches(BATCH, columns=["doc_id"]):
@@ -57,19 +69,25 @@ def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
             numbers = number + np.cumsum(ids[1:] != ids[:-1])
             number, last = int(numbers[-1]), ids[-1]
             text = [next(source).rstrip("\n") for _ in range(len(numbers))]
-            yield pa.record_batch([pa.array(numbers, pa.int32()), pa.array(text, pa.string())], SENTENCES)
+            yield pa.record_batch(
+                [pa.array(numbers, pa.int32()), pa.array(text, pa.string())], SENTENCES
+            )
 
 
 def name_lists(machine: MachineParams) -> NameLists:
     """The lists that names are found by, and the capitals of this project's corpus."""
     with duckdb_session.session(machine) as con:
-        con.register("texts", con.read_parquet(str(require(paths.SAMPLE, "sample_corpus"))).select("text"))
+        con.register(
+            "texts", con.read_parquet(str(require(paths.SAMPLE, "sample_corpus"))).select("text")
+        )
         pairs = duckdb_session.run(con, "model/capitalised_pairs").fetchall()
     capitals = {(first, second): count for first, second, count in pairs}
     return NameLists(census(*FIRST_NAMES), census(*SURNAMES), own("public_names.txt"), capitals)
 
 
-def screened(candidates: Sequence[Candidate], wanted: ModelParams, machine: MachineParams) -> Screened:
+def screened(
+    candidates: Sequence[Candidate], wanted: ModelParams, machine: MachineParams
+) -> Screened:
     """The candidates that pass the screens of ``wanted``, at most ``max_tokens``, by falling count.
 
     Raises:
@@ -104,13 +122,23 @@ def listed_slurs() -> frozenset[str]:
     Raises:
         RequestError: if the package is not installed.
     """
-    lines = (_package("better_profanity") / "profanity_wordlist.txt").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (_package("better_profanity") / "profanity_wordlist.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     return frozenset(line.strip().lower() for line in lines) | own("slurs.txt")
 
 
 def census(*files: str) -> frozenset[str]:
-    """Names of files of the census, ``FIRST_NAMES`` or ``SURNAMES``, in lower case; raises as ``listed_slurs``."""
-    lines = [line for file in files for line in (_package("names") / file).read_text(encoding="ascii").splitlines()]
+    """Names of files of the census, ``FIRST_NAMES`` or ``SURNAMES``, in lower case; raises as
+    ``listed_slurs``.
+    """
+    lines = [
+        line
+        for file in files
+        for line in (_package("names") / file).read_text(encoding="ascii").splitlines()
+    ]
     return frozenset(line.split()[0].lower() for line in lines if line.strip())
 
 
@@ -124,5 +152,7 @@ def _package(name: str) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         package = name.replace("_", "-")
-        raise RequestError(f"model.screens: package {package} is not installed; pip install 'lexveil[model]'")
+        raise RequestError(
+            f"model.screens: package {package} is not installed; pip install 'lexveil[model]'"
+        )
     return Path(spec.origin).parent

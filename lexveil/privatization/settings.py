@@ -39,7 +39,8 @@ from lexveil.request import Request
 from lexveil.runtime.hashes import sha256
 
 LONGEST = 10_000.0  # words of a text at a level of protection: of a longer one each token gets less
-BY_WORD = 0.35  # of a level's shares, where the model counts no bigrams: with context a reader names up to 1 / this
+# of a level's shares, where the model counts no bigrams: with context a reader names up to 1 / this
+BY_WORD = 0.35
 NEARLY = 1.5  # times what a reader names who sees no output: less is no target
 
 
@@ -55,7 +56,8 @@ class Settings:
         average_words: as of ``Request``; None is that of the corpus.
         max_token_epsilon: as of ``Request``; None is twice the base epsilon.
         without_guarantee: as of ``Request``.
-        shares: classes of tokens that get another share of the budget than others; None if all get the same.
+        shares: classes of tokens that get another share of the budget than others; None if all get
+            the same.
         detection: what is looked for in texts, and what happens to it; None if nothing is.
         screens: words of a public list do not come out.
         protection: the level, which the epsilon is of; None where something else says the epsilon.
@@ -97,7 +99,9 @@ class Settings:
 
     @property
     def has_public_budget(self) -> bool:
-        """Whether the budget is known before any text is read; else it follows from the data set."""
+        """Whether the budget is known before any text is read; else it follows from the data
+        set.
+        """
         return self.average_words != "data"
 
     def described(self) -> dict[str, object]:
@@ -111,7 +115,9 @@ class Settings:
             "base_epsilon": self.base_epsilon,
             "policy": asdict(self.policy),
             "consistent": "document" if self.consistent else None,
-            "layout": "copied, unprotected" if self.keep_layout else "ordinary English spacing, lower case",
+            "layout": "copied, unprotected"
+            if self.keep_layout
+            else "ordinary English spacing, lower case",
             "mode": self.mode,
         }
         further = {
@@ -128,14 +134,17 @@ class Settings:
         return described | {name: value for name, value in further.items() if value is not None}
 
 
-UNCHANGED = Settings("none", "none", None, None, None, Policy("keep", "keep", "keep"), keep_layout=True)
+UNCHANGED = Settings(
+    "none", "none", None, None, None, Policy("keep", "keep", "keep"), keep_layout=True
+)
 
 
 def resolve_settings(request: Request, model: Model) -> Settings:
-    """Complete a request; a recovery becomes a base epsilon, by public things alone. No text has been read by then.
+    """Complete a request; a recovery becomes a base epsilon, by public things alone. No text has
+    been read by then.
 
-    No token gets more than that epsilon unless the request says so: of a short text, too, an adversary is to name no
-    more than was asked for.
+    No token gets more than that epsilon unless the request says so: of a short text, too, an
+    adversary is to name no more than was asked for.
 
     Raises:
         RequestError: if a list or a detector cannot be used, or no epsilon gives the recovery.
@@ -146,16 +155,26 @@ def resolve_settings(request: Request, model: Model) -> Settings:
     if request.recovery is None:
         return settings
     require_uniform_shares(settings, option("recovery"))
-    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress)
+    curve = StoredCurve(
+        model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress
+    )
     epsilon = curve.epsilon_for(request.recovery, request.band).epsilon
-    print(f"recovery {request.recovery:g} ({request.band}): base epsilon {epsilon:g}", file=sys.stderr)
-    return replace(settings, base_epsilon=epsilon, max_token_epsilon=settings.max_token_epsilon or epsilon)
+    print(
+        f"recovery {request.recovery:g} ({request.band}): base epsilon {epsilon:g}", file=sys.stderr
+    )
+    return replace(
+        settings, base_epsilon=epsilon, max_token_epsilon=settings.max_token_epsilon or epsilon
+    )
 
 
-def document_budget(settings: Settings, model: Model, average_of_texts: float = 0.0) -> DocumentBudget:
-    """What each document may spend: B is the base epsilon times an average number of words, or was given itself.
+def document_budget(
+    settings: Settings, model: Model, average_of_texts: float = 0.0
+) -> DocumentBudget:
+    """What each document may spend: B is the base epsilon times an average number of words, or was
+    given itself.
 
-    Where no largest epsilon of a token is given, it is twice the base epsilon, which B gives where that is not.
+    Where no largest epsilon of a token is given, it is twice the base epsilon, which B gives where
+    that is not.
 
     Args:
         average_of_texts: words per document of the data set, where the budget follows from that.
@@ -176,10 +195,11 @@ def document_budget(settings: Settings, model: Model, average_of_texts: float = 
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
-    """The settings at a level of protection: every token gets its epsilon, whatever the length of its text.
+    """The settings at a level of protection: every token gets its epsilon, whatever the length of
+    its text.
 
-    By the strongest reader that was run, where the model ships with its figures; else by the stronger of the two that
-    calibration runs.
+    By the strongest reader that was run, where the model ships with its figures; else by the
+    stronger of the two that calibration runs.
 
     Raises:
         RequestError: if no epsilon gives the level.
@@ -193,17 +213,24 @@ def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
         level, epsilon = _expected_level(settings, model, name)
     except RequestError as error:
         raise RequestError(
-            f"{option('protection')} {name}: no epsilon of {settings.mechanism} {settings.strategy} is known to give "
+            f"{option('protection')} {name}: no epsilon of {settings.mechanism} "
+            f"{settings.strategy} is known to give "
             f"it: {error}; or take {option('mechanism')} tem"
         ) from None
     return replace(of_every_token(settings, epsilon), protection=level)
 
 
 def measured_level(settings: Settings, model: Model, name: LevelName) -> MeasuredLevel | None:
-    """The figures of a level, where the model ships with them: of the usual policy and parameters of mechanisms."""
+    """The figures of a level, where the model ships with them: of the usual policy and parameters
+    of mechanisms.
+    """
     usual = PolicyParams()
     policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)
-    if model.sha256 is None or settings.policy != policy or model.params.mechanisms != every_mechanism():
+    if (
+        model.sha256 is None
+        or settings.policy != policy
+        or model.params.mechanisms != every_mechanism()
+    ):
         return None
     return level_of(measured_levels(model.sha256), settings.mechanism, settings.strategy, name)
 
@@ -219,9 +246,14 @@ def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[
     """The level by the strongest reader that calibration runs, and its epsilon."""
     if any(measured_level(settings, model, other) for other in LEVELS):
         raise RequestError("measured on public texts, in context, a reader names more at every one")
-    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress)
+    curve = StoredCurve(
+        model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress
+    )
     if not curve.in_context and MECHANISMS[settings.mechanism].on_lists:
-        raise RequestError("context tells the few words apart that an output comes from, and the model has no bigrams")
+        raise RequestError(
+            "context tells the few words apart that an output comes from, and the model has "
+            "no bigrams"
+        )
     content, rare = (share * (1 if curve.in_context else BY_WORD) for share in LEVELS[name])
     epsilon = curve.epsilon_for(max(content, NEARLY * curve.blind["content"]), "content").epsilon
     expected = curve.at(epsilon)
@@ -229,12 +261,17 @@ def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[
         epsilon = curve.epsilon_for(rare, "rare").epsilon
         expected = curve.at(epsilon)
     shares = {band: recovered(expected, band) for band in ("content", "rare")}
-    reader = "expected in context, of texts as the model counts them" if curve.in_context else f"expected {WORDS_ALONE}"
+    reader = (
+        "expected in context, of texts as the model counts them"
+        if curve.in_context
+        else f"expected {WORDS_ALONE}"
+    )
     return Protection(level=name, reader=reader, **shares), epsilon
 
 
 def require_uniform_shares(settings: Settings, what: str) -> None:
-    """See that all tokens have the same share: where classes have their own an adversary knows the class as well.
+    """See that all tokens have the same share: where classes have their own an adversary knows the
+    class as well.
 
     Args:
         what: needs it, for the message.
@@ -244,19 +281,25 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
     """
     if settings.shares is not None:
         raise RequestError(
-            f"{what}: expected recovery is not known where classes of tokens have shares of the budget; leave "
-            f"{option('shares')} and params.yaml: release.shares out, or name {option('epsilon')} or "
+            f"{what}: expected recovery is not known where classes of tokens have shares of "
+            "the budget; leave "
+            f"{option('shares')} and params.yaml: release.shares out, or name "
+            f"{option('epsilon')} or "
             f"{option('document_budget')} and no limit"
         )
 
 
 def tell_progress(epsilon: float) -> None:
     """Say which point of a curve of expected recovery is computed."""
-    print(f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}", file=sys.stderr)
+    print(
+        f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}",
+        file=sys.stderr,
+    )
 
 
 def settings_of(request: Request, params: Params) -> Settings:
-    """Complete a request by params.yaml alone; of one that names a recovery the epsilon is not known yet.
+    """Complete a request by params.yaml alone; of one that names a recovery the epsilon is not
+    known yet.
 
     Raises:
         RequestError: if a list or a detector cannot be used.
@@ -265,8 +308,10 @@ def settings_of(request: Request, params: Params) -> Settings:
     if request.mechanism == "none":
         if request.is_release and not without_guarantee:
             raise RequestError(
-                f"{option('mechanism')} none leaves texts as they are, so no guarantee can be given; add "
-                f"{option('mode')} experiment, or {option('without_guarantee')}, which names the output so"
+                f"{option('mechanism')} none leaves texts as they are, so no guarantee can be "
+                "given; add "
+                f"{option('mode')} experiment, or {option('without_guarantee')}, which names "
+                "the output so"
             )
         return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
     classes = ("stopwords", "punctuation", "oov")
@@ -293,7 +338,9 @@ def _shares(request: Request, params: Params) -> BudgetShares | None:
     """The classes of tokens with shares of their own; None if all have the same."""
     defaults = params.release.shares
     parts = {}
-    for name, share in ({name: getattr(defaults, name) for name in CLASSES[1:]} | (request.shares or {})).items():
+    for name, share in (
+        {name: getattr(defaults, name) for name in CLASSES[1:]} | (request.shares or {})
+    ).items():
         try:
             parts[name] = parts_of(share)
         except ValueError as error:
@@ -301,11 +348,16 @@ def _shares(request: Request, params: Params) -> BudgetShares | None:
     named = request.share_list or defaults.list
     if parts["listed"] != WHOLE and named is None:
         raise RequestError(
-            f"the share of listed words needs their list: {option('share_list')}, or params.yaml: release.shares.list"
+            f"the share of listed words needs their list: {option('share_list')}, or "
+            "params.yaml: release.shares.list"
         )
     words, digest = frozenset[str](), None
     if named is not None and parts["listed"] != WHOLE:
-        key = "params.yaml: release.shares.list" if request.share_list is None else option("share_list")
+        key = (
+            "params.yaml: release.shares.list"
+            if request.share_list is None
+            else option("share_list")
+        )
         words, digest = load_words(named, key), sha256(Path(named.rpartition("@")[0]))
     shares = BudgetShares(**parts, words=words, list_sha256=digest)
     return shares if shares.differing else None
@@ -319,13 +371,18 @@ def detection_of(request: Request, policy: PolicyParams) -> Detection | None:
     """
     detector = request.detector or policy.detector
     if request.spacy_model is not None and detector != "presidio":
-        raise RequestError(f"{option('spacy_model')}: no detector would use it; add {option('detector')} presidio")
-    protect, allow, pseudonyms = (_file(request, policy, name) for name in ("protect", "allow", "pseudonyms"))
+        raise RequestError(
+            f"{option('spacy_model')}: no detector would use it; add {option('detector')} presidio"
+        )
+    protect, allow, pseudonyms = (
+        _file(request, policy, name) for name in ("protect", "allow", "pseudonyms")
+    )
     if detector in (None, "none") and protect is None and request.spans_column is None:
         for name in ("allow", "types", "pseudonyms"):
             if getattr(request, name):
                 raise RequestError(
-                    f"{option(name)}: nothing is looked for; add {option('detector')}, {option('protect')} or "
+                    f"{option(name)}: nothing is looked for; add {option('detector')}, "
+                    f"{option('protect')} or "
                     f"{option('spans_column')}"
                 )
         return None
@@ -347,7 +404,9 @@ def _presidio(request: Request, look: PresidioParams) -> Presidio:
     model, key = look.spacy_model, "params.yaml: policy.presidio.spacy_model"
     if request.spacy_model is not None:
         model, key = request.spacy_model, option("spacy_model")
-    return Presidio(look.language, tuple(look.entities), tuple(look.countries), look.threshold, model, key)
+    return Presidio(
+        look.language, tuple(look.entities), tuple(look.countries), look.threshold, model, key
+    )
 
 
 def _file(request: Request, policy: PolicyParams, name: str) -> tuple[Path, str] | None:
@@ -361,5 +420,7 @@ def _file(request: Request, policy: PolicyParams, name: str) -> tuple[Path, str]
 def _actions(types: Mapping[str, str]) -> dict[str, str]:
     actions = {type_name(written): action for written, action in types.items()}
     if None in actions:
-        raise RequestError(f"{option('types')}: a type is a name, such as PERSON in PERSON=placeholder")
+        raise RequestError(
+            f"{option('types')}: a type is a name, such as PERSON in PERSON=placeholder"
+        )
     return {str(name): action for name, action in actions.items()}

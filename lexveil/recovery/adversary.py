@@ -1,8 +1,9 @@
-"""Unigram adversaries: exact Bayes over a channel and the public frequencies of words, one output at a time.
+"""Unigram adversaries: exact Bayes over a channel and the public frequencies of words, one output
+at a time.
 
-Seeing the output y of a token with budget ε, the adversary holds each word w for likely in proportion to
-π(w)·Pr[M(w)=y], and guesses the likeliest: no guess by the word is right more often (Bayes). Of equally likely words
-it guesses the first of the vocabulary.
+Seeing the output y of a token with budget ε, the adversary holds each word w for likely in
+proportion to π(w)·Pr[M(w)=y], and guesses the likeliest: no guess by the word is right more often
+(Bayes). Of equally likely words it guesses the first of the vocabulary.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Candidates(NamedTuple):
 
     Attributes:
         ids: (n, k); -1 where there are fewer.
-        log_joint: (n, k) ln π(w)·Pr[M(w)=y], up to a constant of each output; -inf where there are fewer.
+        log_joint: (n, k) ln π(w)·Pr[M(w)=y], up to a constant of each output; -inf where there are
+            fewer.
     """
 
     ids: Ids
@@ -40,7 +42,9 @@ class Candidates(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Different outputs (m,), where the tokens of each begin (m + 1,), and the tokens of all outputs (n,)."""
+    """Different outputs (m,), where the tokens of each begin (m + 1,), and the tokens of all
+    outputs (n,).
+    """
 
     outputs: Ids
     starts: Rows
@@ -48,7 +52,9 @@ class Block(NamedTuple):
 
 
 class Interpolation(NamedTuple):
-    """Budgets of n tokens, (n,), from which rung on, (n,), and by which weights, (n, width), rungs are interpolated."""
+    """Budgets of n tokens, (n,), from which rung on, (n,), and by which weights, (n, width), rungs
+    are interpolated.
+    """
 
     epsilon: Floats
     first: Rows
@@ -78,7 +84,8 @@ class EstimatedChannel(NamedTuple):
 
     Attributes:
         squares: (V,) squared lengths.
-        others: (L, V) score of each word w where it is not the output, without the part of its distance.
+        others: (L, V) score of each word w where it is not the output, without the part of its
+            distance.
         own: (L, V) score of each word where it is the output, less what all others have in common.
         near: (2, V) distances of each word to its nearest other ones, see ``estimate.near_of``.
         slopes: (L, F) of the features of a pair.
@@ -98,18 +105,23 @@ class Adversary(ABC):
     """Decodes outputs of one mechanism over one vocabulary."""
 
     @abstractmethod
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:
+    def candidates(
+        self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
+    ) -> Candidates:
         """The k likeliest words behind each of n outputs.
 
         Args:
             epsilon: (n,) the budget of each token.
-            before: (n,) what is written before each, as a row of the embedding, or -1; few mechanisms look at it.
+            before: (n,) what is written before each, as a row of the embedding, or -1; few
+                mechanisms look at it.
         """
 
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
         """The k likeliest words behind each of the replaced words of whole texts."""
         drawn = tokens.outputs >= 0
-        return self.candidates(tokens.outputs[drawn], tokens.epsilon[drawn], k, tokens.before[drawn])
+        return self.candidates(
+            tokens.outputs[drawn], tokens.epsilon[drawn], k, tokens.before[drawn]
+        )
 
     def guess(self, outputs: Ids, epsilon: Floats, before: Ids | None = None) -> Ids:
         """The likeliest word behind each of n outputs, (n,)."""
@@ -117,7 +129,9 @@ class Adversary(ABC):
 
 
 def by_output(outputs: Ids) -> Iterator[Block]:
-    """Blocks of ``OUTPUTS`` outputs, each decoded for all of its tokens at once, since it has the same distances."""
+    """Blocks of ``OUTPUTS`` outputs, each decoded for all of its tokens at once, since it has the
+    same distances.
+    """
     tokens = np.argsort(outputs, kind="stable").astype(np.int64)
     distinct, starts = np.unique(outputs[tokens], return_index=True)
     starts = np.append(starts, len(outputs)).astype(np.int64)
@@ -127,7 +141,8 @@ def by_output(outputs: Ids) -> Iterator[Block]:
 
 
 class Ladder:
-    """Epsilons at which something is known, a fixed ratio apart at most; in between it is interpolated in ln ε.
+    """Epsilons at which something is known, a fixed ratio apart at most; in between it is
+    interpolated in ln ε.
 
     Attributes:
         rungs: (L,) ascending.
@@ -137,7 +152,9 @@ class Ladder:
     def __init__(self, epsilon_range: tuple[float, float], ratio: float, width: int = 4) -> None:
         low, high = epsilon_range
         if not 0 < low <= high < math.inf:
-            raise ParameterError(f"epsilons of an adversary run from {low:g} to {high:g}; give 0 < lowest <= highest")
+            raise ParameterError(
+                f"epsilons of an adversary run from {low:g} to {high:g}; give 0 < lowest <= highest"
+            )
         steps = math.ceil(math.log(high / low) / math.log(ratio) - BETWEEN)
         self.rungs: Floats = np.geomspace(low, high, steps + 1) if steps else np.array([low])
         self.width = min(width, len(self.rungs))
@@ -153,17 +170,22 @@ class Ladder:
         low, high = self.rungs[0] * (1 - BETWEEN), self.rungs[-1] * (1 + BETWEEN)
         if not ((epsilon >= low) & (epsilon <= high)).all():
             raise ParameterError(
-                f"the adversary is built for an epsilon from {low:.6g} to {high:.6g} per token, and is asked about "
+                f"the adversary is built for an epsilon from {low:.6g} to {high:.6g} per "
+                "token, and is asked about "
                 f"{epsilon.min():.6g} to {epsilon.max():.6g}; build it for these"
             )
         nodes, log_epsilon = np.log(self.rungs), np.log(epsilon)
         below = np.searchsorted(nodes, log_epsilon, side="right") - 1
-        first = np.clip(below - (self.width // 2 - 1 if self.width > 1 else 0), 0, len(nodes) - self.width)
+        first = np.clip(
+            below - (self.width // 2 - 1 if self.width > 1 else 0), 0, len(nodes) - self.width
+        )
         weights = np.ones((len(epsilon), self.width))
         for i in range(self.width):
             for j in range(self.width):
                 if i != j:
-                    weights[:, i] *= (log_epsilon - nodes[first + j]) / (nodes[first + i] - nodes[first + j])
+                    weights[:, i] *= (log_epsilon - nodes[first + j]) / (
+                        nodes[first + i] - nodes[first + j]
+                    )
         nearest = np.abs(nodes[first[:, None] + np.arange(self.width)] - log_epsilon[:, None])
         on_rung = nearest.min(axis=1, initial=np.inf) <= BETWEEN
         weights[on_rung] = nearest[on_rung] == nearest[on_rung].min(axis=1, keepdims=True)
@@ -171,7 +193,8 @@ class Ladder:
 
 
 class LadderAdversary(Adversary):
-    """One that goes by the distances of all words to an output, and by what is known at the rungs of a ladder of ε.
+    """One that goes by the distances of all words to an output, and by what is known at the rungs
+    of a ladder of ε.
 
     Attributes:
         vectors: (V, p) of the words.
@@ -181,7 +204,13 @@ class LadderAdversary(Adversary):
     vectors: Vectors
     ladder: Ladder
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:  # noqa: ARG002
+    def candidates(
+        self,
+        outputs: Ids,
+        epsilon: Floats,
+        k: int,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Candidates:
         """See ``Adversary``.
 
         Raises:
@@ -194,5 +223,9 @@ class LadderAdversary(Adversary):
         return found
 
     @abstractmethod
-    def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
-        """Write what is found for the tokens of a block, by the inner products (m, V) of its outputs with all words."""
+    def _decode(
+        self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+    ) -> None:
+        """Write what is found for the tokens of a block, by the inner products (m, V) of its
+        outputs with all words.
+        """

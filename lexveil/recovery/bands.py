@@ -1,4 +1,6 @@
-"""Frequency bands of a vocabulary: function words, and frequent, middle and rare ones among all others."""
+"""Frequency bands of a vocabulary: function words, and frequent, middle and rare ones among all
+others.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from lexveil.types import Bytes, Counts, Flags, Floats
 BANDS = ("function", "frequent", "middle", "rare")
 ALL, CONTENT = "all", "content"  # bands together: all words, and all but the function words
 BANDS_OF = {ALL: BANDS, CONTENT: BANDS[1:]} | {band: (band,) for band in BANDS}
-# Of the occurrences of words that are no function words, those of the most frequent words make up so much ...
+# Of the occurrences of words that are no function words, those of the most frequent words make up
+# so much ...
 FREQUENT = 0.6
 # ... and with the middle ones so much; the rest are rare.
 MIDDLE = 0.9
@@ -34,7 +37,9 @@ def bands_of(counts: Counts, is_function: Flags) -> Bytes:
 
 
 def prior_of(counts: Counts) -> Floats:
-    """How likely each of V words is before anything is seen, from their public counts; (V,), adding up to 1."""
+    """How likely each of V words is before anything is seen, from their public counts; (V,), adding
+    up to 1.
+    """
     smoothed = counts + SMOOTHING
     prior: Floats = smoothed / smoothed.sum()
     return prior

@@ -1,16 +1,19 @@
-"""The adversary with a neural language model: beams of words, each scored after the text of its own beam.
+"""The adversary with a neural language model: beams of words, each scored after the text of its own
+beam.
 
-From left to right every replaced position of a text gets a word in each of b beams. A candidate w has, after a beam,
+From left to right every replaced position of a text gets a word in each of b beams. A candidate w
+has, after a beam,
 
     Pr[w | beam] = λ·p(first(w) | beam)·π(w | first(w)) / Σ p(first) + (1 - λ)·Pr[w | v]
 
-p is what the neural model says of the first piece of w, and π(w | first(w)) the public share of w among the words that
-begin with this piece. The sum runs over the first pieces of all words that can be replaced: that a word was replaced
-is not hidden. Pr[w | v] is that of the n-gram model after the last word v of the beam (``ContextualAdversary``). The
-weight of a beam is the product of Pr[w | beam]·Pr[M(w)=y] over its words; the n-gram model says how likely the rest of
-the text is after each (``Chains.follows``). The guess is the w with the largest sum of the products of both over the
-beams; then the likeliest pairs of beam and word go on. With beams for all texts and λ = 0 the guesses are those of
-forward-backward.
+p is what the neural model says of the first piece of w, and π(w | first(w)) the public share of w
+among the words that begin with this piece. The sum runs over the first pieces of all words that can
+be replaced: that a word was replaced is not hidden. Pr[w | v] is that of the n-gram model after the
+last word v of the beam (``ContextualAdversary``). The weight of a beam is the product of Pr[w |
+beam]·Pr[M(w)=y] over its words; the n-gram model says how likely the rest of the text is after each
+(``Chains.follows``). The guess is the w with the largest sum of the products of both over the
+beams; then the likeliest pairs of beam and word go on. With beams for all texts and λ = 0 the
+guesses are those of forward-backward.
 
 The adversary who knows the rest has one beam, the true text, and knows the word that comes next.
 """
@@ -68,7 +71,9 @@ class _Known(NamedTuple):
 
 
 class BeamAdversary(ContextualAdversary):
-    """Decodes texts by a neural model beside the n-grams; guesses what the contextual adversary guesses as well."""
+    """Decodes texts by a neural model beside the n-grams; guesses what the contextual adversary
+    guesses as well.
+    """
 
     def __init__(
         self,
@@ -105,7 +110,9 @@ class BeamAdversary(ContextualAdversary):
         true = tokens.source[is_drawn]
         if len(true) and true.min() >= 0:
             first = np.where(is_drawn, self.first[tokens.source], tokens.first)
-            after = np.where(np.roll(is_new(tokens.text_of), -1), NOT_CERTAIN, np.roll(first, -1))[is_drawn]
+            after = np.where(np.roll(is_new(tokens.text_of), -1), NOT_CERTAIN, np.roll(first, -1))[
+                is_drawn
+            ]
             follows = self._before(after[:, None], chains.ids)
             readings.append((_Known(chains._replace(follows=follows), before, true), 1))
         guesses = [np.zeros(len(true), dtype=np.int64) for _ in readings]
@@ -120,7 +127,9 @@ class BeamAdversary(ContextualAdversary):
         pieces = iter(self.neural.pieces([[word] for word in tokens.certain if word is not None]))
         part, run, start, n_words = _Part([], []), list[int](), 0, 0
         begins = is_new(tokens.text_of).tolist()
-        for at, (output, kept) in enumerate(zip(tokens.outputs.tolist(), tokens.certain, strict=True)):
+        for at, (output, kept) in enumerate(
+            zip(tokens.outputs.tolist(), tokens.certain, strict=True)
+        ):
             if begins[at] or at - start == POSITIONS:
                 if part.words:
                     yield part
@@ -142,7 +151,10 @@ class BeamAdversary(ContextualAdversary):
             symbols: (n, b) the last word of each beam, as a symbol.
             words: (n, k).
         """
-        own = np.take_along_axis(next_pieces, self.first_piece[words][:, None], axis=2) * self.of_piece[words][:, None]
+        own = (
+            np.take_along_axis(next_pieces, self.first_piece[words][:, None], axis=2)
+            * self.of_piece[words][:, None]
+        )
         by_ngrams = self._after(symbols[:, :, None], words[:, None])
         with np.errstate(divide="ignore"):
             mixed: Floats = np.log(self.share * own + (1 - self.share) * by_ngrams)
@@ -152,7 +164,9 @@ class BeamAdversary(ContextualAdversary):
 class _Reading:
     """Beams of t parts of texts, read from left to right, a piece of each beam at a time."""
 
-    def __init__(self, adversary: BeamAdversary, parts: Sequence[_Part], known: _Known, n_beams: int) -> None:
+    def __init__(
+        self, adversary: BeamAdversary, parts: Sequence[_Part], known: _Known, n_beams: int
+    ) -> None:
         self.adversary, self.parts, self.known = adversary, parts, known
         self.states = adversary.neural.begin(len(parts), n_beams)
         self.weights = np.full((len(parts), n_beams), -np.inf)
@@ -167,7 +181,9 @@ class _Reading:
         while (open_parts := np.flatnonzero(self.done < sizes)).size:
             is_ready = [not any(self.to_read[part]) for part in open_parts.tolist()]
             if (ready := open_parts[is_ready]).size:
-                words = np.array([self.parts[part].words[self.done[part]] for part in ready.tolist()])
+                words = np.array(
+                    [self.parts[part].words[self.done[part]] for part in ready.tolist()]
+                )
                 guesses[words] = self._decide(ready, words)
                 self.done[ready] += 1
                 for part in ready[self.done[ready] < sizes[ready]].tolist():
@@ -175,7 +191,10 @@ class _Reading:
                         pieces.extend(self.parts[part].kept[self.done[part]])
             else:
                 is_read = np.array([[bool(pieces) for pieces in beams] for beams in self.to_read])
-                read = [[pieces.popleft() if pieces else 0 for pieces in beams] for beams in self.to_read]
+                read = [
+                    [pieces.popleft() if pieces else 0 for pieces in beams]
+                    for beams in self.to_read
+                ]
                 self.states.read(np.array(read), is_read)
 
     def _decide(self, ready: Ids, words: Ids) -> Ids:
@@ -185,7 +204,9 @@ class _Reading:
         before = self.known.before[words][:, None]
         symbols = np.where(before == OF_BEAM, self.last[ready], before)
         with np.errstate(divide="ignore"):
-            likelihood, follows = (np.log(of[words])[:, None] for of in (chains.likelihood, chains.follows))
+            likelihood, follows = (
+                np.log(of[words])[:, None] for of in (chains.likelihood, chains.follows)
+            )
         own = adversary.scores(self.states.next_pieces(ready, adversary.first_pieces), symbols, ids)
         joint = (self.weights[ready][:, :, None] + own + likelihood).reshape(n, -1)
         ahead = joint + np.broadcast_to(follows, own.shape).reshape(n, -1)

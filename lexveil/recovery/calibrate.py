@@ -1,6 +1,8 @@
-"""The epsilon at which an adversary is expected to get back a given share: what `lexveil calibrate` calls.
+"""The epsilon at which an adversary is expected to get back a given share: what `lexveil calibrate`
+calls.
 
-It follows from the model, the policy and public counts of words and of which follow each other, and from no text.
+It follows from the model, the policy and public counts of words and of which follow each other, and
+from no text.
 """
 
 from __future__ import annotations
@@ -49,12 +51,17 @@ class Calibration(Result):
 
 
 def calibrate(
-    model: Model, recovery: float, mechanisms: Sequence[str], strategies: Sequence[str], band: str = ALL
+    model: Model,
+    recovery: float,
+    mechanisms: Sequence[str],
+    strategies: Sequence[str],
+    band: str = ALL,
 ) -> Calibration:
     """Find the epsilon of each mechanism and strategy at which expected recovery is the target.
 
     Args:
-        recovery: the share of perturbed words that an adversary is to name, of ``band`` or of all; between 0 and 1.
+        recovery: the share of perturbed words that an adversary is to name, of ``band`` or of all;
+            between 0 and 1.
 
     Raises:
         RequestError: if a mechanism is unknown, or classes of tokens have shares of the budget.
@@ -62,11 +69,14 @@ def calibrate(
     """
     if unknown := [name for name in mechanisms if name not in MECHANISMS]:
         known = ", ".join(MECHANISMS)
-        raise RequestError(f"{option('mechanism')} {unknown[0]}: there is no such mechanism; there are {known}")
+        raise RequestError(
+            f"{option('mechanism')} {unknown[0]}: there is no such mechanism; there are {known}"
+        )
     shares = model.params.release.shares
     if any(getattr(shares, name) != 1 for name in CLASSES[1:]):
         raise RequestError(
-            "calibrate: what a reader gets back is not worked out where classes of tokens have shares of the budget; "
+            "calibrate: what a reader gets back is not worked out where classes of tokens "
+            "have shares of the budget; "
             "leave params.yaml: release.shares out"
         )
     grid = product(mechanisms, strategies)
@@ -74,7 +84,9 @@ def calibrate(
     return Calibration(recovery=recovery, band=band, model=model.name, runs=runs)
 
 
-def _calibrated(model: Model, mechanism: str, strategy: str, target: float, band: str) -> CalibratedRun:
+def _calibrated(
+    model: Model, mechanism: str, strategy: str, target: float, band: str
+) -> CalibratedRun:
     chosen = model.params.policy
     policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
     name, start = f"calibrate {mechanism} {strategy}", time.monotonic()
@@ -105,7 +117,8 @@ def as_text(result: Calibration) -> Iterator[str]:
     """The result as lines for people."""
     of = "perturbed words" if result.band == ALL else f"{result.band} words"
     yield (
-        f"epsilon at which the stronger of two readers, by the word and in context, is expected to name "
+        "epsilon at which the stronger of two readers, by the word and in context, is "
+        "expected to name "
         f"{result.recovery:.1%} of the {of}, of texts as model {result.model} counts them"
     )
     names = (ALL, *BANDS)
@@ -116,7 +129,10 @@ def as_text(result: Calibration) -> Iterator[str]:
             yield f"{start}{'-':>9}  {run.why_not}"
             continue
         bands = [run.achieved.bands.get(name) for name in names]
-        recovered = ("-" if band is None else _interval(band.recovered, band.low, band.high) for band in bands)
+        recovered = (
+            "-" if band is None else _interval(band.recovered, band.low, band.high)
+            for band in bands
+        )
         unchanged = ("-" if band is None else f"{band.unchanged:.1%}" for band in bands)
         yield f"{start}{run.epsilon:>9.4g}  " + "".join(f"{cell:>20}" for cell in recovered)
         yield f"{'':<26}{'unchanged':>9}  " + "".join(f"{cell:>20}" for cell in unchanged)

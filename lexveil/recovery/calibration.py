@@ -1,8 +1,10 @@
-"""The epsilon at which an adversary is expected to get back a given share: a function of public things only.
+"""The epsilon at which an adversary is expected to get back a given share: a function of public
+things only.
 
-Recovery is computed at points of a fixed lattice of ε, with the same words and the same noise at each (common random
-numbers, so that two points differ by ε and hardly by chance), and read off between neighbouring points. Whatever is
-asked of a mechanism needs the same few points, so that they can be kept.
+Recovery is computed at points of a fixed lattice of ε, with the same words and the same noise at
+each (common random numbers, so that two points differ by ε and hardly by chance), and read off
+between neighbouring points. Whatever is asked of a mechanism needs the same few points, so that
+they can be kept.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.shares import Expected, Share
 from lexveil.types import Bytes, Floats
 
-STEPS = 4  # points of the lattice in each doubling of ε: between two of them recovery is a line to some thousandths
+# points of the lattice in each doubling of ε: between two of them recovery is a line to some
+# thousandths
+STEPS = 4
 DOUBLINGS = 29  # of the lattice on both sides of ε = 1: about as far as a base ε may lie
 LAST = DOUBLINGS * STEPS  # number of its last point; -LAST is that of the first
 DIGITS = 3  # that an ε is given with
@@ -87,21 +91,26 @@ class Curve:
 def epsilon_for(
     curve: Curve, target: float, band: str = ALL, measure: Measure | None = None, start: float = 1.0
 ) -> Calibrated:
-    """The largest ε at which expected recovery is at most ``target``, by bisection; rounded down to three digits.
+    """The largest ε at which expected recovery is at most ``target``, by bisection; rounded down to
+    three digits.
 
     Args:
-        band: of which words; ``all`` is the mean over all perturbed ones, ``content`` that over all but function words.
+        band: of which words; ``all`` is the mean over all perturbed ones, ``content`` that over all
+            but function words.
         measure: what the target is of; by default the share recovered.
         start: ε near which the search begins; it changes how long it takes.
 
     Raises:
-        RequestError: if no ε gives the target: an adversary names more without any output, or less at every ε.
+        RequestError: if no ε gives the target: an adversary names more without any output, or less
+            at every ε.
     """
     value, of = measure or recovered, "all words" if band == ALL else f"{band} words"
     if target <= curve.blind[band]:
         raise RequestError(
-            f"recovery {target:g} of {of}: a reader who sees no output already names {curve.blind[band]:.3f} of them, "
-            f"by guessing the most frequent one always; ask for more, or of another band ({option('band')} rare)"
+            f"recovery {target:g} of {of}: a reader who sees no output already names "
+            f"{curve.blind[band]:.3f} of them, "
+            "by guessing the most frequent one always; ask for more, or of another band "
+            f"({option('band')} rare)"
         )
 
     def holds(number: int) -> bool:
@@ -122,8 +131,8 @@ def epsilon_for(
 def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
     """Two neighbouring points of the lattice, of which the first holds and the second does not.
 
-    By steps that double from ``start`` on, then by bisection. Beyond the ends of the lattice everything below holds
-    and nothing above does.
+    By steps that double from ``start`` on, then by bisection. Beyond the ends of the lattice
+    everything below holds and nothing above does.
     """
     low = high = max(-LAST, min(LAST, start))
     step = 1
@@ -151,16 +160,22 @@ def unchanged(expected: Expected, band: str) -> float:
 
 
 def given_back(expected: Expected, band: str) -> float:
-    """The larger of the two: an adversary may name another word where the output is the true one, or the reverse."""
+    """The larger of the two: an adversary may name another word where the output is the true one,
+    or the reverse.
+    """
     return max(recovered(expected, band), unchanged(expected, band))
 
 
 def without_output(prior: Floats, bands: Bytes) -> dict[str, float]:
-    """What an adversary who sees no output names, by band and of all: always the most frequent word."""
+    """What an adversary who sees no output names, by band and of all: always the most frequent
+    word.
+    """
     best = int(np.argmax(prior))
     mass = {band: float(prior[bands == number].sum()) for number, band in enumerate(BANDS)}
     return {
-        name: float(prior[best]) / sum(mass[band] for band in together) if BANDS[bands[best]] in together else 0.0
+        name: float(prior[best]) / sum(mass[band] for band in together)
+        if BANDS[bands[best]] in together
+        else 0.0
         for name, together in BANDS_OF.items()
     }
 

@@ -1,15 +1,17 @@
 """The contextual adversary: the channel's candidates at each position, and which words follow.
 
-At each position of a text stands a certain token (one that was kept), or one of k candidates, or nothing is known of it
-(dropped, or drawn without looking at the source), which cuts the text into chains. A candidate w after the symbol v has
+At each position of a text stands a certain token (one that was kept), or one of k candidates, or
+nothing is known of it (dropped, or drawn without looking at the source), which cuts the text into
+chains. A candidate w after the symbol v has
 
     Pr[w | v] = λ·p₂(first(w) | v)·inner(w) + (1 - λ)·π(w)
 
-p₂ is the bigram probability of the n-gram model, first and last are the first and last word of w (a collocation has
-several), inner is the probability of the words after the first, each after the one before, and π the public frequency
-that the unigram adversary takes too. Frequencies stand in Pr[w | v] alone, so the channel enters as Pr[M(w)=y], and at
-λ = 0 the guesses are those by the word. At each position the candidate with the largest posterior probability given the
-whole chain is guessed: by this model no other rule has more words right on average (forward-backward; Rabiner 1989).
+p₂ is the bigram probability of the n-gram model, first and last are the first and last word of w (a
+collocation has several), inner is the probability of the words after the first, each after the one
+before, and π the public frequency that the unigram adversary takes too. Frequencies stand in Pr[w |
+v] alone, so the channel enters as Pr[M(w)=y], and at λ = 0 the guesses are those by the word. At
+each position the candidate with the largest posterior probability given the whole chain is guessed:
+by this model no other rule has more words right on average (forward-backward; Rabiner 1989).
 """
 
 from __future__ import annotations
@@ -29,13 +31,16 @@ from lexveil.types import Floats, Ids
 A = TypeVar("A", Ids, Floats)
 
 CANDIDATES = 32  # of each position
-LOOKED_AT = 128  # the likeliest by the word, of which those are taken that suit the certain neighbours best
-WEIGHT = 0.5  # λ of the n-gram model: the best of those tried on held-out texts (docs/explanation/recovery.md)
+# the likeliest by the word, of which those are taken that suit the certain neighbours best
+LOOKED_AT = 128
+# λ of the n-gram model: the best of those tried on held-out texts (docs/explanation/recovery.md)
+WEIGHT = 0.5
 LIKELY = 15.0  # nats: candidates so much less likely by the word than the first are left out
 FREQUENT = 4096  # words of which those without any output are chosen
 POSITIONS = 65_536  # decoded at a time; none of its texts is cut unless it is longer than LONGEST
 LONGEST = 2_048  # positions of a chain; 16 MB of transitions
-PAIRS = 512  # of neighbours whose candidates are looked for at a time, over FREQUENT words each: 16 MB
+# of neighbours whose candidates are looked for at a time, over FREQUENT words each: 16 MB
+PAIRS = 512
 
 SENTENCE_ENDS = frozenset((".", "!", "?", "…"))
 
@@ -54,14 +59,17 @@ class WordModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What is guessed at each position where a word was replaced, as numbers of the vocabulary, in order.
+    """What is guessed at each position where a word was replaced, as numbers of the vocabulary, in
+    order.
 
     Attributes:
         by_word: from the output alone.
         by_context: from the outputs of the text and the n-gram model.
         without_output: from the n-gram model and the certain tokens; empty if nobody asked for it.
-        by_neural: from the outputs, both models and the certain tokens; None if no such reader was run.
-        knowing_rest: the same with all other words of the text known; None as well where nobody knows them.
+        by_neural: from the outputs, both models and the certain tokens; None if no such reader was
+            run.
+        knowing_rest: the same with all other words of the text known; None as well where nobody
+            knows them.
     """
 
     by_word: Ids
@@ -78,7 +86,8 @@ class Chains(NamedTuple):
         ids: words.
         likelihood: Pr[M(w)=y], the largest of each position 1; 0 where there is no candidate.
         posterior: of each candidate, given its chain.
-        follows: how likely what is known of the words after it is after each candidate, the largest 1.
+        follows: how likely what is known of the words after it is after each candidate, the largest
+            1.
     """
 
     ids: Ids
@@ -92,7 +101,9 @@ class Chains(NamedTuple):
 
 
 class ContextualAdversary:
-    """Decodes texts of one mechanism over one vocabulary of W words, by forward-backward over an n-gram model."""
+    """Decodes texts of one mechanism over one vocabulary of W words, by forward-backward over an
+    n-gram model.
+    """
 
     def __init__(
         self,
@@ -113,7 +124,12 @@ class ContextualAdversary:
             weight: λ, 0 to 1.
             with_output_only: do not guess without the output as well.
         """
-        self.adversary, self.prior, self.weight, self.with_output_only = adversary, prior, weight, with_output_only
+        self.adversary, self.prior, self.weight, self.with_output_only = (
+            adversary,
+            prior,
+            weight,
+            with_output_only,
+        )
         self.model, self.bigrams = model, model.bigrams()
         sizes = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
         symbols = self._symbols([word for words in tokens for word in words])
@@ -134,13 +150,24 @@ class ContextualAdversary:
         """Decode texts, some at a time."""
         n, is_certain = len(tokens.text_of), tokens.is_certain
         words = [word for word in tokens.certain if word is not None]
-        ends_sentence = np.fromiter((word in SENTENCE_ENDS for word in words), dtype=np.bool_, count=len(words))
+        ends_sentence = np.fromiter(
+            (word in SENTENCE_ENDS for word in words), dtype=np.bool_, count=len(words)
+        )
         first, last = (np.full(n, NOT_CERTAIN, dtype=np.int64) for _ in range(2))
         first[is_certain] = self._symbols(words)
         last[is_certain] = np.where(ends_sentence, self.bigrams.begin, first[is_certain])
         rows = (tokens.before, tokens.source, tokens.written)
         before, source, written = (np.full(n, -1) if known is None else known for known in rows)
-        seen = (tokens.text_of, tokens.outputs, tokens.epsilon, first, last, before, source, written)
+        seen = (
+            tokens.text_of,
+            tokens.outputs,
+            tokens.epsilon,
+            first,
+            last,
+            before,
+            source,
+            written,
+        )
         whole = Symbols(*seen, tokens.certain)
         starts = np.flatnonzero(is_new(tokens.text_of))
         cuts = starts[is_new(starts // POSITIONS)].tolist() or [0]
@@ -152,7 +179,9 @@ class ContextualAdversary:
         return self.by_ngrams(tokens)[0]
 
     def by_ngrams(self, tokens: Symbols) -> tuple[list[Ids], Chains]:
-        """What is guessed by the word, by context and without the output, and what is known by context."""
+        """What is guessed by the word, by context and without the output, and what is known by
+        context.
+        """
         found = self.adversary.in_texts(tokens, LOOKED_AT)
         chains = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
         if self.with_output_only:
@@ -162,25 +191,35 @@ class ContextualAdversary:
         return [found.ids[:, 0], chains.best(), blind.best()], chains
 
     def _suiting(self, found: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
-        """Of the candidates of p outputs the CANDIDATES that are likeliest between certain neighbours, and the first.
+        """Of the candidates of p outputs the CANDIDATES that are likeliest between certain
+        neighbours, and the first.
 
         Returns:
-            (p, k) words, and Pr[M(w)=y], the largest of each position 1; 0 where there is none or it is left out.
+            (p, k) words, and Pr[M(w)=y], the largest of each position 1; 0 where there is none or
+                it is left out.
         """
         near = (found.ids >= 0) & (found.log_joint > found.log_joint[:, :1] - LIKELY)
         log_p = np.where(near, found.log_joint - np.log(self.prior[found.ids]), -np.inf)
         likelihood: Floats = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        width = int(near.sum(axis=1).max(initial=1))  # likeliest first, so that those that are left out stand last
+        # likeliest first, so that those that are left out stand last
+        width = int(near.sum(axis=1).max(initial=1))
         ids, likelihood = found.ids[:, :width], likelihood[:, :width]
         if width > CANDIDATES:
-            scores = likelihood * self._after(left[:, None], ids) * self._before(right[:, None], ids)
+            scores = (
+                likelihood * self._after(left[:, None], ids) * self._before(right[:, None], ids)
+            )
             scores[:, 0] = np.inf  # the guess by the word
             chosen = np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
-            ids, likelihood = np.take_along_axis(ids, chosen, axis=1), np.take_along_axis(likelihood, chosen, axis=1)
+            ids, likelihood = (
+                np.take_along_axis(ids, chosen, axis=1),
+                np.take_along_axis(likelihood, chosen, axis=1),
+            )
         return ids, likelihood / likelihood.max(axis=1, keepdims=True)
 
     def _without_output(self, tokens: Symbols) -> Ids:
-        """The likeliest words between the neighbours of each replaced one, (p, k), as far as they are certain."""
+        """The likeliest words between the neighbours of each replaced one, (p, k), as far as they
+        are certain.
+        """
         frequent = np.argsort(-self.prior, kind="stable")[:FREQUENT]
         left, right = self._neighbours(tokens)
         n_symbols = len(self.bigrams.single) + 1  # with NOT_CERTAIN
@@ -195,7 +234,9 @@ class ContextualAdversary:
         return chosen[place]
 
     def _after(self, symbols: Ids, words: Ids) -> Floats:
-        """Pr[w | v] of words after each symbol, their frequency after NOT_CERTAIN; (n, m) of (n, 1) and words."""
+        """Pr[w | v] of words after each symbol, their frequency after NOT_CERTAIN; (n, m) of (n, 1)
+        and words.
+        """
         p = self.bigrams.probability(np.maximum(symbols, 0), self.first[words]) * self.inner[words]
         mixed = self.weight * p + (1 - self.weight) * self.prior[words]
         return np.where(symbols == NOT_CERTAIN, self.prior[words], mixed)
@@ -204,10 +245,14 @@ class ContextualAdversary:
         """Pr[v | w] of each symbol after each word; 1 of NOT_CERTAIN."""
         known = np.maximum(symbols, 0)
         mixed = self.weight * self.bigrams.probability(self.last[words], known)
-        return np.where(symbols == NOT_CERTAIN, 1.0, mixed + (1 - self.weight) * self.bigrams.single[known])
+        return np.where(
+            symbols == NOT_CERTAIN, 1.0, mixed + (1 - self.weight) * self.bigrams.single[known]
+        )
 
     def _neighbours(self, tokens: Symbols) -> tuple[Ids, Ids]:
-        """The certain symbols before and after each replaced word, NOT_CERTAIN where there is none."""
+        """The certain symbols before and after each replaced word, NOT_CERTAIN where there is
+        none.
+        """
         drawn = np.flatnonzero(tokens.outputs >= 0)
         is_first = is_new(tokens.text_of)
         left = np.where(is_first, self.bigrams.begin, np.roll(tokens.last, 1))
@@ -247,7 +292,9 @@ class ContextualAdversary:
         return Chains(ids, likelihood, posterior, follows)
 
     def _chains(self, tokens: Symbols, here: Ids) -> tuple[Ids, Ids]:
-        """Where chains start among the positions ``here``, with the end, and the symbol before each."""
+        """Where chains start among the positions ``here``, with the end, and the symbol before
+        each.
+        """
         if not len(here):
             return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
         cut = is_new(tokens.text_of[here]) | np.append(True, np.diff(here) > 1)

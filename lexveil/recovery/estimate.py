@@ -1,4 +1,6 @@
-"""The unigram adversary of mechanisms without a closed form: Bayes by a channel estimated from public simulation."""
+"""The unigram adversary of mechanisms without a closed form: Bayes by a channel estimated from
+public simulation.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ import numpy as np
 from lexveil.errors import ParameterError
 from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.noise.streams import stream
-from lexveil.recovery.adversary import Block, Candidates, EstimatedChannel, Interpolation, Ladder, LadderAdversary
+from lexveil.recovery.adversary import (
+    Block,
+    Candidates,
+    EstimatedChannel,
+    Interpolation,
+    Ladder,
+    LadderAdversary,
+)
 from lexveil.types import Flags, Floats, Ids, Vectors
 
 if TYPE_CHECKING:
@@ -31,34 +40,39 @@ TINY = 1e-6  # distance of two words with the same vector
 SMALLEST = 1e-3  # of the mean ratio of a word, against the median word's
 NEWTON = 50  # steps at most; it takes about ten
 LENGTHS = 32  # groups of words by the length of their vectors
-EVIDENCE = 1.0  # expected outputs that the length of a word's vector counts for, beside those that came out
+# expected outputs that the length of a word's vector counts for, beside those that came out
+EVIDENCE = 1.0
 BATCH = 4096  # words that are searched for at a time
 NORMALIZE = 256  # words over which the ratio of a word is averaged
 AMONG = 2048  # words among which near ones are looked for, of mechanisms that go by distance alone
 BLOCK = 16  # outputs whose ratios to all words are held at a time
 
 
-Lists = Callable[[], "NearTable | None"]  # opens the lists of near words of the same vectors, if there are any
+# opens the lists of near words of the same vectors, if there are any
+Lists = Callable[[], "NearTable | None"]
 
 
 class EstimatedAdversary(LadderAdversary):
     """Guesses by MAP under P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y) / N(w).
 
-    At each rung of a ladder of ε, ``DRAWS`` words are replaced by the mechanism itself, half of them drawn by the
-    prior, half uniformly, from a public seed. d is the Euclidean distance of the vectors.
+    At each rung of a ladder of ε, ``DRAWS`` words are replaced by the mechanism itself, half of
+    them drawn by the prior, half uniformly, from a public seed. d is the Euclidean distance of the
+    vectors.
 
-    * own(w), the chance of coming out unchanged, is a function of the distance to the nearest other word: isotonic
-      regression of what came out unchanged.
-    * r, how much likelier than by chance a changed output is of its word: the ratio of the densities of pairs that
-      belong together and of the same words and outputs paired at random, by logistic regression, which tells the two
-      kinds of pairs apart. ln r is linear in d, d², ln d, and in the first and fourth powers of min(n/d, 1), n the
-      distances of w and of y to their nearest and to their ``NEIGHBORS``-th nearest other word: some mechanisms go by
-      distance, some by who is near.
-    * Q(y), how often a changed word becomes y: counts, drawn towards those of vectors of the same length, since long
-      vectors win where noise is large.
+    * own(w), the chance of coming out unchanged, is a function of the distance to the nearest other
+      word: isotonic regression of what came out unchanged.
+    * r, how much likelier than by chance a changed output is of its word: the ratio of the
+      densities of pairs that belong together and of the same words and outputs paired at random, by
+      logistic regression, which tells the two kinds of pairs apart. ln r is linear in d, d², ln d,
+      and in the first and fourth powers of min(n/d, 1), n the distances of w and of y to their
+      nearest and to their ``NEIGHBORS``-th nearest other word: some mechanisms go by distance, some
+      by who is near.
+    * Q(y), how often a changed word becomes y: counts, drawn towards those of vectors of the same
+      length, since long vectors win where noise is large.
     * N(w) makes the chances of w add up to 1: the mean of r over words drawn by Q.
 
-    Between rungs the logarithms are interpolated linearly in ln ε. Measured errors: docs/explanation/recovery.md.
+    Between rungs the logarithms are interpolated linearly in ln ε. Measured errors:
+    docs/explanation/recovery.md.
     """
 
     def __init__(
@@ -72,7 +86,9 @@ class EstimatedAdversary(LadderAdversary):
 
         vectors: Vectors | None = getattr(mechanism, "vectors", None)
         if vectors is None:
-            raise ParameterError(f"{mechanism.name} has neither a closed form nor vectors, so no reader can be built")
+            raise ParameterError(
+                f"{mechanism.name} has neither a closed form nor vectors, so no reader can be built"
+            )
         self.vectors = vectors
         self.ladder = Ladder(epsilon_range, RATIO, width=2)
         self._squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64).astype(np.float32)
@@ -80,24 +96,34 @@ class EstimatedAdversary(LadderAdversary):
         self._near = near() if near else near_of(mechanism)
         every = np.random.default_rng(SEED).integers(len(vectors), size=(2, PAIRS))
         self._scale = float(pair_distances(vectors, *every).mean()) or 1.0
-        self._by_length = np.argsort(np.argsort(self._squares, kind="stable")) * LENGTHS // len(vectors)
+        self._by_length = (
+            np.argsort(np.argsort(self._squares, kind="stable")) * LENGTHS // len(vectors)
+        )
         self._units = np.ones(FEATURES)
         self._units[:2] = 1 / self._scale, 1 / self._scale**2
         self._closest, self._farthest = self._scale, self._scale  # of all pairs that were looked at
-        rungs = [self._simulate(mechanism, level, epsilon) for level, epsilon in enumerate(self.ladder.rungs.tolist())]
+        rungs = [
+            self._simulate(mechanism, level, epsilon)
+            for level, epsilon in enumerate(self.ladder.rungs.tolist())
+        ]
         leaving, own, spread, slopes = map(np.array, zip(*rungs, strict=True))
         log_prior = np.log(prior)
         others = (log_prior + leaving).astype(np.float32)
         known = self._squares, others, log_prior + own - spread, self._near, slopes
         self._channel = EstimatedChannel(*known, self._closest, self._farthest)
 
-    def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
+    def _decode(
+        self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+    ) -> None:
         from lexveil.recovery.kernels.estimate import decode
 
         decode(self._channel, products, block, interpolation, found)
 
-    def _simulate(self, mechanism: Mechanism, level: int, epsilon: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """Draw at one epsilon, and estimate ln of (1 - own)/N, own and Q, each (V,), and the slopes of ln r.
+    def _simulate(
+        self, mechanism: Mechanism, level: int, epsilon: float
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Draw at one epsilon, and estimate ln of (1 - own)/N, own and Q, each (V,), and the slopes
+        of ln r.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
@@ -108,7 +134,9 @@ class EstimatedAdversary(LadderAdversary):
         rng = stream(SEED, "recovery", mechanism.name, str(level))
         meant = np.flatnonzero(self._prior > LEAST)
         likely = self._prior[meant] / self._prior[meant].sum()
-        words = np.concatenate([rng.choice(meant, n // 2, p=likely), meant[rng.integers(len(meant), size=n - n // 2)]])
+        words = np.concatenate(
+            [rng.choice(meant, n // 2, p=likely), meant[rng.integers(len(meant), size=n - n // 2)]]
+        )
         budgets = np.full(n, epsilon)
         outputs = mechanism.replace(words, budgets, mechanism.noise(budgets, rng))
         own = self._unchanged(words, outputs == words)
@@ -131,7 +159,9 @@ class EstimatedAdversary(LadderAdversary):
         """What ln r of n pairs of different words d apart is linear in, (n, FEATURES)."""
         shares = [np.minimum(near[ids] / d, 1) for ids in (words, outputs) for near in self._near]
         x = d / self._scale  # of about 1, so that the ridge means the same everywhere
-        return np.column_stack([x, x * x, np.log(d), *(part for share in shares for part in (share, share**4))])
+        return np.column_stack(
+            [x, x * x, np.log(d), *(part for share in shares for part in (share, share**4))]
+        )
 
     def _unchanged(self, words: Ids, is_unchanged: Flags) -> Floats:
         """The chance of each word to come out unchanged, (V,), never quite 0 or 1."""
@@ -144,7 +174,9 @@ class EstimatedAdversary(LadderAdversary):
         return np.clip(own, 0.5 / DRAWS, 1 - 0.5 / DRAWS)
 
     def _log_spread(self, outputs: Ids) -> Floats:
-        """The ln Q(y) of all words: counts, drawn towards those of words with vectors as long; (V,)."""
+        """The ln Q(y) of all words: counts, drawn towards those of words with vectors as long;
+        (V,).
+        """
         n = max(len(outputs), 1)
         counts = np.bincount(outputs, minlength=len(self.vectors))
         sizes = np.bincount(self._by_length, minlength=LENGTHS)
@@ -161,26 +193,38 @@ class EstimatedAdversary(LadderAdversary):
             some = outputs[start : start + BLOCK]
             product = self.vectors @ self.vectors[some].T
             squares = self._squares[:, None] + self._squares[some] - 2 * product
-            d = np.clip(np.sqrt(np.maximum(squares, 0)), np.float32(self._closest), np.float32(self._farthest))
+            d = np.clip(
+                np.sqrt(np.maximum(squares, 0)),
+                np.float32(self._closest),
+                np.float32(self._farthest),
+            )
             x = d / np.float32(self._scale)
-            log_ratio = np.float32(linear) * x + np.float32(square) * x * x + np.float32(log) * np.log(d)
+            log_ratio = (
+                np.float32(linear) * x + np.float32(square) * x * x + np.float32(log) * np.log(d)
+            )
             sides = (near[:, None] for near in self._near), (near[some] for near in self._near)
             for number, near in enumerate(chain(*sides)):
                 share = np.minimum(near / d, 1)
                 fourth = np.square(np.square(share))
-                log_ratio += np.float32(shares[2 * number]) * share + np.float32(shares[2 * number + 1]) * fourth
+                log_ratio += (
+                    np.float32(shares[2 * number]) * share
+                    + np.float32(shares[2 * number + 1]) * fourth
+                )
             ratio = np.exp(np.minimum(log_ratio, 80.0), dtype=np.float64)
             ratio[some, np.arange(len(some))] = 0
             total += ratio.sum(axis=1)
-        mean: Floats = np.log(np.maximum(total, max(SMALLEST * float(np.median(total)), 1e-300)) / len(outputs))
+        mean: Floats = np.log(
+            np.maximum(total, max(SMALLEST * float(np.median(total)), 1e-300)) / len(outputs)
+        )
         return mean
 
 
 def near_of(mechanism: Mechanism, lists: Lists | None = None) -> Vectors:
-    """The distances of each of V words to its nearest and to its ``NEIGHBORS``-th nearest other word, (2, V).
+    """The distances of each of V words to its nearest and to its ``NEIGHBORS``-th nearest other
+    word, (2, V).
 
-    Of mechanisms that go by distance alone near words are looked for among ``AMONG`` words, which costs a twentieth
-    and changes nothing that is seen (docs/explanation/recovery.md).
+    Of mechanisms that go by distance alone near words are looked for among ``AMONG`` words, which
+    costs a twentieth and changes nothing that is seen (docs/explanation/recovery.md).
 
     Args:
         lists: those that were made before; which there are changes nothing but the time it takes.
@@ -216,7 +260,9 @@ def _near_among(vectors: Vectors, among: int) -> Vectors:
 
 
 def _first_and_last(near: Vectors) -> Vectors:
-    """Of the distances to near words, (V, k), the first and the last, (2, V); 1 where there are none."""
+    """Of the distances to near words, (V, k), the first and the last, (2, V); 1 where there are
+    none.
+    """
     ends = np.ones((2, len(near)), dtype=np.float32)
     if near.shape[1]:
         ends[:] = near[:, 0], near[:, -1]
@@ -224,9 +270,11 @@ def _first_and_last(near: Vectors) -> Vectors:
 
 
 def discriminate(features: Floats, is_pair: Flags) -> Floats:
-    """The slopes (F,) of ln of the odds that a pair belongs together, by logistic regression with a ridge.
+    """The slopes (F,) of ln of the odds that a pair belongs together, by logistic regression with a
+    ridge.
 
-    The odds are the ratio of the densities times that of the numbers of both kinds, which the intercept takes up.
+    The odds are the ratio of the densities times that of the numbers of both kinds, which the
+    intercept takes up.
     """
     x = np.column_stack([np.ones(len(features)), features])
     penalty = np.full(x.shape[1], RIDGE)

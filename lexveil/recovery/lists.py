@@ -13,25 +13,34 @@ from lexveil.types import Floats, Ids
 
 
 class ListsAdversary(Adversary):
-    """Guesses the w that maximises ln π(w) + ln of the mean over the lists of Pr[index of w becomes index of y].
+    """Guesses the w that maximises ln π(w) + ln of the mean over the lists of Pr[index of w becomes
+    index of y].
 
-    Only words near y in some list are looked at. In a list of W words an index i becomes the j of y with a probability
-    of at most c·exp(-s(|i-j|)), where s never falls. Geometric noise has s(x) = ε·x and c = 1/(1+e^{-ε}), the weight
-    of an end of the list; inside it is smaller by the factor 1-e^{-ε}. The truncated exponential mechanism has
-    s(x) = ε·min(x, γ)/2 and c = 1/Z(0), Z(i) what the weights around i add up to. That is least at an end of the list:
-    the others are 1, 2, 3, … away from there, and from anywhere else the distances in order are nowhere larger.
-    So a word that is r or more away from y in every list has a score of at most max ln π + ln c - s(r), as a mean is
-    at most its largest term. Words are scored from the nearest on, in all lists at once; where that bound falls below
-    the k-th best score, no word beyond is among the k best. For k = 1 that is at the latest where s(r) exceeds
-    ln(max π / π(y)) + ln(c / Pr[M(y)=y]): the ratio of two priors says how many are scored, not the vocabulary. Where
-    s never gets there, because of γ, all words are.
+    Only words near y in some list are looked at. In a list of W words an index i becomes the j of y
+    with a probability of at most c·exp(-s(|i-j|)), where s never falls. Geometric noise has s(x) =
+    ε·x and c = 1/(1+e^{-ε}), the weight of an end of the list; inside it is smaller by the factor
+    1-e^{-ε}. The truncated exponential mechanism has s(x) = ε·min(x, γ)/2 and c = 1/Z(0), Z(i) what
+    the weights around i add up to. That is least at an end of the list: the others are 1, 2, 3, …
+    away from there, and from anywhere else the distances in order are nowhere larger. So a word
+    that is r or more away from y in every list has a score of at most max ln π + ln c - s(r), as a
+    mean is at most its largest term. Words are scored from the nearest on, in all lists at once;
+    where that bound falls below the k-th best score, no word beyond is among the k best. For k = 1
+    that is at the latest where s(r) exceeds ln(max π / π(y)) + ln(c / Pr[M(y)=y]): the ratio of two
+    priors says how many are scored, not the vocabulary. Where s never gets there, because of γ, all
+    words are.
     """
 
     def __init__(self, mechanism: OnLists, prior: Floats) -> None:
         self.mechanism = mechanism
         self._log_prior = np.log(prior)
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:  # noqa: ARG002
+    def candidates(
+        self,
+        outputs: Ids,
+        epsilon: Floats,
+        k: int,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Candidates:
         """See ``Adversary``.
 
         Raises:
@@ -44,6 +53,10 @@ class ListsAdversary(Adversary):
         found = Candidates.unknown(len(outputs), min(k, lists.size))
         rates, limit = epsilon, np.inf
         if isinstance(lists, DiffractorTem):
-            rates, limit = epsilon / 2, float(truncation(np.array([2.0]), lists.beta, lists.size)[0])  # ε·γ/2
+            # ε·γ/2
+            rates, limit = (
+                epsilon / 2,
+                float(truncation(np.array([2.0]), lists.beta, lists.size)[0]),
+            )
         decode(lists.orders, lists.places, self._log_prior, limit, outputs, rates, *found)
         return found

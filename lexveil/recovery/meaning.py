@@ -8,7 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexveil.accounting.expected_recovery import BandRecovery, Bound, Factor, Meaning, MeaningAt, RecoveryAt, ScaleTold
+from lexveil.accounting.expected_recovery import (
+    BandRecovery,
+    Bound,
+    Factor,
+    Meaning,
+    MeaningAt,
+    RecoveryAt,
+    ScaleTold,
+)
 from lexveil.mechanisms.base import Mechanism
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.recovery.bands import ALL, BANDS
@@ -33,11 +41,11 @@ class Spread(NamedTuple):
 
 
 class WordDistances(NamedTuple):
-    """Distances of a word, in the metric of the guarantee, to its nearest other word, to the median one and to a random
-    one.
+    """Distances of a word, in the metric of the guarantee, to its nearest other word, to the median
+    one and to a random one.
 
-    Medians are over ``WORDS`` words drawn from a public seed; the worst are over those and over the words that these
-    found farthest off, since extremes are hardly ever drawn.
+    Medians are over ``WORDS`` words drawn from a public seed; the worst are over those and over the
+    words that these found farthest off, since extremes are hardly ever drawn.
     """
 
     nearest: Spread
@@ -53,7 +61,10 @@ def word_distances(mechanism: Mechanism) -> WordDistances | None:
     rng = stream(SEED, "distances")
     drawn = np.sort(rng.choice(n, min(WORDS, n), replace=False)).astype(np.int64)
     measured = _Rows(mechanism, drawn)
-    far = [np.argsort(-of_all, kind="stable")[:EXTREME] for of_all in (measured.least_of_all, measured.sum_of_all)]
+    far = [
+        np.argsort(-of_all, kind="stable")[:EXTREME]
+        for of_all in (measured.least_of_all, measured.sum_of_all)
+    ]
     extreme = _Rows(mechanism, np.setdiff1d(np.concatenate(far), drawn).astype(np.int64))
     partners = (drawn + 1 + rng.integers(n - 1, size=len(drawn))) % n  # never the word itself
 
@@ -69,11 +80,16 @@ def word_distances(mechanism: Mechanism) -> WordDistances | None:
 
 
 class _Rows:
-    """Distances of words to the nearest, median and farthest other word, (n,); and of all words to these, (W,)."""
+    """Distances of words to the nearest, median and farthest other word, (n,); and of all words to
+    these, (W,).
+    """
 
     def __init__(self, mechanism: Mechanism, words: Ids) -> None:
         self.nearest, self.middle, self.farthest = (np.empty(len(words)) for _ in range(3))
-        self.least_of_all, self.sum_of_all = np.full(mechanism.size, np.inf), np.zeros(mechanism.size)
+        self.least_of_all, self.sum_of_all = (
+            np.full(mechanism.size, np.inf),
+            np.zeros(mechanism.size),
+        )
         middle = (mechanism.size - 2) // 2
         for start in range(0, len(words), BLOCK):
             block, part = words[start : start + BLOCK], slice(start, start + BLOCK)
@@ -91,15 +107,27 @@ class _Rows:
 def recovery_at(expected: Expected) -> RecoveryAt:
     """What is expected at one ε, by band and of all words."""
     bands = {
-        band: _band(expected.mass[band], shares.share, shares.low, shares.high, expected.unchanged[band].share)
+        band: _band(
+            expected.mass[band],
+            shares.share,
+            shares.low,
+            shares.high,
+            expected.unchanged[band].share,
+        )
         for band, shares in expected.recovered.items()
         if expected.mass[band]
     }
     # The bands are independent samples, so the variances of their parts add up.
-    parts = [(expected.mass[band], expected.recovered[band]) for band in BANDS if expected.mass[band]]
-    half = Z * float(np.sqrt(sum(mass**2 * part.share * (1 - part.share) / part.n for mass, part in parts)))
+    parts = [
+        (expected.mass[band], expected.recovered[band]) for band in BANDS if expected.mass[band]
+    ]
+    half = Z * float(
+        np.sqrt(sum(mass**2 * part.share * (1 - part.share) / part.n for mass, part in parts))
+    )
     mean = recovered(expected, ALL)
-    bands[ALL] = _band(1.0, mean, max(0.0, mean - half), min(1.0, mean + half), unchanged(expected, ALL))
+    bands[ALL] = _band(
+        1.0, mean, max(0.0, mean - half), min(1.0, mean + half), unchanged(expected, ALL)
+    )
     return RecoveryAt(epsilon=expected.epsilon, bands=bands, in_context=expected.in_context)
 
 
@@ -109,16 +137,23 @@ def _band(share_of_words: float, *figures: float) -> BandRecovery:
 
 
 def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | None) -> Bound | None:
-    """By how much the mechanism's privacy map lets an output be likelier under the true word; None without a bound."""
+    """By how much the mechanism's privacy map lets an output be likelier under the true word; None
+    without a bound.
+    """
     if distances is None or not mechanism.is_proven:
         return None
-    losses = (mechanism.privacy_loss(np.full(2, epsilon), np.array(spread)).tolist() for spread in distances)
+    losses = (
+        mechanism.privacy_loss(np.full(2, epsilon), np.array(spread)).tolist()
+        for spread in distances
+    )
     factors = ([float(f"{loss:.{DIGITS}g}") for loss in each] for each in losses)
     nearest, middle, random = (Factor(median=median, worst=worst) for median, worst in factors)
     return Bound(nearest=nearest, middle=middle, random=random)
 
 
-def meaning_of(mechanism: Mechanism, points: Sequence[Expected], distances: WordDistances | None) -> Meaning:
+def meaning_of(
+    mechanism: Mechanism, points: Sequence[Expected], distances: WordDistances | None
+) -> Meaning:
     """What some epsilons mean, ascending; the sentences are of the last."""
     at = [
         MeaningAt(
@@ -149,8 +184,10 @@ def _purposes(expected: Expected) -> dict[str, ScaleTold]:
 def purpose_sentences(expected: Expected) -> list[str]:
     """What is less hidden by the purposes that the metric keeps."""
     return [
-        f"Less hidden, by the purpose {name}: of 100 words {_of_100(told.share)} are on its scale; of 100 of these, a "
-        f"reader is expected to tell the side of {_of_100(told.side)} (AUC {told.auc:.2f}) and to name "
+        f"Less hidden, by the purpose {name}: of 100 words {_of_100(told.share)} are on its "
+        "scale; of 100 of these, a "
+        f"reader is expected to tell the side of {_of_100(told.side)} (AUC {told.auc:.2f}) "
+        "and to name "
         f"{_of_100(told.named)}."
         for name, told in expected.told.items()
     ]
@@ -162,7 +199,8 @@ def reader_sentence(at: Sequence[MeaningAt]) -> str:
     band = "rare" if "rare" in last.bands else ALL
     words, figures = "words" if band == ALL else f"{band} words", last.bands[band]
     sentence = (
-        f"Of 100 {words}, a reader who knows everything but the text is expected to name {_of_100(figures.recovered)}"
+        f"Of 100 {words}, a reader who knows everything but the text is expected to name "
+        f"{_of_100(figures.recovered)}"
         f"{last.aside}; "
         f"{_of_100(figures.unchanged)} stand unchanged (epsilon {last.epsilon:.4g}"
     )
@@ -178,12 +216,19 @@ def reader_sentence(at: Sequence[MeaningAt]) -> str:
 def bound_sentence(bound: Bound | None) -> str:
     """By how much an output tells the true word from others."""
     if bound is None:
-        return "No bound is proven of how much likelier an output is under the true word than under another one."
-    nearest, middle, far = (times(factor.median) for factor in (bound.nearest, bound.middle, bound.random))
+        return (
+            "No bound is proven of how much likelier an output is under the true word "
+            "than under another one."
+        )
+    nearest, middle, far = (
+        times(factor.median) for factor in (bound.nearest, bound.middle, bound.random)
+    )
     return (
-        f"The bound: under the true word an output is at most {nearest} times likelier than under its nearest word "
+        f"The bound: under the true word an output is at most {nearest} times likelier than "
+        "under its nearest word "
         f"({times(bound.nearest.worst)} for the worst word), {middle} than under a middling word "
-        f"({times(bound.middle.worst)}), {far} than under a random one ({times(bound.random.worst)})."
+        f"({times(bound.middle.worst)}), {far} than under a random one "
+        f"({times(bound.random.worst)})."
     )
 
 

@@ -1,6 +1,8 @@
-"""How many replaced words an adversary gets back, by frequency band, measured on texts whose words are known.
+"""How many replaced words an adversary gets back, by frequency band, measured on texts whose words
+are known.
 
-What comes out is a function of source texts: it is for whoever may see them, and never published beside an output.
+What comes out is a function of source texts: it is for whoever may see them, and never published
+beside an output.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ class Replaced:
 
     Attributes:
         source: what stood there.
-        answers: what the output (``unchanged``) and each of GUESSES take for it; None if nobody guesses so.
+        answers: what the output (``unchanged``) and each of GUESSES take for it; None if nobody
+            guesses so.
     """
 
     source: Ids
@@ -42,7 +45,8 @@ class Replaced:
         return cls(np.concatenate([part.source for part in parts]), answers)
 
     def shares(self, bands: Bytes, listed: Flags | None) -> dict[str, dict[str, object]]:
-        """The shares that are right, with their 95% intervals, of all words and by band, as JSON values.
+        """The shares that are right, with their 95% intervals, of all words and by band, as JSON
+        values.
 
         Args:
             bands: (W,) the band of each word of the vocabulary, as a number in ``BANDS``.
@@ -52,11 +56,17 @@ class Replaced:
         rows |= {band: bands[self.source] == number for number, band in enumerate(BANDS)}
         if listed is not None:
             rows[LISTED] = listed[self.source]
-        right = {name: None if answer is None else answer == self.source for name, answer in self.answers.items()}
+        right = {
+            name: None if answer is None else answer == self.source
+            for name, answer in self.answers.items()
+        }
         return {
             band: {
                 "n": int(np.count_nonzero(chosen)),
-                **{name: None if flags is None else _share(flags[chosen]) for name, flags in right.items()},
+                **{
+                    name: None if flags is None else _share(flags[chosen])
+                    for name, flags in right.items()
+                },
             }
             for band, chosen in rows.items()
         }

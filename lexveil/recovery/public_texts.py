@@ -1,4 +1,6 @@
-"""Public texts as counts of bigrams have them: what stands around a word, and what a reader expects there."""
+"""Public texts as counts of bigrams have them: what stands around a word, and what a reader expects
+there.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ REACH = 1  # tokens of a text on either side of the one that is read
 
 
 class TokenBigrams:
-    """Which of V tokens follow which, by public counts interpolated with frequencies as of Witten and Bell (1991).
+    """Which of V tokens follow which, by public counts interpolated with frequencies as of Witten
+    and Bell (1991).
 
-    After a token that n tokens of t kinds were counted after, the next is one of them with n / (n + t), else any by its
-    frequency. Texts are drawn from this, and the contextual adversary has it for its language model: it knows more of
-    them than a reader with the same counts knows of other texts. A collocation is one symbol.
+    After a token that n tokens of t kinds were counted after, the next is one of them with n / (n +
+    t), else any by its frequency. Texts are drawn from this, and the contextual adversary has it
+    for its language model: it knows more of them than a reader with the same counts knows of other
+    texts. A collocation is one symbol.
     """
 
     def __init__(self, tokens: Sequence[str], counts: Counts, bigrams: Bigrams) -> None:
@@ -55,7 +59,9 @@ class TokenBigrams:
 
 
 def _alone(bigrams: Bigrams) -> Floats:
-    """(V,) how likely the token after each follows from its frequency alone: t / (n + t), 1 after what is not seen."""
+    """(V,) how likely the token after each follows from its frequency alone: t / (n + t), 1 after
+    what is not seen.
+    """
     kinds = np.diff(bigrams.starts)
     n = np.bincount(bigrams.first, bigrams.counts, len(kinds))
     return np.where(kinds > 0, kinds / np.maximum(n + kinds, 1), 1.0)

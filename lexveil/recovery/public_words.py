@@ -1,6 +1,7 @@
 """Expected recovery of words that are as frequent as a model's public counts say.
 
-Everything here follows from the model, the mechanism's parameters, the policy and a public seed: never from a text.
+Everything here follows from the model, the mechanism's parameters, the policy and a public seed:
+never from a text.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class PublicWords:
 
     Attributes:
         prepared: the mechanism over its W words.
-        prior: (W,) how likely a perturbed token is each word, adding up to 1; 0 of stop words where they are not
-            perturbed: that a token was perturbed is not hidden, so an adversary knows it is none of them.
+        prior: (W,) how likely a perturbed token is each word, adding up to 1; 0 of stop words where
+            they are not perturbed: that a token was perturbed is not hidden, so an adversary knows
+            it is none of them.
         bands: (W,) the frequency band of each, as a number in ``recovery.bands.BANDS``.
         scales: (W,) the scores of each, by purpose.
         texts: that they stand in; None where nobody counted which follow each other.
@@ -54,7 +56,12 @@ class PublicWords:
 
     @classmethod
     def of(
-        cls, model: Model, mechanism: str, strategy: str, policy: Policy, prepared: Prepared | None = None
+        cls,
+        model: Model,
+        mechanism: str,
+        strategy: str,
+        policy: Policy,
+        prepared: Prepared | None = None,
     ) -> PublicWords:
         """The words of a model; ``prepared`` is its mechanism, where that was made before.
 
@@ -62,7 +69,10 @@ class PublicWords:
             MissingArtifact: if no run has made the embedding or the word orders.
             ParameterError: if a parameter does not suit the mechanism or the words.
         """
-        prepared, space = prepared or model.mechanism(mechanism, strategy, policy), model.embedding(strategy)
+        prepared, space = (
+            prepared or model.mechanism(mechanism, strategy, policy),
+            model.embedding(strategy),
+        )
         rows = prepared.vocabulary.rows
         tokens, counts = [space.tokens[row] for row in rows.tolist()], space.counts[rows]
         prior, stop_words = prior_of(counts), language_of(model.language).function_words
@@ -71,7 +81,10 @@ class PublicWords:
             prior[[token in stop_words for token in tokens]] = 0.0
             prior /= prior.sum() or 1.0
         scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes}
-        bands, bigrams = bands_of(counts, function_words(tokens, stop_words)), model.bigrams(strategy)
+        bands, bigrams = (
+            bands_of(counts, function_words(tokens, stop_words)),
+            model.bigrams(strategy),
+        )
         texts = None if bigrams is None else TokenBigrams(space.tokens, space.counts, bigrams)
         return cls(prepared, prior, bands, scales, texts)
 
@@ -92,7 +105,8 @@ class PublicWords:
         """What the strongest adversary is expected to get back of tokens of one epsilon.
 
         Args:
-            name: of words and noise, which are drawn from a public seed: the same name has the same at every epsilon.
+            name: of words and noise, which are drawn from a public seed: the same name has the same
+                at every epsilon.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
@@ -105,10 +119,11 @@ class PublicWords:
         return Expected.of(epsilon, sample, outputs, guesses, self.scales)
 
     def read(self, sample: WordSample, epsilon: float, name: str) -> tuple[Ids, list[Ids]]:
-        """What comes out of words of public texts, and what is guessed, by the word and in context; (n,) each.
+        """What comes out of words of public texts, and what is guessed, by the word and in context;
+        (n,) each.
 
-        The texts around them are rewritten as a run would, from left to right, and read as a whole. What is not
-        perturbed is known to the reader, also where the policy drops it.
+        The texts around them are rewritten as a run would, from left to right, and read as a whole.
+        What is not perturbed is known to the reader, also where the policy drops it.
         """
         vocabulary, texts = self.prepared.vocabulary, self.texts
         assert texts is not None
@@ -117,33 +132,56 @@ class PublicWords:
         is_drawn = (ids >= 0) & (self.prior[ids] > 0)
         written = self._rewritten(clean, ids, is_drawn, epsilon, stream(SEED, "noise", name))
         outputs = np.where(is_drawn, vocabulary.number[written], -1)
-        certain = [None if row < 0 else texts.tokens[row] for row in np.where(is_drawn, -1, clean).ravel().tolist()]
+        certain = [
+            None if row < 0 else texts.tokens[row]
+            for row in np.where(is_drawn, -1, clean).ravel().tolist()
+        ]
         before = np.column_stack([np.full(len(clean), -1), written[:, :-1]])
         text_of = np.repeat(np.arange(len(clean)), clean.shape[1])
-        seen = SeenTokens(text_of, outputs.ravel(), np.full(clean.size, epsilon), certain, before.ravel())
+        seen = SeenTokens(
+            text_of, outputs.ravel(), np.full(clean.size, epsilon), certain, before.ravel()
+        )
         by_word, prior = self.adversary((epsilon, epsilon)), np.maximum(self.prior, NEVER)
         symbols = [[texts.tokens[row]] for row in vocabulary.rows.tolist()]
-        guesses = ContextualAdversary(by_word, prior, texts, symbols, with_output_only=True).guess(seen)
+        guesses = ContextualAdversary(by_word, prior, texts, symbols, with_output_only=True).guess(
+            seen
+        )
         middle = is_drawn.ravel().cumsum().reshape(clean.shape)[:, REACH] - 1
         return outputs[:, REACH], [guesses.by_word[middle], guesses.by_context[middle]]
 
-    def _rewritten(self, clean: Ids, ids: Ids, is_drawn: Flags, epsilon: float, rng: np.random.Generator) -> Ids:
-        """Texts as they are written, one column after the other, since what was written before may matter."""
+    def _rewritten(
+        self, clean: Ids, ids: Ids, is_drawn: Flags, epsilon: float, rng: np.random.Generator
+    ) -> Ids:
+        """Texts as they are written, one column after the other, since what was written before may
+        matter.
+        """
         mechanism, written = self.prepared.mechanism, clean.copy()
         for column in range(clean.shape[1]):
             drawn = np.flatnonzero(is_drawn[:, column])
-            budgets, before = np.full(len(drawn), epsilon), written[drawn, column - 1] if column else None
-            output = mechanism.replace_after(ids[drawn, column], budgets, mechanism.noise(budgets, rng), before)
+            budgets, before = (
+                np.full(len(drawn), epsilon),
+                written[drawn, column - 1] if column else None,
+            )
+            output = mechanism.replace_after(
+                ids[drawn, column], budgets, mechanism.noise(budgets, rng), before
+            )
             written[drawn, column] = self.prepared.vocabulary.rows[output]
         return written
 
     def epsilon_near(self, target: float, band: str) -> float:
-        """About where ``target`` comes out unchanged, which is quickly found: a start for the search."""
-        mechanism, words = self.prepared.mechanism, WordSample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR)
+        """About where ``target`` comes out unchanged, which is quickly found: a start for the
+        search.
+        """
+        mechanism, words = (
+            self.prepared.mechanism,
+            WordSample.draw(self.prior, self.bands, stream(SEED, "near"), NEAR),
+        )
 
         def holds(number: int) -> bool:
             budgets = np.full(len(words.ids), Curve.epsilon(number))
-            outputs = mechanism.replace(words.ids, budgets, mechanism.noise(budgets, stream(SEED, "near noise")))
+            outputs = mechanism.replace(
+                words.ids, budgets, mechanism.noise(budgets, stream(SEED, "near noise"))
+            )
             same = by_band(outputs == words.ids, words.bands)
             return unchanged(Expected(0.0, same, same, words.mass), band) <= target
 
@@ -151,5 +189,7 @@ class PublicWords:
 
 
 def function_words(tokens: Sequence[str], stop_words: frozenset[str]) -> Flags:
-    """Whether each token is a function word: a stop word, or a collocation of nothing but stop words; (n,)."""
+    """Whether each token is a function word: a stop word, or a collocation of nothing but stop
+    words; (n,).
+    """
     return np.array([stop_words.issuperset(token.split("_")) for token in tokens], dtype=np.bool_)

@@ -1,10 +1,12 @@
 """Recovery of one run of the grid: what an adversary names of its documents.
 
-Of every data set those documents are read that similarity is measured on. Their clean texts are cut into tokens again,
-so that at each position both are known, the word that stood there and the one that came out; only replaced words count.
-The adversary decodes the outputs: by the word, by context, and without them by the language model alone.
+Of every data set those documents are read that similarity is measured on. Their clean texts are cut
+into tokens again, so that at each position both are known, the word that stood there and the one
+that came out; only replaced words count. The adversary decodes the outputs: by the word, by
+context, and without them by the language model alone.
 
-The shares are functions of source texts: of evaluation data, for whoever may see those. The file holds no word.
+The shares are functions of source texts: of evaluation data, for whoever may see those. The file
+holds no word.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ class Aligned:
         return Replaced(self.source[is_replaced], answers | guesses(self.tokens, is_replaced))
 
 
-def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords) -> Aligned:
+def align(
+    dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords
+) -> Aligned:
     """Texts and their token log, position by position.
 
     Args:
@@ -79,7 +83,9 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
     """
     texts = texts_of(clean)
     encoded = encode(texts.column("text").to_pylist(), model.lexicon(strategy))
-    chosen = (pc.field("dataset") == dataset) & pc.field("doc_id").isin(clean.column("doc_id").combine_chunks())
+    chosen = (pc.field("dataset") == dataset) & pc.field("doc_id").isin(
+        clean.column("doc_id").combine_chunks()
+    )
     log = pq.read_table(log_file, columns=LOGGED, filters=chosen)
     position = np.arange(len(encoded.rows)) - encoded.offsets()[encoded.text_of]
     same = len(log) == len(position) and np.array_equal(log.column("position").to_numpy(), position)
@@ -87,12 +93,14 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
         same = same and log.column(name).equals(texts.column(name).take(pa.array(encoded.text_of)))
     if not same:
         raise RequestError(
-            f"{log_file}: the tokens of data set {dataset} are not those of its clean texts; `lexveil run` makes anew "
+            f"{log_file}: the tokens of data set {dataset} are not those of its clean texts; "
+            "`lexveil run` makes anew "
             "what is out of date"
         )
     action = log.column("action").combine_chunks().cast(pa.string())
     replaced, kept = (
-        pc.equal(action, name.name.lower()).to_numpy(zero_copy_only=False) for name in (Action.PERTURBED, Action.KEPT)
+        pc.equal(action, name.name.lower()).to_numpy(zero_copy_only=False)
+        for name in (Action.PERTURBED, Action.KEPT)
     )
     number = words.prepared.vocabulary.number
     source, output = (np.full(len(position), -1, dtype=np.int64) for _ in range(2))
@@ -109,15 +117,19 @@ def align(dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy:
 
 
 def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
-    """Whether each token is a word of the user's list FILE@HASH, or a collocation with one; None without a list.
+    """Whether each token is a word of the user's list FILE@HASH, or a collocation with one; None
+    without a list.
 
     Raises:
-        ParameterError: if the file is not there, has another content, is no text in UTF-8, or holds no word.
+        ParameterError: if the file is not there, has another content, is no text in UTF-8, or holds
+            no word.
     """
     if named is None:
         return None
     words = load_words(named, "params.yaml: evaluation.sensitive")
-    return np.fromiter((is_listed(token, words) for token in tokens), dtype=np.bool_, count=len(tokens))
+    return np.fromiter(
+        (is_listed(token, words) for token in tokens), dtype=np.bool_, count=len(tokens)
+    )
 
 
 def datasets(
@@ -129,18 +141,24 @@ def datasets(
         own = clean.filter(pc.equal(clean.column("dataset"), dataset))
         n_texts = 1 + own.column("text_b").is_valid().to_numpy().astype(np.int64)
         # The same generator as where texts are compared, so that they are the same documents.
-        rows = drawn(n_texts.tolist(), params.evaluation.max_texts, stream(params.seed, STREAM, dataset, "texts"))
+        rows = drawn(
+            n_texts.tolist(),
+            params.evaluation.max_texts,
+            stream(params.seed, STREAM, dataset, "texts"),
+        )
         yield dataset, align(dataset, own.take(pa.array(rows)), log_file, model, strategy, words)
 
 
-def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Params) -> dict[str, Any]:
+def measure_recovery(
+    mechanism: str, strategy: str, epsilon: float, params: Params
+) -> dict[str, Any]:
     """The shares of one run, by data set and band.
 
     Raises:
         MissingArtifact: if the run, the clean baseline or the language model was not made.
         ParameterError: if the list of sensitive words cannot be read.
-        RequestError: if the run and the clean baseline are not of the same texts, or the model of the contextual
-            adversary cannot be read.
+        RequestError: if the run and the clean baseline are not of the same texts, or the model of
+            the contextual adversary cannot be read.
     """
     made_by = stage_name("privatize", mechanism, strategy, epsilon)
     log_file = require(paths.private(mechanism, strategy, epsilon) / "tokens.parquet", made_by)
@@ -158,7 +176,11 @@ def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Para
     language_model = load_language_model() if is_trained else None
     reader = params.evaluation.reader
     neural = READER_MODELS[reader].make() if language_model and reader in READER_MODELS else None
-    without = None if neural or reader not in READER_MODELS else f"by {reader}, for want of the n-grams of a corpus"
+    without = (
+        None
+        if neural or reader not in READER_MODELS
+        else f"by {reader}, for want of the n-grams of a corpus"
+    )
     replaced = decode(aligned, words, tokens, language_model, neural)
     return {
         **named_in_record(mechanism, strategy, epsilon),
@@ -167,7 +189,9 @@ def measure_recovery(mechanism: str, strategy: str, epsilon: float, params: Para
         "weight": None if language_model is None else WEIGHT,
         "candidates": CANDIDATES,
         "left_out": without,
-        "sensitive_sha256": None if sensitive is None else sha256(Path(sensitive.rpartition("@")[0])),
+        "sensitive_sha256": None
+        if sensitive is None
+        else sha256(Path(sensitive.rpartition("@")[0])),
         "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
         "datasets": {name: part.shares(words.bands, listed) for name, part in replaced.items()},
     }
@@ -181,18 +205,30 @@ def decode(
     neural: PieceModel | None = None,
 ) -> dict[str, Replaced]:
     """What is guessed, by data set; by the word alone without a language model."""
-    spent = np.concatenate([np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())])
+    spent = np.concatenate(
+        [np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())]
+    )
     if not len(spent):
         none = np.empty(0, dtype=np.int64)
-        return {name: texts.replaced(lambda *_: {"by_word": none}) for name, texts in aligned.items()}
+        return {
+            name: texts.replaced(lambda *_: {"by_word": none}) for name, texts in aligned.items()
+        }
     unigram = words.adversary((float(spent.min()), float(spent.max())))
     prior, pieces = np.maximum(words.prior, NEVER), [token.split("_") for token in tokens]
-    contextual = contextual_adversary(unigram, prior, language_model, pieces, neural) if language_model else None
+    contextual = (
+        contextual_adversary(unigram, prior, language_model, pieces, neural)
+        if language_model
+        else None
+    )
 
     def guesses(seen: SeenTokens, is_replaced: Flags) -> dict[str, Ids | None]:
         if contextual is None:
             before = None if seen.before is None else seen.before[is_replaced]
-            return {"by_word": unigram.guess(seen.outputs[is_replaced], seen.epsilon[is_replaced], before)}
+            return {
+                "by_word": unigram.guess(
+                    seen.outputs[is_replaced], seen.epsilon[is_replaced], before
+                )
+            }
         return asdict(contextual.guess(seen))
 
     return {name: texts.replaced(guesses) for name, texts in aligned.items()}

@@ -22,9 +22,12 @@ class SeenTokens:
         outputs: (n,) number of the word that came out where one was replaced, else -1.
         epsilon: (n,) the budget of each.
         certain: n words that were kept, None where nothing is known or a word was replaced.
-        before: (n,) what is written before each, as a row of the embedding, or -1; None: nobody asks for it.
-        source: (n,) number of the word that was replaced, of whoever measures; for the adversary who knows the rest.
-        written: (n,) what is written for each, as a row of the embedding, or -1; None: nobody asks for it.
+        before: (n,) what is written before each, as a row of the embedding, or -1; None: nobody
+            asks for it.
+        source: (n,) number of the word that was replaced, of whoever measures; for the adversary
+            who knows the rest.
+        written: (n,) what is written for each, as a row of the embedding, or -1; None: nobody asks
+            for it.
     """
 
     text_of: Ids
@@ -42,9 +45,11 @@ class SeenTokens:
 
 
 class Symbols(NamedTuple):
-    """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN, (n,) each.
+    """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN,
+    (n,) each.
 
-    First and last differ at the end of a sentence: what follows it follows the beginning of the next.
+    First and last differ at the end of a sentence: what follows it follows the beginning of the
+    next.
     """
 
     text_of: Ids
@@ -63,7 +68,8 @@ class Symbols(NamedTuple):
 
 
 def written_before(text_of: Ids, rows: Ids, is_dropped: Flags) -> Ids:
-    """What is written before each of n tokens of texts: the row of the last token before it that was not dropped.
+    """What is written before each of n tokens of texts: the row of the last token before it that
+    was not dropped.
 
     Args:
         text_of: (n,) the text of each, ascending.

@@ -1,4 +1,6 @@
-"""Shares of words recovered, by frequency band, with their intervals; measured, or expected of public frequencies."""
+"""Shares of words recovered, by frequency band, with their intervals; measured, or expected of
+public frequencies.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,8 @@ class Told:
     Attributes:
         share: of all perturbed words, those on the scale.
         side: of them, those whose side the adversary tells.
-        auc: how often the adversary puts a word of the upper side above one of the lower side; 0.5 is chance, ties
-            count half.
+        auc: how often the adversary puts a word of the upper side above one of the lower side; 0.5
+            is chance, ties count half.
         named: of them, those that the adversary names.
     """
 
@@ -57,8 +59,11 @@ class Told:
     named: Fraction
 
     @classmethod
-    def of(cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Sequence[Ids]) -> Told:
-        """What the best of some adversaries tells: one takes the word put out, the others the word guessed.
+    def of(
+        cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Sequence[Ids]
+    ) -> Told:
+        """What the best of some adversaries tells: one takes the word put out, the others the word
+        guessed.
 
         Args:
             scores: (W,) of the words.
@@ -72,7 +77,10 @@ class Told:
             return cls(0.0, 0.0, 0.5, 0.0)
         answers = [scores[answer[on_scale]] for answer in (outputs, *guesses)]
         side = max(float(counted[np.sign(answer) == true].sum()) for answer in answers) / total
-        named = max(float(counted[guess[on_scale] == words[on_scale]].sum()) for guess in guesses) / total
+        named = (
+            max(float(counted[guess[on_scale] == words[on_scale]].sum()) for guess in guesses)
+            / total
+        )
         auc = max(_auc(answer, true > 0, counted) for answer in answers)
         return cls(total / float(weights.sum()), side, auc, named)
 
@@ -85,7 +93,9 @@ class Told:
 def _auc(scores: Floats, is_upper: Flags, weights: Floats) -> float:
     """The area under the curve of n weighted words (Mann & Whitney 1947); 0.5 of one side alone."""
     values, place = np.unique(scores, return_inverse=True)
-    upper, lower = (np.bincount(place, weights * side, len(values)) for side in (is_upper, ~is_upper))
+    upper, lower = (
+        np.bincount(place, weights * side, len(values)) for side in (is_upper, ~is_upper)
+    )
     pairs = float(upper.sum() * lower.sum())
     return float((upper * (np.cumsum(lower) - lower / 2)).sum()) / pairs if pairs else 0.5
 
@@ -111,21 +121,36 @@ class Expected:
 
     @classmethod
     def of(
-        cls, epsilon: float, sample: WordSample, outputs: Ids, guesses: Sequence[Ids], scales: Mapping[str, Floats]
+        cls,
+        epsilon: float,
+        sample: WordSample,
+        outputs: Ids,
+        guesses: Sequence[Ids],
+        scales: Mapping[str, Floats],
     ) -> Expected:
-        """What the strongest of one or two adversaries guesses of the words of a sample: of each band the most."""
+        """What the strongest of one or two adversaries guesses of the words of a sample: of each
+        band the most.
+        """
         named = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
         return cls(
             epsilon,
-            {band: max((shares[band] for shares in named), key=attrgetter("share")) for band in BANDS},
+            {
+                band: max((shares[band] for shares in named), key=attrgetter("share"))
+                for band in BANDS
+            },
             by_band(outputs == sample.ids, sample.bands),
             sample.mass,
-            {name: Told.of(scores, sample.ids, sample.weights, outputs, guesses) for name, scores in scales.items()},
+            {
+                name: Told.of(scores, sample.ids, sample.weights, outputs, guesses)
+                for name, scores in scales.items()
+            },
             len(guesses) > 1,
         )
 
     def overall(self, shares: dict[str, Share], band: str = ALL) -> float:
-        """The mean over the words of a band, or of bands together, of ``recovered`` or ``unchanged``."""
+        """The mean over the words of a band, or of bands together, of ``recovered`` or
+        ``unchanged``.
+        """
         if band in shares:
             return shares[band].share
         mass = sum(self.mass[name] for name in BANDS_OF[band])
@@ -157,11 +182,15 @@ class WordSample:
     def weights(self) -> Floats:
         """(n,) how much each word counts among all words."""
         masses = np.array([self.mass[band] for band in BANDS])
-        weights: Floats = (masses / np.maximum(np.bincount(self.bands, minlength=len(BANDS)), 1))[self.bands]
+        weights: Floats = (masses / np.maximum(np.bincount(self.bands, minlength=len(BANDS)), 1))[
+            self.bands
+        ]
         return weights
 
     @classmethod
-    def draw(cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int) -> WordSample:
+    def draw(
+        cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int
+    ) -> WordSample:
         """Draw ``n_words`` of each band that has words which can be meant, by the prior."""
         ids = []
         for number in range(len(BANDS)):
@@ -181,7 +210,8 @@ def expected(
     rng: np.random.Generator,
     scales: Mapping[str, Floats] | None = None,
 ) -> Expected:
-    """What the unigram adversary is expected to get back of single words, each with the budget ``epsilon``.
+    """What the unigram adversary is expected to get back of single words, each with the budget
+    ``epsilon``.
 
     A function of public things: space, frequencies, mechanism and ε, never of a text.
 

@@ -1,6 +1,7 @@
 """Expected recovery of a model's words, kept in a folder so that it is computed once.
 
-A file is named by a hash of everything it follows from: words, vectors, counts, mechanism, policy and code.
+A file is named by a hash of everything it follows from: words, vectors, counts, mechanism, policy
+and code.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from lexveil.errors import RequestError, option
 from lexveil.mechanisms.causal_measure import CausalMeasure
 from lexveil.recovery import public_words as public_recovery
 from lexveil.recovery.bands import ALL
-from lexveil.recovery.calibration import LAST, STEPS, Calibrated, Curve, Measure, epsilon_for, without_output
+from lexveil.recovery.calibration import (
+    LAST,
+    STEPS,
+    Calibrated,
+    Curve,
+    Measure,
+    epsilon_for,
+    without_output,
+)
 from lexveil.recovery.meaning import WordDistances, meaning_of, word_distances
 from lexveil.recovery.public_words import PublicWords
 from lexveil.recovery.shares import Expected, Fraction
@@ -34,7 +43,8 @@ from lexveil.runtime.hashes import code_hash, sha256
 from lexveil.runtime.tables import write_json
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
-SHIPPED = paths.MODELS / "expected.json"  # of the default at its levels, by key: by `benchmarks.protection --figures`
+# of the default at its levels, by key: by `benchmarks.protection --figures`
+SHIPPED = paths.MODELS / "expected.json"
 NEXT = 1e-9  # of a step: an epsilon so near above a point of the lattice is that point's
 
 
@@ -59,7 +69,8 @@ def _adapter() -> TypeAdapter[_Kept]:
 
 
 class StoredCurve(Curve):
-    """What is expected at any epsilon of a model's mechanism; what is computed is kept at the model's place.
+    """What is expected at any epsilon of a model's mechanism; what is computed is kept at the
+    model's place.
 
     Attributes:
         in_context: whether a reader in context is run, beside the one by the word.
@@ -86,8 +97,10 @@ class StoredCurve(Curve):
         self._prepared, self._told = prepared or model.mechanism(mechanism, strategy, policy), told
         if isinstance(getattr(self._prepared.mechanism, "mass", None), CausalMeasure):
             raise RequestError(
-                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader is expected to get back "
-                f"depends on all of a text and is not worked out; only {option('epsilon')} says what to spend "
+                f"{mechanism} by a language model (params.yaml: {CHOSEN_BY}): what a reader "
+                "is expected to get back "
+                f"depends on all of a text and is not worked out; only {option('epsilon')} "
+                "says what to spend "
                 "(docs/reference/levels.md, By SmolLM2, has what readers got back)"
             )
         self._words_of = partial(PublicWords.of, model, mechanism, strategy, policy, self._prepared)
@@ -117,7 +130,8 @@ class StoredCurve(Curve):
     def meaning(self, least: float, most: float) -> Meaning:
         """What epsilons of a token between two mean.
 
-        The smaller one is taken up to the next point of the lattice, so that not every length of a text costs a point.
+        The smaller one is taken up to the next point of the lattice, so that not every length of a
+        text costs a point.
 
         Raises:
             ParameterError: if the mechanism refuses one of them.
@@ -132,10 +146,13 @@ class StoredCurve(Curve):
                 self._kept.distances = self._kept.distances or word_distances(mechanism)
         return meaning_of(mechanism, points, self._kept.distances)
 
-    def epsilon_for(self, target: float, band: str = ALL, measure: Measure | None = None) -> Calibrated:
+    def epsilon_for(
+        self, target: float, band: str = ALL, measure: Measure | None = None
+    ) -> Calibrated:
         """See ``lexveil.recovery.calibration.epsilon_for``.
 
-        The search begins where public things say and not at what is kept: an ε must not depend on earlier questions.
+        The search begins where public things say and not at what is kept: an ε must not depend on
+        earlier questions.
         """
         starts, asked = self._kept.starts, f"{target} {band}"
         if asked not in starts and self.blind[band] < target < 1:
@@ -154,13 +171,15 @@ class StoredCurve(Curve):
             if number not in self._kept.points:
                 if self._told is not None:
                     self._told(epsilon)
-                # Each point by an adversary of its own: a figure must not depend on what was asked before.
+                # Each point by an adversary of its own: a figure must not depend on what was asked
+                # before.
                 self._kept.points[number] = self.words.expected(epsilon)
         return self._kept.points[number]
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While other processes wait that want figures of the same file: with theirs, and what is added is kept.
+        """While other processes wait that want figures of the same file: with theirs, and what is
+        added is kept.
 
         A folder that cannot be written to costs the time of computing again, and nothing else.
         """
@@ -191,7 +210,10 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str
         "parameters": prepared.parameters,
         "strategy": SEGMENTATION_OF[strategy],
         "policy": asdict(policy),
-        "made_with": model.hashes(strategy) | prepared.hashes() | bigrams | {"counts": sha256(counts)},
+        "made_with": model.hashes(strategy)
+        | prepared.hashes()
+        | bigrams
+        | {"counts": sha256(counts)},
         "steps": STEPS,
         "words": public_recovery.WORDS,
     }
@@ -199,7 +221,9 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str
 
 
 def _load(file: Path, key: str, public: str) -> _Kept | None:
-    """What a file holds, or what ships; None if there is none, or the file is broken: it is written anew then."""
+    """What a file holds, or what ships; None if there is none, or the file is broken: it is written
+    anew then.
+    """
     with contextlib.suppress(OSError, ValidationError):
         kept = _adapter().validate_json(file.read_bytes())
         if kept.of == key:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from lexveil.mechanisms.tem import Tem
-from lexveil.recovery.adversary import Block, Candidates, Interpolation, Ladder, LadderAdversary, TemChannel
+from lexveil.recovery.adversary import (
+    Block,
+    Candidates,
+    Interpolation,
+    Ladder,
+    LadderAdversary,
+    TemChannel,
+)
 from lexveil.types import Floats, Vectors
 
 RATIO = 2**0.25  # of two rungs at most
@@ -18,9 +25,10 @@ ROWS = 4096  # words whose distances to those are held at a time
 class TemAdversary(LadderAdversary):
     """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, ε).
 
-    Z(w, ε) = Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2), μ the base measure, is computed at the rungs of a ladder of ε; between
-    rungs ln Z is interpolated in ln ε (docs/explanation/recovery.md has the errors). The base measure of y itself is
-    the same for every w. Guesses are decided by scores in float64, so equal ones go to the first word.
+    Z(w, ε) = Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2), μ the base measure, is computed at the rungs of a
+    ladder of ε; between rungs ln Z is interpolated in ln ε (docs/explanation/recovery.md has the
+    errors). The base measure of y itself is the same for every w. Guesses are decided by scores in
+    float64, so equal ones go to the first word.
 
     Attributes:
         bias: (L, V) ln π - ln Z at each rung.
@@ -33,7 +41,12 @@ class TemAdversary(LadderAdversary):
         squares = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64)
         longest = float(np.sqrt(squares.max(initial=0.0)))
         # As in the exact search: (p + 8) rounding steps of each product and square.
-        slack = 2.01 * (self.vectors.shape[1] + 8) * 2.0**-24 * (np.sqrt(squares) * longest + longest**2)
+        slack = (
+            2.01
+            * (self.vectors.shape[1] + 8)
+            * 2.0**-24
+            * (np.sqrt(squares) * longest + longest**2)
+        )
         self._channel = TemChannel(
             self.vectors,
             squares.astype(np.float32),
@@ -47,7 +60,9 @@ class TemAdversary(LadderAdversary):
         """The ln Z of every word at each rung, (L, V)."""
         return log_normalizers(mechanism, self.ladder.rungs)
 
-    def _decode(self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates) -> None:
+    def _decode(
+        self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+    ) -> None:
         from lexveil.recovery.kernels.tem import decode
 
         decode(self._channel, products, block, interpolation, found)
@@ -56,11 +71,16 @@ class TemAdversary(LadderAdversary):
 def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
     """The ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
 
-    Of more than ``SMALL`` words about that: the word itself, and the mean over ``SUMMED`` other words times the measure
-    of all others, right to about 0.05 for a few hundredths of the work. Where single near words make up much of a sum
-    their own scores differ by far more than that, so hardly a guess changes.
+    Of more than ``SMALL`` words about that: the word itself, and the mean over ``SUMMED`` other
+    words times the measure of all others, right to about 0.05 for a few hundredths of the work.
+    Where single near words make up much of a sum their own scores differ by far more than that, so
+    hardly a guess changes.
     """
-    vectors, n, base = mechanism.vectors, mechanism.size, np.exp2(-mechanism.halvings.astype(np.float64))
+    vectors, n, base = (
+        mechanism.vectors,
+        mechanism.size,
+        np.exp2(-mechanism.halvings.astype(np.float64)),
+    )
     sums = np.empty((len(epsilon), n))
     limit = float(mechanism.gamma(np.array([2.0]))[0])
     if n <= SMALL:
@@ -68,7 +88,9 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
 
         for word in range(n):
             distances = distance_rows(vectors, np.array([word]))[0]
-            sums[:, word] = (base * np.exp(-np.minimum(epsilon[:, None] / 2 * distances, limit))).sum(axis=1)
+            sums[:, word] = (
+                base * np.exp(-np.minimum(epsilon[:, None] / 2 * distances, limit))
+            ).sum(axis=1)
         return np.log(sums)
     squares = np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64).astype(np.float32)
     others = np.sort(np.random.default_rng(SEED).choice(n, SUMMED, replace=False))
@@ -77,7 +99,8 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
         products = vectors[words] @ vectors[others].T
         distances = np.sqrt(np.maximum(squares[words, None] + squares[others] - 2 * products, 0))
         is_own = words[:, None] == others
-        share = np.where(is_own, 0.0, base[others]).sum(axis=1) / (base.sum() - base[words])  # of the other words
+        # of the other words
+        share = np.where(is_own, 0.0, base[others]).sum(axis=1) / (base.sum() - base[words])
         for level, rate in enumerate((epsilon / 2).astype(np.float32)):
             weights = np.exp(-np.minimum(rate * distances, np.float32(limit)))
             weights[is_own] = 0

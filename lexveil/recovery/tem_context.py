@@ -15,30 +15,39 @@ from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
 from lexveil.types import Floats, Ids, Vectors
 
 RESCORED = 32  # candidates of an output whose normaliser is computed for what was written before
-FOLLOWING = 256  # words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
-MOST = 2048  # words with the most m after a text, whose part of a normaliser is computed; SUMMED stand for the others
+# words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
+FOLLOWING = 256
+# words with the most m after a text, whose part of a normaliser is computed; SUMMED stand for the
+# others
+MOST = 2048
 PAIRS = 2**18  # of candidates and following words, at a time: 1 MB
 
 
 class TemContextAdversary(TemAdversary):
-    """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, c), c the token written before y.
+    """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, c), c the token written
+    before y.
 
-    Z(w, c) = Σ_u m(u | c)·exp(-ε·min(d(w,u), γ)/2). m(y | c) is the same for every w; Z is not: where words after c are
-    near w, y is less telling. Candidates are the likeliest without c; the ``RESCORED`` first get their Z(w, c).
+    Z(w, c) = Σ_u m(u | c)·exp(-ε·min(d(w,u), γ)/2). m(y | c) is the same for every w; Z is not:
+    where words after c are near w, y is less telling. Candidates are the likeliest without c; the
+    ``RESCORED`` first get their Z(w, c).
     """
 
     mechanism: TemContext
 
-    def __init__(self, mechanism: TemContext, prior: Floats, epsilon_range: tuple[float, float]) -> None:
+    def __init__(
+        self, mechanism: TemContext, prior: Floats, epsilon_range: tuple[float, float]
+    ) -> None:
         self.mechanism = mechanism
         self.limit = float(mechanism.gamma(np.array([2.0]))[0])  # ε·γ/2 is the same for all ε
         super().__init__(mechanism, prior, epsilon_range)
         self._log_single = np.log(prior) - self.bias
 
     def log_normalizers(self, mechanism: Tem) -> Floats:
-        """The ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each rung, (L, V): without a word before.
+        """The ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each rung, (L, V): without a
+        word before.
 
-        The word itself, and the mean over ``SUMMED`` other words, drawn by m, times the m of all others.
+        The word itself, and the mean over ``SUMMED`` other words, drawn by m, times the m of all
+        others.
         """
         assert isinstance(mechanism, TemContext)
         mass = mechanism.mass.single.astype(np.float64)
@@ -55,17 +64,23 @@ class TemContextAdversary(TemAdversary):
                 sums[level, words] = mass[words] + others * weights.sum(axis=1)
         return np.log(sums)
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:
+    def candidates(
+        self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
+    ) -> Candidates:
         """See ``Adversary``."""
         found = super().candidates(outputs, epsilon, max(k, RESCORED))
         if before is None:
             before = np.full(len(outputs), -1, dtype=np.int64)
         joint = found.log_joint - self._log_ratio(found.ids, epsilon, before)
         order = np.argsort(-joint, axis=1, kind="stable")[:, :k]
-        return Candidates(np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1))
+        return Candidates(
+            np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1)
+        )
 
     def _log_ratio(self, words: Ids, epsilon: Floats, before: Ids) -> Floats:
-        """ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where none was written before."""
+        """ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where none was written
+        before.
+        """
         ratio, single = np.zeros(words.shape), self._without_context(words, epsilon)
         order = np.argsort(before, kind="stable")
         tokens = order[np.searchsorted(before[order], 0) :]
@@ -82,11 +97,15 @@ class TemContextAdversary(TemAdversary):
         """Ln Z(w) of the candidates (n, k) of n outputs."""
         single, at = np.zeros(words.shape), self.ladder.weights(epsilon)
         for step in range(at.weights.shape[1]):
-            single += at.weights[:, step, None] * self._log_single[(at.first + step)[:, None], words]
+            single += (
+                at.weights[:, step, None] * self._log_single[(at.first + step)[:, None], words]
+            )
         return single
 
     def _weights(self, words: Ids, others: Ids, rates: Vectors) -> Vectors:
-        """exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place: here the time goes."""
+        """exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place: here
+        the time goes.
+        """
         squares, weights = self._channel.squares, self.vectors[words] @ self.vectors[others].T
         weights *= -2
         weights += squares[words, None]
@@ -97,7 +116,9 @@ class TemContextAdversary(TemAdversary):
         return weights
 
     def _following(self, context: int) -> tuple[Ids, Vectors]:
-        """Words after a token, and the mass that each has beside its own; of many, some that stand for all."""
+        """Words after a token, and the mass that each has beside its own; of many, some that stand
+        for all.
+        """
         mass = self.mechanism.mass
         assert isinstance(mass, BaseMeasure)
         row = slice(mass.starts[context], mass.starts[context + 1])
@@ -110,12 +131,19 @@ class TemContextAdversary(TemAdversary):
 
 
 class CausalContextAdversary(TemContextAdversary):
-    """The same where a language model weighs the words of whole texts: it reads them as the mechanism did.
+    """The same where a language model weighs the words of whole texts: it reads them as the
+    mechanism did.
 
     Of a word without its text Z(w) is that of the beginning of one.
     """
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:  # noqa: ARG002
+    def candidates(
+        self,
+        outputs: Ids,
+        epsilon: Floats,
+        k: int,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Candidates:
         """See ``Adversary``; what is written just before does not say what the model knew."""
         return TemAdversary.candidates(self, outputs, epsilon, k)
 
@@ -126,9 +154,14 @@ class CausalContextAdversary(TemContextAdversary):
         epsilon, number = tokens.epsilon[is_drawn], np.cumsum(is_drawn) - 1
         found = self.candidates(tokens.outputs[is_drawn], epsilon, k)
         joint = found.log_joint + self._without_context(found.ids, epsilon)
-        of_kept = iter(measure.model.pieces([[word] for word in tokens.certain if word is not None]))
+        of_kept = iter(
+            measure.model.pieces([[word] for word in tokens.certain if word is not None])
+        )
         rows = zip(tokens.certain, tokens.written.tolist(), strict=True)
-        read = [next(of_kept) if word is not None else measure.pieces[row] if row >= 0 else [] for word, row in rows]
+        read = [
+            next(of_kept) if word is not None else measure.pieces[row] if row >= 0 else []
+            for word, row in rows
+        ]
         is_known = ~is_drawn
 
         def draw(places: list[int], masses: Ids) -> None:
@@ -136,13 +169,19 @@ class CausalContextAdversary(TemContextAdversary):
             for one, mass in zip(number[places].tolist(), masses, strict=True):
                 joint[one] -= self._log_normalizer(found.ids[one], epsilon[one], mass)
 
-        course = Course(is_new(tokens.text_of), is_drawn, lambda at: read[at] if is_known[at] else None, draw)
+        course = Course(
+            is_new(tokens.text_of), is_drawn, lambda at: read[at] if is_known[at] else None, draw
+        )
         measure.walk(course)
         order = np.argsort(-joint, axis=1, kind="stable")
-        return Candidates(np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1))
+        return Candidates(
+            np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1)
+        )
 
     def _log_normalizer(self, words: Ids, epsilon: float, mass: Ids) -> Floats:
-        """The ln Z(w, c) of k words, by the words with the most m, w itself, and others that are drawn by m."""
+        """The ln Z(w, c) of k words, by the words with the most m, w itself, and others that are
+        drawn by m.
+        """
         n, top = len(mass), np.arange(len(mass))
         rest = np.zeros(0, dtype=np.int64)
         if n > MOST:
@@ -151,7 +190,9 @@ class CausalContextAdversary(TemContextAdversary):
             others[top] = 0
             rest = np.random.default_rng(SEED).choice(n, SUMMED, p=others / others.sum())
         chosen = np.concatenate([top, rest])
-        of_each = np.append(mass[top], np.full(len(rest), (mass.sum() - mass[top].sum()) / max(len(rest), 1)))
+        of_each = np.append(
+            mass[top], np.full(len(rest), (mass.sum() - mass[top].sum()) / max(len(rest), 1))
+        )
         weights = self._weights(words, chosen, np.full(len(words), epsilon / 2, dtype=np.float32))
         weights[words[:, None] == chosen] = 0
         log_sums: Floats = np.log(weights @ of_each + mass[words])

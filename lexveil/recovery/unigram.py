@@ -18,23 +18,31 @@ from lexveil.types import Floats, Vectors
 
 
 def build_adversary(
-    mechanism: Mechanism, prior: Floats, epsilon_range: tuple[float, float], near: Callable[[], Vectors] | None = None
+    mechanism: Mechanism,
+    prior: Floats,
+    epsilon_range: tuple[float, float],
+    near: Callable[[], Vectors] | None = None,
 ) -> Adversary:
     """The unigram adversary of any registered mechanism, with rank remapping or without.
 
-    What is summed over all pairs of words is estimated from some of them (docs/explanation/recovery.md).
+    What is summed over all pairs of words is estimated from some of them
+    (docs/explanation/recovery.md).
 
     Args:
         prior: (V,) how likely each word is, greater than 0, adding up to 1.
         epsilon_range: the smallest and largest budget of a token that it is asked about.
-        near: returns ``estimate.near_of(mechanism)``, for callers that build several adversaries of a mechanism.
+        near: returns ``estimate.near_of(mechanism)``, for callers that build several adversaries of
+            a mechanism.
 
     Raises:
-        ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no vectors.
+        ParameterError: if the range is empty, the mechanism refuses an epsilon of it, or it has no
+            vectors.
     """
     if isinstance(mechanism, TemContext):
         of_bigrams = isinstance(mechanism.mass, BaseMeasure)
-        return (TemContextAdversary if of_bigrams else CausalContextAdversary)(mechanism, prior, epsilon_range)
+        return (TemContextAdversary if of_bigrams else CausalContextAdversary)(
+            mechanism, prior, epsilon_range
+        )
     if isinstance(mechanism, Tem):
         return TemAdversary(mechanism, prior, epsilon_range)
     if isinstance(mechanism, OnLists):

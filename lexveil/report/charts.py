@@ -1,4 +1,5 @@
-"""Charts: lines of points with error bars, over linear or logarithmic axes. chart.html.j2 draws what is placed here.
+"""Charts: lines of points with error bars, over linear or logarithmic axes. chart.html.j2 draws
+what is placed here.
 
 Series differ by colour, marker and dash, so that they can be told apart in grey.
 """
@@ -86,7 +87,11 @@ class Axis:
         """Where its values stand between two pixels."""
         low, high = self.limits or (min(values, default=1.0), max(values, default=1.0))
         if not self.limits:
-            low, high = (low / MARGIN, high * MARGIN) if self.is_log else (min(low, 0.0), max(high, low + 1e-9, 0.0))
+            low, high = (
+                (low / MARGIN, high * MARGIN)
+                if self.is_log
+                else (min(low, 0.0), max(high, low + 1e-9, 0.0))
+            )
         return Scale(self, low, high, start, end)
 
 
@@ -125,7 +130,9 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
-        low, high, at = (math.log(one) if self.axis.is_log else one for one in (self.low, self.high, value))
+        low, high, at = (
+            math.log(one) if self.axis.is_log else one for one in (self.low, self.high, value)
+        )
         return round(self.start + (at - low) / (high - low) * (self.end - self.start), 1)
 
     @property
@@ -153,7 +160,9 @@ class Scale:
 
 
 class PlacedPoint(NamedTuple):
-    """A point in pixels: its size, what is said of it, the path of its error bars, and the height of its ring."""
+    """A point in pixels: its size, what is said of it, the path of its error bars, and the height
+    of its ring.
+    """
 
     x: float
     y: float
@@ -179,9 +188,11 @@ class Chart:
     Attributes:
         name: a word for ids and its CSV file, unique on the page.
         title: its heading.
-        across, down: values to compare with, by name, drawn as lines; lines down are not named in the legend.
+        across, down: values to compare with, by name, drawn as lines; lines down are not named in
+            the legend.
         clean: where the clean texts stand, drawn as a star.
-        is_path: whether markers grow along each line, which then goes from the smallest epsilon to the largest.
+        is_path: whether markers grow along each line, which then goes from the smallest epsilon to
+            the largest.
         has_markers: whether points are drawn, and not their line alone.
     """
 
@@ -199,16 +210,22 @@ class Chart:
     @cached_property
     def x_scale(self) -> Scale:
         """From left to right."""
-        return self.x.scale([point.x for line in self.series for point in line.points], LEFT, WIDTH - RIGHT)
+        return self.x.scale(
+            [point.x for line in self.series for point in line.points], LEFT, WIDTH - RIGHT
+        )
 
     @cached_property
     def y_scale(self) -> Scale:
         """From below to above."""
-        return self.y.scale([point.y for line in self.series for point in line.points], HEIGHT - BOTTOM, TOP)
+        return self.y.scale(
+            [point.y for line in self.series for point in line.points], HEIGHT - BOTTOM, TOP
+        )
 
     @cached_property
     def drawn(self) -> list[PlacedSeries]:
-        """The series in pixels; of a logarithmic axis their points stand side by side, so that no bar hides another."""
+        """The series in pixels; of a logarithmic axis their points stand side by side, so that no
+        bar hides another.
+        """
         x, y = self.x_scale, self.y_scale
         drawn = []
         for place, line in enumerate(self.series):
@@ -223,7 +240,11 @@ class Chart:
                 ring = None if point.expected is None else y(point.expected)
                 marks.append(PlacedPoint(left, top, size, self.said_of(line, point), path, ring))
             style = f"s{PLACES.get(line.label, place) % STYLES}"
-            drawn.append(PlacedSeries(line.label, style, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks))
+            drawn.append(
+                PlacedSeries(
+                    line.label, style, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks
+                )
+            )
         if self.clean is not None:
             title = f"{CLEAN_TEXTS}: {self.y.what} {self.y.show(self.clean[1])}"
             mark = PlacedPoint(x(self.clean[0]), y(self.clean[1]), 1, title, "", None)
@@ -234,13 +255,18 @@ class Chart:
         """What is said where somebody points at a point."""
         name = f"{line.label}, {point.name}" if point.name else line.label
         ends = "" if point.y_ends is None else f" ({'–'.join(map(self.y.show, point.y_ends))})"
-        return f"{name}: {self.y.what} {self.y.show(point.y)}{ends}, {self.x.what} {self.x.show(point.x)}"
+        return (
+            f"{name}: {self.y.what} {self.y.show(point.y)}{ends}, {self.x.what} "
+            f"{self.x.show(point.x)}"
+        )
 
     @property
     def description(self) -> str:
         """What a person who cannot see it should know."""
         lines = [
-            f"{line.label}: " + ", ".join(f"{self.y.show(one.y)} at {self.x.show(one.x)}" for one in line.points) + "."
+            f"{line.label}: "
+            + ", ".join(f"{self.y.show(one.y)} at {self.x.show(one.x)}" for one in line.points)
+            + "."
             for line in self.series
         ]
         ends = {**self.across, **({CLEAN_TEXTS: self.clean[1]} if self.clean else {})}
@@ -250,27 +276,56 @@ class Chart:
     @cached_property
     def csv(self) -> Table:
         """What it is drawn of."""
-        keys = ["series", "name", self.x.what, "x_low", "x_high", self.y.what, "low", "high", "expected"]
+        keys = [
+            "series",
+            "name",
+            self.x.what,
+            "x_low",
+            "x_high",
+            self.y.what,
+            "low",
+            "high",
+            "expected",
+        ]
         rows = [
-            (line.label, one.name or None, one.x, *(one.x_ends or (None,) * 2), one.y, *(one.y_ends or (None,) * 2),
-             one.expected)
-            for line in self.series for one in line.points
-        ]  # fmt: skip
+            (
+                line.label,
+                one.name or None,
+                one.x,
+                *(one.x_ends or (None,) * 2),
+                one.y,
+                *(one.y_ends or (None,) * 2),
+                one.expected,
+            )
+            for line in self.series
+            for one in line.points
+        ]
         columns = [Column(key, key) for key in keys]
         return Table(self.name, columns, [dict(zip(keys, row, strict=True)) for row in rows])
 
 
-def lines(keys: Iterable[Key], label: Callable[[Key], str], point: Callable[[Key], ChartPoint]) -> list[Series]:
+def lines(
+    keys: Iterable[Key], label: Callable[[Key], str], point: Callable[[Key], ChartPoint]
+) -> list[Series]:
     """A point for each run: by the name of its line, by rising epsilon."""
     grouped: dict[str, list[Key]] = {}
     for key in keys:
         grouped.setdefault(label(key), []).append(key)
-    return [Series(name, [point(key) for key in sorted(own, key=lambda key: key[2])]) for name, own in grouped.items()]
+    return [
+        Series(name, [point(key) for key in sorted(own, key=lambda key: key[2])])
+        for name, own in grouped.items()
+    ]
 
 
 def middle(value: Known) -> float:
     """Where a value stands."""
-    return value.mean if isinstance(value, MeanSd) else value.share if isinstance(value, Interval) else value
+    return (
+        value.mean
+        if isinstance(value, MeanSd)
+        else value.share
+        if isinstance(value, Interval)
+        else value
+    )
 
 
 def bar(value: Known) -> Ends | None:
@@ -289,7 +344,8 @@ def over_epsilon(
     mechanism: str,
     across: Mapping[str, float] | None = None,
 ) -> list[Chart]:
-    """One line per strategy over the base epsilon of a mechanism; nothing where nothing is known of its runs.
+    """One line per strategy over the base epsilon of a mechanism; nothing where nothing is known of
+    its runs.
 
     Args:
         known: by run; those of other mechanisms, of clean texts and at levels are left out.
@@ -298,9 +354,17 @@ def over_epsilon(
     keys = [key for key in known if key[0] == mechanism and not isinstance(key[2], Level)]
     if not keys:
         return []
-    x = epsilon_axis(f"base ε per word ({epsilon_units.unit(mechanism)}, log)", (key[2] for key in keys))
-    series = lines(keys, lambda key: key[1], lambda key: ChartPoint(key[2], middle(known[key]), y_ends=bar(known[key])))
-    return [Chart(name=f"{name}-{mechanism}", title=title, x=x, y=y, series=series, across=across or {})]
+    x = epsilon_axis(
+        f"base ε per word ({epsilon_units.unit(mechanism)}, log)", (key[2] for key in keys)
+    )
+    series = lines(
+        keys,
+        lambda key: key[1],
+        lambda key: ChartPoint(key[2], middle(known[key]), y_ends=bar(known[key])),
+    )
+    return [
+        Chart(name=f"{name}-{mechanism}", title=title, x=x, y=y, series=series, across=across or {})
+    ]
 
 
 def tradeoff(
@@ -312,7 +376,8 @@ def tradeoff(
     clean: Ends,
     majority: tuple[float | None, float],
 ) -> Chart:
-    """What is given away against what is kept, a line from the smallest epsilon to the largest; up and left is better.
+    """What is given away against what is kept, a line from the smallest epsilon to the largest; up
+    and left is better.
 
     Args:
         axes, known: across, then up.
@@ -322,9 +387,18 @@ def tradeoff(
 
     def point(key: Key) -> ChartPoint:
         across, up = known[key]
-        return ChartPoint(middle(across), middle(up), bar(across), bar(up), formatting.run_epsilon(key[2]))
+        return ChartPoint(
+            middle(across), middle(up), bar(across), bar(up), formatting.run_epsilon(key[2])
+        )
 
     return Chart(
-        name=name, title=title, x=axes[0], y=axes[1], series=lines(known, label, point), clean=clean, is_path=True,
-        across={"majority": majority[1]}, down={} if majority[0] is None else {"majority": majority[0]},
-    )  # fmt: skip
+        name=name,
+        title=title,
+        x=axes[0],
+        y=axes[1],
+        series=lines(known, label, point),
+        clean=clean,
+        is_path=True,
+        across={"majority": majority[1]},
+        down={} if majority[0] is None else {"majority": majority[0]},
+    )

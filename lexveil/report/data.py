@@ -1,4 +1,6 @@
-"""What the sections of the report are made of, each artifact read once and only if a section asks for it."""
+"""What the sections of the report are made of, each artifact read once and only if a section asks
+for it.
+"""
 
 from __future__ import annotations
 
@@ -41,32 +43,51 @@ class ReportData:
 
     @cached_property
     def keys(self) -> list[Key]:
-        """Mechanism, strategy and epsilon, or level, of every run that params.yaml names, in the order of the page."""
+        """Mechanism, strategy and epsilon, or level, of every run that params.yaml names, in the
+        order of the page.
+        """
         grid = self.params.grid
-        ordered = grid.model_copy(update={"epsilons": [*sorted(grid.base_epsilons), *sorted(grid.levels)]})
-        return [(mechanism, strategy, resolved(mechanism, strategy, at)) for mechanism, strategy, at in ordered.runs()]
+        ordered = grid.model_copy(
+            update={"epsilons": [*sorted(grid.base_epsilons), *sorted(grid.levels)]}
+        )
+        return [
+            (mechanism, strategy, resolved(mechanism, strategy, at))
+            for mechanism, strategy, at in ordered.runs()
+        ]
 
     @cached_property
     def plans(self) -> list[Record]:
-        """What every plan of a base epsilon grants and spends, per data set: rows of sql/report/plan.sql."""
+        """What every plan of a base epsilon grants and spends, per data set: rows of
+        sql/report/plan.sql.
+        """
         totals = list[Record]()
         with duckdb_session.session(self.params.machine) as con:
             for strategy in self.params.grid.strategies:
-                for epsilon in self.params.grid.base_epsilons:  # at which all mechanisms have the same plan
-                    plan = require(paths.plan(self.params.grid.mechanisms[0], strategy, epsilon), "plan_budgets")
+                # at which all mechanisms have the same plan
+                for epsilon in self.params.grid.base_epsilons:
+                    plan = require(
+                        paths.plan(self.params.grid.mechanisms[0], strategy, epsilon),
+                        "plan_budgets",
+                    )
                     duckdb_session.view(con, "plan", plan)
                     rows = _rows(con, "plan")
                     totals += [{"strategy": strategy, "epsilon": epsilon, **row} for row in rows]
         return totals
 
     def budget_mean(self, key: Key) -> float | None:
-        """Mean budget over all texts, in 1 / distance of the mechanism; None of the baseline, and of a level.
+        """Mean budget over all texts, in 1 / distance of the mechanism; None of the baseline, and
+        of a level.
 
-        At a level each text spends what its tokens get. Rounded, so that the order of additions does not show.
+        At a level each text spends what its tokens get. Rounded, so that the order of additions
+        does not show.
         """
         own = [plan for plan in self.plans if (plan["strategy"], plan["epsilon"]) == key[1:]]
         n_texts = sum(plan["n_texts"] for plan in own)
-        return round(sum(plan["budget"] * plan["n_texts"] for plan in own) / n_texts, 9) if n_texts else None
+        return (
+            round(sum(plan["budget"] * plan["n_texts"] for plan in own) / n_texts, 9)
+            if n_texts
+            else None
+        )
 
     @cached_property
     def runs(self) -> list[ReportedRun]:
@@ -81,7 +102,10 @@ class ReportData:
     @cached_property
     def recovery(self) -> list[RunRecovery]:
         """What a best-informed reader gets back of every run of the grid."""
-        return [RunRecovery(read_json(paths.recovery(*key), stage_name("evaluate", *key))) for key in self.keys]
+        return [
+            RunRecovery(read_json(paths.recovery(*key), stage_name("evaluate", *key)))
+            for key in self.keys
+        ]
 
     @cached_property
     def samples(self) -> list[SampleText]:
@@ -90,7 +114,8 @@ class ReportData:
 
     @cached_property
     def deniability(self) -> list[Record]:
-        """The plausible deniability statistics of every mechanism, in the segmentations of the grid's strategies.
+        """The plausible deniability statistics of every mechanism, in the segmentations of the
+        grid's strategies.
 
         Raises:
             CheckFailed: if they are of different words.
@@ -116,7 +141,8 @@ class ReportData:
             **{
                 paths.plan_check(*key): "check_plans"
                 for key in grid.runs()
-                if isinstance(key[2], Level) or key[0] == grid.mechanisms[0]  # all mechanisms have the same plan
+                # all mechanisms have the same plan
+                if isinstance(key[2], Level) or key[0] == grid.mechanisms[0]
             },
             paths.CHECKS / "outputs.json": "check_outputs",
             paths.CHECKS / "evaluation.json": "check_evaluation",
@@ -126,9 +152,9 @@ class ReportData:
     @property
     def coverage(self) -> Mapping[str, Mapping[str, Record]]:
         """How much of each data set each vocabulary knows: counts by data set and segmentation."""
-        coverage: Mapping[str, Mapping[str, Record]] = self.checks[str(paths.CHECKS / "coverage.json")]["summary"][
-            "coverage"
-        ]
+        coverage: Mapping[str, Mapping[str, Record]] = self.checks[
+            str(paths.CHECKS / "coverage.json")
+        ]["summary"]["coverage"]
         return coverage
 
     @cached_property
@@ -139,7 +165,10 @@ class ReportData:
             CheckFailed: if they were measured by different models.
         """
         clean = EvaluatedRun(read_json(paths.evaluation(*CLEAN), "evaluate_baseline"))
-        runs = [EvaluatedRun(read_json(paths.evaluation(*key), stage_name("evaluate", *key))) for key in self.keys]
+        runs = [
+            EvaluatedRun(read_json(paths.evaluation(*key), stage_name("evaluate", *key)))
+            for key in self.keys
+        ]
         require_same_back_ends(clean, runs)
         return clean, runs
 
@@ -171,28 +200,41 @@ class ReportData:
     def spaces(self) -> dict[str, Record]:
         """Metrics of the embeddings, by segmentation."""
         return {
-            name: read_json(paths.METRICS / "embeddings" / f"{name}.json", f"train_embeddings@{name}")
+            name: read_json(
+                paths.METRICS / "embeddings" / f"{name}.json", f"train_embeddings@{name}"
+            )
             for name in self.params.grid.segmentations
         }
 
     @cached_property
     def base(self) -> Record | None:
-        """The model that training began with, as the embeddings' metrics name it; None if there was none."""
+        """The model that training began with, as the embeddings' metrics name it; None if there was
+        none.
+        """
         named = [space.get("training", {}).get("base") for space in self.spaces.values()]
         return next(filter(None, named), None)
 
     @cached_property
     def nearest(self) -> dict[str, float]:
         """Median distance of a token to its nearest neighbour, by segmentation."""
-        return {name: float(np.median(self.distances(name)[1][:, 0])) for name in self.params.grid.segmentations}
+        return {
+            name: float(np.median(self.distances(name)[1][:, 0]))
+            for name in self.params.grid.segmentations
+        }
 
     @cached_property
     def collocations(self) -> dict[str, list[Record]]:
-        """The PMI histogram, the collocations to show, and word frequencies by rank: rows by query of sql/report."""
+        """The PMI histogram, the collocations to show, and word frequencies by rank: rows by query
+        of sql/report.
+        """
         with duckdb_session.session(self.params.machine) as con:
             for name in ("bigrams", "trigrams"):
-                duckdb_session.view(con, name, require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations"))
-            duckdb_session.view(con, "words", require(paths.NGRAMS / "words.parquet", "count_ngrams"))
+                duckdb_session.view(
+                    con, name, require(paths.COLLOCATIONS / f"{name}.parquet", "build_collocations")
+                )
+            duckdb_session.view(
+                con, "words", require(paths.NGRAMS / "words.parquet", "count_ngrams")
+            )
             queries: dict[str, dict[str, object]] = {
                 "pmi_histogram": {"bin_bits": BIN_BITS},
                 "collocations": {"quantile": QUANTILE, "n": TOP},
@@ -214,7 +256,11 @@ class ReportData:
         """Nearest words and their distances, (V, k) each, mapped from disk."""
         folder = paths.neighborhood(segmentation)
         ids, distances = (
-            np.load(require(folder / name, f"build_neighborhoods@{segmentation}"), mmap_mode="r", allow_pickle=False)
+            np.load(
+                require(folder / name, f"build_neighborhoods@{segmentation}"),
+                mmap_mode="r",
+                allow_pickle=False,
+            )
             for name in ("neighbors.npy", "distances.npy")
         )
         return ids, distances

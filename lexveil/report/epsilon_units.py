@@ -17,7 +17,9 @@ def unit(mechanism: str) -> str:
 
 
 def shared_unit(mechanisms: Sequence[str]) -> str:
-    """The unit of an axis or column that several mechanisms share; a neutral one where theirs differ."""
+    """The unit of an axis or column that several mechanisms share; a neutral one where theirs
+    differ.
+    """
     units = {unit(name) for name in mechanisms}
     return units.pop() if len(units) == 1 else "1 / distance of the mechanism"
 
@@ -28,6 +30,7 @@ def in_words(mechanisms: Sequence[str]) -> str:
     if len(units) == 1:
         return f"ε is in {units[0]}."
     named = [
-        f"{shared} for {formatting.listed([name for name in mechanisms if unit(name) == shared])}" for shared in units
+        f"{shared} for {formatting.listed([name for name in mechanisms if unit(name) == shared])}"
+        for shared in units
     ]
     return f"ε is in {'; '.join(named)}."

@@ -1,4 +1,6 @@
-"""Runs compared where a reader gets back equally much: between the rungs of each, never beyond them."""
+"""Runs compared where a reader gets back equally much: between the rungs of each, never beyond
+them.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,9 @@ class AtLevel:
         level: the share of replaced words that is recovered.
         epsilon: base epsilon; None if no two rungs lie around the level.
         scores: with 95% intervals, by score; empty if there is no epsilon.
-        by_word, recovered: of a run that was made at the level, the share that the reader by the word got back, of whom
-            the level is expected, and that of the best-informed reader; else None.
+        by_word, recovered: of a run that was made at the level, the share that the reader by the
+            word got back, of whom the level is expected, and that of the best-informed reader; else
+            None.
     """
 
     mechanism: str
@@ -67,10 +70,12 @@ def rungs(
 
 
 def at_level(own: Sequence[Rung], level: float) -> AtLevel:
-    """What is between the first two neighbouring rungs around a level, by straight lines; of ε, of its logarithm.
+    """What is between the first two neighbouring rungs around a level, by straight lines; of ε, of
+    its logarithm.
 
-    The rungs are of the same documents, so their errors may go together: the error in between is at most the mean of
-    both, weighted as they are. The error of the recoveries adds what the line makes of it.
+    The rungs are of the same documents, so their errors may go together: the error in between is at
+    most the mean of both, weighted as they are. The error of the recoveries adds what the line
+    makes of it.
 
     Args:
         own: rungs of one mechanism and strategy by rising epsilon, at least one.
@@ -86,7 +91,9 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
             mean = (1 - part) * below.mean + part * above.mean
             slope = (above.mean - below.mean) / rise if rise else 0.0
             width = (1 - part) * low.recovered.error + part * high.recovered.error
-            error = math.hypot((1 - part) * (below.error or 0.0) + part * (above.error or 0.0), slope * width)
+            error = math.hypot(
+                (1 - part) * (below.error or 0.0) + part * (above.error or 0.0), slope * width
+            )
             scores[name] = interval(MeanSd(mean, None, error))
         return AtLevel(mechanism, strategy, level, epsilon, scores)
     return AtLevel(mechanism, strategy, level, None, {})
@@ -107,8 +114,12 @@ def made_at_levels(
         mechanism, strategy, level = run.key
         scores = {name: interval(value) for name, value in _scores(of, run.key, names).items()}
         if isinstance(level, Level) and scores:
-            by_word, recovered = (run.share(band, which, dataset) for which in ("by_word", "recovered"))
-            found.append(AtLevel(mechanism, strategy, level.share, level.epsilon, scores, by_word, recovered))
+            by_word, recovered = (
+                run.share(band, which, dataset) for which in ("by_word", "recovered")
+            )
+            found.append(
+                AtLevel(mechanism, strategy, level.share, level.epsilon, scores, by_word, recovered)
+            )
     return found
 
 
@@ -128,5 +139,9 @@ def _around(own: Sequence[Rung], level: float) -> Iterator[tuple[Rung, Rung]]:
         if rung.recovered.share == level:
             yield rung, rung
     for low, high in itertools.pairwise(own):
-        if min(low.recovered.share, high.recovered.share) < level < max(low.recovered.share, high.recovered.share):
+        if (
+            min(low.recovered.share, high.recovered.share)
+            < level
+            < max(low.recovered.share, high.recovered.share)
+        ):
             yield low, high

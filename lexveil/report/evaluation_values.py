@@ -20,7 +20,8 @@ from lexveil.report.records import Key
 
 DIGITS = 9  # of what is computed here: the last bits of a float are no result
 
-# Means of one data set, by score and run; the clean baseline is the run CLEAN, and MAJORITY looks at no text.
+# Means of one data set, by score and run; the clean baseline is the run CLEAN, and MAJORITY looks
+# at no text.
 Values = Mapping[tuple[str, Key], MeanSd]
 MAJORITY: Key = ("majority", "none", 0.0)
 
@@ -32,7 +33,8 @@ class EvaluatedRun:
     """What was measured of one run.
 
     Attributes:
-        record: mechanism, strategy, epsilon, the back ends; datasets: an entry for each metric, by name.
+        record: mechanism, strategy, epsilon, the back ends; datasets: an entry for each metric, by
+            name.
     """
 
     record: Mapping[str, Any]
@@ -48,7 +50,9 @@ class EvaluatedRun:
         return sorted(self.record["datasets"])
 
     def entry(self, dataset: str, metric: str) -> Mapping[str, Any] | None:
-        """The record of one metric in one data set; None where it is left out or was not measured."""
+        """The record of one metric in one data set; None where it is left out or was not
+        measured.
+        """
         entry: Mapping[str, Any] | None = self.record["datasets"].get(dataset, {}).get(metric)
         return None if entry is None or entry["left_out"] is not None else entry
 
@@ -77,16 +81,21 @@ def require_same_back_ends(clean: EvaluatedRun, runs: Sequence[EvaluatedRun]) ->
         CheckFailed: if they were not, and so cannot be compared.
     """
     for name in dict.fromkeys(metric.back_end for metric in METRICS if metric.back_end):
-        used = sorted({str(run.record[name]) for run in (clean, *runs) if run.record.get(name) is not None})
+        used = sorted(
+            {str(run.record[name]) for run in (clean, *runs) if run.record.get(name) is not None}
+        )
         if len(used) > 1:
             raise CheckFailed(
-                f"artifacts/evaluation: runs were measured with {len(used)} settings of {name} ({', '.join(used)}), so "
+                f"artifacts/evaluation: runs were measured with {len(used)} settings of "
+                f"{name} ({', '.join(used)}), so "
                 "they cannot be compared. Run `dvc repro --force evaluate evaluate_baseline`"
             )
 
 
 def values(clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str) -> Values:
-    """Everything known of one data set; the relative gain is of macro F1 against the adaptive attacker."""
+    """Everything known of one data set; the relative gain is of macro F1 against the adaptive
+    attacker.
+    """
     means: dict[tuple[str, Key], MeanSd] = {}
     for score in SCORES:
         for run in (clean, *runs):
@@ -97,7 +106,11 @@ def values(clean: EvaluatedRun, runs: Sequence[EvaluatedRun], dataset: str) -> V
         if majority is not None:
             means[score.name, MAJORITY] = MeanSd(majority, None)
     for run in runs:
-        four = [means.get((score.name, key)) for score in (UTILITY, ADAPTIVE) for key in (run.key, CLEAN)]
+        four = [
+            means.get((score.name, key))
+            for score in (UTILITY, ADAPTIVE)
+            for key in (run.key, CLEAN)
+        ]
         known = [value.mean for value in four if value is not None]
         gain = relative_gain(*known) if len(known) == len(four) else None
         if gain is not None:
@@ -119,7 +132,10 @@ def averages(values_of: Mapping[str, Values], datasets: Iterable[str]) -> Values
     """Means over data sets, of what is known in each of them, without a spread."""
     every = [values_of[name] for name in datasets]
     common = set.intersection(*(set(candidate) for candidate in every)) if every else set()
-    return {key: MeanSd(math.fsum(candidate[key].mean for candidate in every) / len(every), None) for key in common}
+    return {
+        key: MeanSd(math.fsum(candidate[key].mean for candidate in every) / len(every), None)
+        for key in common
+    }
 
 
 def losses(of: Values) -> Values:
@@ -138,11 +154,17 @@ def keys_of(of: Values) -> list[Key]:
 
 
 def at_epsilons(of: Values) -> Values:
-    """What is known of the runs at base epsilons, of clean texts and of the majority; without runs at levels."""
-    return {(name, key): value for (name, key), value in of.items() if not isinstance(key[2], Level)}
+    """What is known of the runs at base epsilons, of clean texts and of the majority; without runs
+    at levels.
+    """
+    return {
+        (name, key): value for (name, key), value in of.items() if not isinstance(key[2], Level)
+    }
 
 
 def one_kind(of: Values) -> Values:
-    """What one line can go through: the runs at base epsilons, or those at levels where there are no others."""
+    """What one line can go through: the runs at base epsilons, or those at levels where there are
+    no others.
+    """
     of_epsilons = at_epsilons(of)
     return of_epsilons if keys_of(of_epsilons) else of

@@ -58,7 +58,9 @@ one, two, three = map(decimals, (1, 2, 3))
 def mean_sd(places: int) -> Callable[[MeanSd], str]:
     """0.411 ± 0.020, both with so many decimals; without a deviation the mean alone."""
     number = decimals(places)
-    return lambda value: number(value.mean) if value.sd is None else f"{number(value.mean)} ± {number(value.sd)}"
+    return lambda value: (
+        number(value.mean) if value.sd is None else f"{number(value.mean)} ± {number(value.sd)}"
+    )
 
 
 def count(value: int) -> str:
@@ -72,7 +74,9 @@ def amount(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """A part of 1 as 12.3%; what is more than nothing never reads as 0.0%, nor less than all as 100.0%."""
+    """A part of 1 as 12.3%; what is more than nothing never reads as 0.0%, nor less than all as
+    100.0%.
+    """
     if 0 < value < 0.0005:
         return "<0.1%"
     return ">99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
@@ -132,4 +136,10 @@ def short(value: float) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Join names as a sentence does: a, b and c."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
+    return (
+        names[0]
+        if len(names) == 1
+        else f"{', '.join(names[:-1])} and {names[-1]}"
+        if names
+        else "none"
+    )

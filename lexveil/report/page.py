@@ -25,7 +25,11 @@ def render(report: ReportData, sections: Sequence[PageSection]) -> str:
     """
     templates = environment()
     bodies = [
-        Markup(templates.get_template(section.template).render(section.view(report), params=report.params))
+        Markup(
+            templates.get_template(section.template).render(
+                section.view(report), params=report.params
+            )
+        )
         for section in sections
     ]
     page = templates.get_template("page.html.j2").render(
@@ -52,7 +56,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters |= {name: getattr(formatting, name) for name in FILTERS} | {"breakable": _breakable}
+    templates.filters |= {name: getattr(formatting, name) for name in FILTERS} | {
+        "breakable": _breakable
+    }
     templates.globals |= {"width": charts.WIDTH, "height": charts.HEIGHT}
     for macro, file in MACROS.items():
         templates.globals[macro] = getattr(templates.get_template(file).module, macro)

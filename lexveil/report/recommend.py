@@ -1,8 +1,9 @@
 """Which runs of the grid keep a limit: what `lexveil recommend` calls. No stage of the graph.
 
-Reads what stage `evaluate` wrote. Utility and attack are macro F1, the attack that of the adaptive attacker. Each has
-two errors: of the trainings (standard deviation over shuffles), and of the number of evaluated documents. Runs are
-evaluated on the same documents after the same trainings, so they are compared by paired differences.
+Reads what stage `evaluate` wrote. Utility and attack are macro F1, the attack that of the adaptive
+attacker. Each has two errors: of the trainings (standard deviation over shuffles), and of the
+number of evaluated documents. Runs are evaluated on the same documents after the same trainings, so
+they are compared by paired differences.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class MacroF1:
         each: of every training, in [0, 1].
         n_test: evaluated documents.
         majority: what is scored without looking at a text.
-        right: by how many trainings each document is right, for comparison with other runs; None where it is not known.
+        right: by how many trainings each document is right, for comparison with other runs; None
+            where it is not known.
     """
 
     each: Sequence[float]
@@ -83,7 +85,9 @@ class MacroF1:
         return Paired(np.array(self.each), np.array(self.right) / len(self.each))
 
     def summary(self) -> dict[str, object]:
-        """As JSON values: mean, standard deviation over shuffles (None of one), half of the 95% interval."""
+        """As JSON values: mean, standard deviation over shuffles (None of one), half of the 95%
+        interval.
+        """
         once = Estimate.of(self.each)
         return {
             "mean": once.mean,
@@ -108,7 +112,10 @@ class WeighedRun:
     @property
     def name(self) -> str:
         """What it is called."""
-        return f"{self.record['mechanism']} {self.record['strategy']} {formatting.run_epsilon(epsilon_in(self.record))}"
+        return (
+            f"{self.record['mechanism']} {self.record['strategy']} "
+            f"{formatting.run_epsilon(epsilon_in(self.record))}"
+        )
 
     @property
     def point(self) -> Point:
@@ -117,24 +124,35 @@ class WeighedRun:
         return Point(self.name, utility.estimate, attack.estimate, utility.paired, attack.paired)
 
     def recovered(self, dataset: str, band: str) -> float | None:
-        """The upper end of the 95% interval of what the strongest reader gets back; None where it was not measured."""
-        file = paths.recovery(self.record["mechanism"], self.record["strategy"], parse_epsilon(self.record["run"]))
+        """The upper end of the 95% interval of what the strongest reader gets back; None where it
+        was not measured.
+        """
+        file = paths.recovery(
+            self.record["mechanism"], self.record["strategy"], parse_epsilon(self.record["run"])
+        )
         run = RunRecovery(read_json(file, "evaluate") if file.exists() else {"datasets": {}})
         shares = [run.share(band, reader, dataset) for reader in READERS]
         return max((share.high for share in shares if share is not None), default=None)
 
 
 def read_records() -> list[Record]:
-    """What there is in artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` is ε as params.yaml has it.
+    """What there is in artifacts/evaluation, ordered by mechanism, strategy and ε; ``run`` is ε as
+    params.yaml has it.
 
     Raises:
         MissingArtifact: if there is nothing.
     """
     folder = paths.ARTIFACTS / "evaluation"
-    records = [read_json(file, "evaluate") | {"run": file.stem} for file in folder.glob("*/*/*.json")]
+    records = [
+        read_json(file, "evaluate") | {"run": file.stem} for file in folder.glob("*/*/*.json")
+    ]
     if not records:
-        raise MissingArtifact(f"{folder} holds no scores yet; `lexveil run` makes them (stage evaluate)")
-    return sorted(records, key=lambda record: (record["mechanism"], record["strategy"], record["epsilon"]))
+        raise MissingArtifact(
+            f"{folder} holds no scores yet; `lexveil run` makes them (stage evaluate)"
+        )
+    return sorted(
+        records, key=lambda record: (record["mechanism"], record["strategy"], record["epsilon"])
+    )
 
 
 def recommend(
@@ -151,7 +169,8 @@ def recommend(
     Args:
         min_utility: smallest macro F1 of the task that will do.
         max_attack: largest macro F1 of the adaptive attacker that will do.
-        max_recovery: largest share of replaced words of ``band`` that a reader may get back, with its 95% interval.
+        max_recovery: largest share of replaced words of ``band`` that a reader may get back, with
+            its 95% interval.
         band: of which words.
         dataset: only this one; None takes all that have both scores.
         setting: of utility: on rewritten (private) or clean texts.
@@ -160,61 +179,93 @@ def recommend(
         The limits, and ``datasets``: see ``of_dataset``.
 
     Raises:
-        RequestError: if no limit is given, no data set has both scores, or recovery was not measured and is limited.
+        RequestError: if no limit is given, no data set has both scores, or recovery was not
+            measured and is limited.
         MissingArtifact: if there are no scores yet.
     """
     if min_utility is None and max_attack is None:
-        raise RequestError(f"nothing to recommend by: give {option('min_utility')}, {option('max_attack')} or both")
-    limits = {"min_utility": min_utility, "max_attack": max_attack, "max_recovery": max_recovery, "band": band}
+        raise RequestError(
+            f"nothing to recommend by: give {option('min_utility')}, {option('max_attack')} or both"
+        )
+    limits = {
+        "min_utility": min_utility,
+        "max_attack": max_attack,
+        "max_recovery": max_recovery,
+        "band": band,
+    }
     records = read_records()
     evaluated = sorted({name for record in records for name in record["datasets"]})
     if dataset is not None and dataset not in evaluated:
-        raise RequestError(f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(evaluated)}")
+        raise RequestError(
+            f"{option('dataset')} {dataset}: not evaluated; there are {', '.join(evaluated)}"
+        )
     weighed: dict[str, object] = {}
     left_out: list[str] = []
     for name in evaluated if dataset is None else [dataset]:
         scores = {"utility": setting, "attack": ATTACKER}
-        both = [[MacroF1.of(record, name, *score) for score in scores.items()] for record in records]
+        both = [
+            [MacroF1.of(record, name, *score) for score in scores.items()] for record in records
+        ]
         candidates = [
             WeighedRun(record, utility, attack)
             for record, (utility, attack) in zip(records, both, strict=True)
             if utility is not None and attack is not None
         ]
         if all(candidate.is_clean for candidate in candidates):
-            absent = [score for score, values in zip(scores, zip(*both, strict=True), strict=True) if not any(values)]
+            absent = [
+                score
+                for score, values in zip(scores, zip(*both, strict=True), strict=True)
+                if not any(values)
+            ]
             left_out.append(f"{name} (no {' and no '.join(absent) or 'run with both'})")
         else:
             weighed[name] = of_dataset(name, candidates, limits)
     if not weighed:
         raise RequestError(
-            f"no data set has both a utility and an attack to weigh: {', '.join(left_out)}; documents need a label, an "
+            f"no data set has both a utility and an attack to weigh: {', '.join(left_out)}; "
+            "documents need a label, an "
             "attribute and splits (docs/explanation/evaluation.md)"
         )
-    return {"limits": limits, "setting": setting, "attacker": ATTACKER, "datasets": weighed, "left_out": left_out}
+    return {
+        "limits": limits,
+        "setting": setting,
+        "attacker": ATTACKER,
+        "datasets": weighed,
+        "left_out": left_out,
+    }
 
 
-def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Mapping[str, Any]) -> dict[str, object]:
+def of_dataset(
+    dataset: str, candidates: Sequence[WeighedRun], limits: Mapping[str, Any]
+) -> dict[str, object]:
     """What is said of one data set.
 
     Args:
         candidates: runs, at least one, and the clean baseline if it is there.
 
     Returns:
-        ``clean``: of the clean texts, to compare with, None if not there; ``majority``: of the majority-class baseline;
-        ``n_test``; ``runs``: every run with its scores and its standing; ``like_clean``: runs whose attack cannot be
-        told from that on clean texts; ``readable``: runs of which too much is recovered, or it was not measured;
-        neither are recommended, so that of the others, ``fitting``: names of the runs that are on the frontier and keep
-        the limits, the best first; ``sure``: those of them that keep the limits with their margins; ``alike``: for each
-        of ``fitting`` the runs that keep the limits and cannot be told apart from it; ``recommended``; ``nearest`` and
-        ``shortfall``: if none keeps the limits, what comes nearest, and by how much it misses them, None and 0 if all
-        are ``like_clean`` or ``readable``; ``extremes``: the runs of the highest utility and of the lowest attack.
+        ``clean``: of the clean texts, to compare with, None if not there; ``majority``: of the
+            majority-class baseline; ``n_test``; ``runs``: every run with its scores and its
+            standing; ``like_clean``: runs whose attack cannot be told from that on clean texts;
+            ``readable``: runs of which too much is recovered, or it was not measured;
+            neither are recommended, so that of the others, ``fitting``: names of the runs that are
+            on the frontier and keep the limits, the best first; ``sure``: those of them that keep
+            the limits with their margins; ``alike``: for each of ``fitting`` the runs that keep the
+            limits and cannot be told apart from it; ``recommended``; ``nearest`` and ``shortfall``:
+            if none keeps the limits, what comes nearest, and by how much it misses them, None and 0
+            if all are ``like_clean`` or ``readable``; ``extremes``: the runs of the highest utility
+            and of the lowest attack.
     """
     runs = [candidate for candidate in candidates if not candidate.is_clean]
     clean = next((candidate for candidate in candidates if candidate.is_clean), None)
     points = {run.name: run.point for run in runs}
     standing = dict(zip(points, standings(list(points.values())), strict=True))
     on_frontier = [point for name, point in points.items() if standing[name] == "frontier"]
-    like_clean = [] if clean is None else [name for name in points if not is_harder(points[name], clean.point)]
+    like_clean = (
+        []
+        if clean is None
+        else [name for name in points if not is_harder(points[name], clean.point)]
+    )
     recovered = {run.name: run.recovered(dataset, limits["band"]) for run in runs}
     readable = too_readable(dataset, recovered, limits)
     private = [point for name, point in points.items() if name not in (*like_clean, *readable)]
@@ -222,11 +273,17 @@ def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Mapping[s
     return {
         "n_test": {"utility": runs[0].utility.n_test, "attack": runs[0].attack.n_test},
         "majority": {"utility": runs[0].utility.majority, "attack": runs[0].attack.majority},
-        "clean": None if clean is None else {"utility": clean.utility.summary(), "attack": clean.attack.summary()},
+        "clean": None
+        if clean is None
+        else {"utility": clean.utility.summary(), "attack": clean.attack.summary()},
         "runs": [
             {
                 "run": run.name,
-                **{key: run.record[key] for key in ("mechanism", "strategy", "epsilon", "level") if key in run.record},
+                **{
+                    key: run.record[key]
+                    for key in ("mechanism", "strategy", "epsilon", "level")
+                    if key in run.record
+                },
                 "utility": run.utility.summary(),
                 "attack": run.attack.summary(),
                 "standing": standing[run.name],
@@ -249,7 +306,9 @@ def of_dataset(dataset: str, candidates: Sequence[WeighedRun], limits: Mapping[s
     }
 
 
-def too_readable(dataset: str, recovered: Mapping[str, float | None], limits: Mapping[str, Any]) -> list[str]:
+def too_readable(
+    dataset: str, recovered: Mapping[str, float | None], limits: Mapping[str, Any]
+) -> list[str]:
     """The runs of which more is recovered than the limit allows, or it was not measured.
 
     Raises:
@@ -260,7 +319,8 @@ def too_readable(dataset: str, recovered: Mapping[str, float | None], limits: Ma
         return []
     if all(share is None for share in recovered.values()):
         raise RequestError(
-            f"{option('max_recovery')}: no run on {dataset} says what is recovered of its {limits['band']} words; "
+            f"{option('max_recovery')}: no run on {dataset} says what is recovered of its "
+            f"{limits['band']} words; "
             "`lexveil run` measures it (stage evaluate)"
         )
     return [name for name, share in recovered.items() if share is None or share > limit]
@@ -269,15 +329,23 @@ def too_readable(dataset: str, recovered: Mapping[str, float | None], limits: Ma
 def within(
     private: Sequence[Point], min_utility: float | None, max_attack: float | None
 ) -> tuple[Recommendation, dict[str, list[str]]]:
-    """The best of some runs within limits, and for each that fits the others that cannot be told apart from it."""
+    """The best of some runs within limits, and for each that fits the others that cannot be told
+    apart from it.
+    """
     if not private:
         return Recommendation((), (), None, 0.0), {}
     # A run that only runs beat which are not recommended is on the frontier of those that may be.
-    frontier = [point for point, how in zip(private, standings(private), strict=True) if how == "frontier"]
+    frontier = [
+        point for point, how in zip(private, standings(private), strict=True) if how == "frontier"
+    ]
     best = within_limits(frontier, min_utility=min_utility, max_attack=max_attack)
     keeping = within_limits(private, min_utility=min_utility, max_attack=max_attack).fitting
     alike = {
-        point.label: [other.label for other, is_same in zip(keeping, row, strict=True) if is_same and other != point]
+        point.label: [
+            other.label
+            for other, is_same in zip(keeping, row, strict=True)
+            if is_same and other != point
+        ]
         for point, row in zip(keeping, indistinguishable(keeping).tolist(), strict=True)
     }
     return best, {point.label: alike[point.label] for point in best.fitting}
@@ -316,21 +384,35 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
     environment.filters["listed"] = formatting.listed
     limits, recovery = result["limits"], f"recovery of {result['limits']['band']} words ≤"
     signs = {"min_utility": "utility ≥", "max_attack": "attack ≤", "max_recovery": recovery}
-    wanted = " and ".join(f"{sign} {limits[key]:g}" for key, sign in signs.items() if limits[key] is not None)
+    wanted = " and ".join(
+        f"{sign} {limits[key]:g}" for key, sign in signs.items() if limits[key] is not None
+    )
     template = environment.get_template("recommend.txt.j2")
     return template.render(result, wanted=wanted, table=_table, commands=commands).splitlines()
 
 
 def _table(weighed: Mapping[str, Any]) -> list[str]:
-    """The runs that fit, or that miss by least, with their scores; then what they are compared with."""
-    kept = {run: "surely" if run in weighed["sure"] else "by its mean" for run in weighed["fitting"]}
+    """The runs that fit, or that miss by least, with their scores; then what they are compared
+    with.
+    """
+    kept = {
+        run: "surely" if run in weighed["sure"] else "by its mean" for run in weighed["fitting"]
+    }
     nearest = [weighed["nearest"]] if weighed["nearest"] else []
     kept = kept or dict.fromkeys([*nearest, *weighed["extremes"].values()], "no")
     rows = {row["run"]: row for row in weighed["runs"]} | {"clean texts": weighed["clean"]}
     cells = [["run", "utility", "attack", "keeps the limits"]]
     for name in [*kept, *(["clean texts"] if weighed["clean"] else [])]:
-        cells.append([name, *(_written(rows[name][score]) for score in ("utility", "attack")), kept.get(name, "")])
-    cells.append(["majority", *(f"{weighed['majority'][score]:.3f}" for score in ("utility", "attack")), ""])
+        cells.append(
+            [
+                name,
+                *(_written(rows[name][score]) for score in ("utility", "attack")),
+                kept.get(name, ""),
+            ]
+        )
+    cells.append(
+        ["majority", *(f"{weighed['majority'][score]:.3f}" for score in ("utility", "attack")), ""]
+    )
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
 

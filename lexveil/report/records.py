@@ -38,8 +38,8 @@ class RunRecovery:
     """What a best-informed reader gets back of one run.
 
     Attributes:
-        record: mechanism, strategy, epsilon, language_model; all and datasets: entries by band, with n and the shares
-            of ``lexveil.recovery.measured``.
+        record: mechanism, strategy, epsilon, language_model; all and datasets: entries by band,
+            with n and the shares of ``lexveil.recovery.measured``.
     """
 
     record: Mapping[str, Any]
@@ -58,19 +58,27 @@ class RunRecovery:
         """Replaced words."""
         return int(self._entry(band, dataset).get("n", 0))
 
-    def share(self, band: str, which: str = "recovered", dataset: str | None = None) -> Interval | None:
+    def share(
+        self, band: str, which: str = "recovered", dataset: str | None = None
+    ) -> Interval | None:
         """A share of all data sets or one; None where there is no word or it was not measured.
 
         Args:
-            band: one of the record, or content: all bands but that of the function words, which S1 keeps.
-            which: unchanged, or one of ``lexveil.recovery.measured.GUESSES``; or recovered: the largest share of the
-                readers that were run.
+            band: one of the record, or content: all bands but that of the function words, which S1
+                keeps.
+            which: unchanged, or one of ``lexveil.recovery.measured.GUESSES``; or recovered: the
+                largest share of the readers that were run.
         """
         if which == "recovered":
-            shares = [share for one in READERS if (share := self.share(band, one, dataset)) is not None]
+            shares = [
+                share for one in READERS if (share := self.share(band, one, dataset)) is not None
+            ]
             return max(shares, key=lambda share: share.share, default=None)
         if band == CONTENT:
-            parts = [(self.n_words(one, dataset), self.share(one, which, dataset)) for one in BANDS_OF[band]]
+            parts = [
+                (self.n_words(one, dataset), self.share(one, which, dataset))
+                for one in BANDS_OF[band]
+            ]
             known = [(n, part.share) for n, part in parts if part is not None]
             whole = Share.of(round(sum(n * part for n, part in known)), sum(n for n, _ in known))
             return Interval(whole.share, whole.low, whole.high) if whole.n else None
@@ -81,7 +89,9 @@ class RunRecovery:
         return Interval(found["share"], found["low"], found["high"])
 
     def _entry(self, band: str, dataset: str | None) -> Mapping[str, Any]:
-        entries = self.record["all"] if dataset is None else self.record["datasets"].get(dataset, {})
+        entries = (
+            self.record["all"] if dataset is None else self.record["datasets"].get(dataset, {})
+        )
         entry: Mapping[str, Any] = entries.get(band, {})
         return entry
 
@@ -92,7 +102,9 @@ def key_columns(keys: Iterable[Key]) -> list[str]:
 
 
 def key_cells(key: Key, keys: Iterable[Key]) -> list[str | float | None]:
-    """What stands in ``key_columns``; the epsilon of a run at a level is that which was found for it."""
+    """What stands in ``key_columns``; the epsilon of a run at a level is that which was found for
+    it.
+    """
     mechanism, strategy, at = key
     epsilon, level = (at.epsilon, at.share) if isinstance(at, Level) else (at, None)
     return [mechanism, strategy, epsilon, *([level] if _has_levels(keys) else [])]
@@ -112,8 +124,12 @@ def require_same_words(measured: Sequence[Mapping[str, Any]]) -> None:
     for record in measured:
         known = first.setdefault(record["segmentation"], record)
         if known["word_rows"] != record["word_rows"]:
-            files = [paths.deniability(one["mechanism"]) / f"{one['segmentation']}.json" for one in (known, record)]
+            files = [
+                paths.deniability(one["mechanism"]) / f"{one['segmentation']}.json"
+                for one in (known, record)
+            ]
             raise CheckFailed(
-                f"{files[0]} and {files[1]} are of different words, so they cannot be compared. Run "
+                f"{files[0]} and {files[1]} are of different words, so they cannot be "
+                "compared. Run "
                 "`dvc repro --force measure_deniability`"
             )

@@ -1,4 +1,6 @@
-"""One row of figures for each run, few enough for a table on a screen: what `dvc metrics show` prints and compares."""
+"""One row of figures for each run, few enough for a table on a screen: what `dvc metrics show`
+prints and compares.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,16 @@ from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.recovery.bands import CONTENT
 from lexveil.report.data import ReportData
 
-SCORES = {"cosine": COSINE, "utility": UTILITY, "attack": ADAPTIVE}  # columns: means over the data sets that have them
+# columns: means over the data sets that have them
+SCORES = {"cosine": COSINE, "utility": UTILITY, "attack": ADAPTIVE}
 BANDS = {"named": CONTENT, "rare": "rare"}  # columns: shares of these words that a reader names
 DIGITS = 4
 
 
 def run_rows(report: ReportData) -> dict[str, Mapping[str, float]]:
-    """The figures of each run by its name, MECHANISM-STRATEGY-EPSILON; what was not measured is left out."""
+    """The figures of each run by its name, MECHANISM-STRATEGY-EPSILON; what was not measured is
+    left out.
+    """
     clean, runs = report.evaluated
     evaluated = {run.key: run for run in (clean, *runs)}
     recovered = {run.key: run for run in report.recovery}
@@ -26,12 +31,20 @@ def run_rows(report: ReportData) -> dict[str, Mapping[str, float]]:
         figures: dict[str, float | None] = {}
         if run.key in recovered:
             shares = {name: recovered[run.key].share(band) for name, band in BANDS.items()}
-            figures |= {name: None if share is None else share.share for name, share in shares.items()}
+            figures |= {
+                name: None if share is None else share.share for name, share in shares.items()
+            }
         figures["unchanged"] = run.metrics["share_unchanged"]
         of = evaluated[run.key]
         for name, score in SCORES.items():
-            means = [value.mean for dataset in of.datasets if (value := of.value(dataset, score)) is not None]
+            means = [
+                value.mean
+                for dataset in of.datasets
+                if (value := of.value(dataset, score)) is not None
+            ]
             figures[name] = math.fsum(means) / len(means) if means else None
-        known = {name: round(figure, DIGITS) for name, figure in figures.items() if figure is not None}
+        known = {
+            name: round(figure, DIGITS) for name, figure in figures.items() if figure is not None
+        }
         rows["-".join(map(str, run.key))] = known
     return rows

@@ -1,7 +1,7 @@
 """Texts of the documents, and what every run of the grid made of them.
 
-This is source text. It is shown of the embedded documents, which are public, and of others only where
-``report.samples`` of params.yaml is a number.
+This is source text. It is shown of the embedded documents, which are public, and of others only
+where ``report.samples`` of params.yaml is a number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from lexveil.text.encode import Encoded, Lexicon, encode
 
 N_EMBEDDED = 3  # texts shown of the embedded documents, where params.yaml says nothing
 
-# sql/report/document_hashes.sql of the embedded documents. A set that differs from them in one character is not public.
+# sql/report/document_hashes.sql of the embedded documents. A set that differs from them in one
+# character is not public.
 EMBEDDED = {
     "pang_lee": "3f9bea3c6427d8dcb78bf3b0c09681b31daae81a41c1c3f1f3510e5becfc5d43",
     "reviews": "b3ba9a9afbfd0b4eb881c20788c5b85d1d64ab4d80e12da847a789d40ee09917",
@@ -52,7 +53,9 @@ class SampleText:
 
 
 class Logged(NamedTuple):
-    """One text of a run, a row of sql/report/sample_tokens.sql: its output, action and output row of each token."""
+    """One text of a run, a row of sql/report/sample_tokens.sql: its output, action and output row
+    of each token.
+    """
 
     number: int
     output: str
@@ -74,27 +77,42 @@ def load_samples(params: Params, keys: Sequence[Key]) -> list[SampleText]:
     if n == 0:
         return []
     with duckdb_session.session(params.machine) as con:
-        duckdb_session.view(con, "documents", require(paths.private(*CLEAN) / "documents.parquet", "baseline"))
+        duckdb_session.view(
+            con, "documents", require(paths.private(*CLEAN) / "documents.parquet", "baseline")
+        )
         hashes = dict(duckdb_session.run(con, "report/document_hashes").fetchall())
         embedded = [dataset for dataset, found in hashes.items() if EMBEDDED.get(dataset) == found]
         shown, n = (embedded, N_EMBEDDED) if n is None else (list(hashes), n)
-        duckdb_session.create(con, "samples", "report/samples", datasets=shown, n=n, seed=params.seed)
+        duckdb_session.create(
+            con, "samples", "report/samples", datasets=shown, n=n, seed=params.seed
+        )
         chosen = con.execute("select dataset, source from samples order by number").fetchall()
         logs: dict[Key, list[Logged]] = {}
         for key in keys if chosen else ():
             for name in ("documents", "tokens"):
-                file = require(paths.private(*key) / f"{name}.parquet", stage_name("privatize", *key))
+                file = require(
+                    paths.private(*key) / f"{name}.parquet", stage_name("privatize", *key)
+                )
                 duckdb_session.view(con, name, file)
-            logs[key] = [Logged(*row) for row in duckdb_session.run(con, "report/sample_tokens").fetchall()]
+            logs[key] = [
+                Logged(*row) for row in duckdb_session.run(con, "report/sample_tokens").fetchall()
+            ]
     texts = [source for _, source in chosen]
     lexicons = {
         name: load_lexicon(name, Path(), params.model.language)
         for name in sorted({SEGMENTATION_OF[strategy] for _, strategy, _ in logs})
     }
     cut = {name: (encode(texts, lexicon), lexicon) for name, lexicon in lexicons.items()}
-    changes = {key: _changes(key, texts, *cut[SEGMENTATION_OF[key[1]]], log) for key, log in logs.items()}
+    changes = {
+        key: _changes(key, texts, *cut[SEGMENTATION_OF[key[1]]], log) for key, log in logs.items()
+    }
     return [
-        SampleText(dataset, source, dataset in embedded, {key: of_texts[number] for key, of_texts in changes.items()})
+        SampleText(
+            dataset,
+            source,
+            dataset in embedded,
+            {key: of_texts[number] for key, of_texts in changes.items()},
+        )
         for number, (dataset, source) in enumerate(chosen)
     ]
 
@@ -103,7 +121,9 @@ def _changes(
     key: Key, texts: Sequence[str], encoded: Encoded, lexicon: Lexicon, log: Sequence[Logged]
 ) -> list[TextChanges]:
     """What one run made of some texts; ``encoded`` are their tokens, cut as the run cut them."""
-    actions = np.array([NUMBERS[action] for text in log for action in text.actions or ()], dtype=np.int8)
+    actions = np.array(
+        [NUMBERS[action] for text in log for action in text.actions or ()], dtype=np.int8
+    )
     rows = np.array([row for text in log for row in text.word_ids or ()], dtype=np.int64)
     try:
         if [len(text.actions or ()) for text in log] != np.diff(encoded.offsets()).tolist():

@@ -1,4 +1,6 @@
-"""What a section of the report is: what it shows, the words around it, and the figures and files it adds."""
+"""What a section of the report is: what it shows, the words around it, and the figures and files it
+adds.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ class PageSection:
     """One section of the page.
 
     Attributes:
-        template: the file with its HTML; it has the macros ``render_table`` and ``render_chart``, the names of
-            ``view``, and ``params``.
+        template: the file with its HTML; it has the macros ``render_table`` and ``render_chart``,
+            the names of ``view``, and ``params``.
         title: its entry in the navigation.
         heading: above it.
         view: tables, charts and plain values, by the names that the template uses.

@@ -1,4 +1,6 @@
-"""A table: rows of raw values, and how each column is written. The page, its sorting and its CSV all come from it."""
+"""A table: rows of raw values, and how each column is written. The page, its sorting and its CSV
+all come from it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class Column:
     Attributes:
         key: of its values in the rows, and its name in CSV.
         head: what the page calls it, with the unit if it has one.
-        show: how a value is written on the page; as it is unless told, and then aligned to the left.
+        show: how a value is written on the page; as it is unless told, and then aligned to the
+            left.
         group: a heading over neighbouring columns of the same group.
     """
 
@@ -58,7 +61,8 @@ class Table:
         name: a word for ids and file names, unique on the page.
         every: all columns that it may have.
         rows: None, or no value at all, stands for what is not known.
-        n_quiet: how many of the last rows are drawn aside from the others, as what they are compared with.
+        n_quiet: how many of the last rows are drawn aside from the others, as what they are
+            compared with.
     """
 
     name: str
@@ -69,22 +73,33 @@ class Table:
     @cached_property
     def columns(self) -> list[Column]:
         """Those of which a row has a value; all of a table without rows."""
-        return [one for one in self.every if not self.rows or any(row.get(one.key) is not None for row in self.rows)]
+        return [
+            one
+            for one in self.every
+            if not self.rows or any(row.get(one.key) is not None for row in self.rows)
+        ]
 
     @property
     def groups(self) -> list[tuple[str, int]]:
         """Headings over columns and how many columns each spans; empty if no column has one."""
-        groups = [(name, len(list(members))) for name, members in groupby(column.group for column in self.columns)]
+        groups = [
+            (name, len(list(members)))
+            for name, members in groupby(column.group for column in self.columns)
+        ]
         return groups if any(name for name, _ in groups) else []
 
     @property
     def cells(self) -> list[list[Cell]]:
         """Rows as the page shows them."""
-        return [[_cell(column, row.get(column.key)) for column in self.columns] for row in self.rows]
+        return [
+            [_cell(column, row.get(column.key)) for column in self.columns] for row in self.rows
+        ]
 
     @property
     def csv(self) -> str:
-        """Raw values as CSV below one header, a mean and its deviation in two columns; empty where there is none."""
+        """Raw values as CSV below one header, a mean and its deviation in two columns; empty where
+        there is none.
+        """
         fields: dict[str, list[Any]] = {}
         for column in self.columns:
             values = fields[column.key] = [row.get(column.key) for row in self.rows]
@@ -118,7 +133,10 @@ def of_run(key: tuple[str, str, float]) -> dict[str, object]:
 
 
 def epsilon_columns(
-    epsilons: Iterable[float], show: Callable[[Any], str], group: str = "Base ε", prefix: str = "epsilon"
+    epsilons: Iterable[float],
+    show: Callable[[Any], str],
+    group: str = "Base ε",
+    prefix: str = "epsilon",
 ) -> list[Column]:
     """A column for each base epsilon, and for each level of recovery; see ``epsilon_key``."""
     return [

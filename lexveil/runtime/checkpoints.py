@@ -1,8 +1,10 @@
-"""Checkpoints of long stages: finished parts survive an interruption, and disk space is checked in advance.
+"""Checkpoints of long stages: finished parts survive an interruption, and disk space is checked in
+advance.
 
-DVC deletes the outputs of a stage before it runs it, so finished parts of an interrupted stage must lie elsewhere: in
-``machine.temp_directory``, in a folder named by a hash of all they depend on. Another corpus, another parameter or
-other code therefore finds nothing there and starts from the beginning.
+DVC deletes the outputs of a stage before it runs it, so finished parts of an interrupted stage must
+lie elsewhere: in ``machine.temp_directory``, in a folder named by a hash of all they depend on.
+Another corpus, another parameter or other code therefore finds nothing there and starts from the
+beginning.
 """
 
 from __future__ import annotations
@@ -27,17 +29,22 @@ SHOWN = 30.0  # seconds in which shared storage shows a file everywhere
 
 @contextmanager
 def kept_work(
-    machine: MachineParams, stage: str, code: Iterable[str], inputs: Iterable[Path], *settings: object
+    machine: MachineParams,
+    stage: str,
+    code: Iterable[str],
+    inputs: Iterable[Path],
+    *settings: object,
 ) -> Iterator[Path]:
-    """Give a folder for finished parts; it is removed when the block succeeds and kept when it does not.
+    """Give a folder for finished parts; it is removed when the block succeeds and kept when it does
+    not.
 
     Folders of the same stage made from anything else are removed first.
 
     Args:
         machine: where temporary work lies.
         stage: name of the stage.
-        code: what decides the content of the parts: modules (``tasks.count_ngrams``), packages (``lexveil.text``) and
-            queries (``collocations/shard_totals``).
+        code: what decides the content of the parts: modules (``tasks.count_ngrams``), packages
+            (``lexveil.text``) and queries (``collocations/shard_totals``).
         inputs: files the parts are made from, hashed by content.
         settings: all other values that decide their content.
     """
@@ -60,9 +67,11 @@ def kept_work(
 
 @contextmanager
 def own_folder(parent: Path) -> Iterator[Path]:
-    """Give a folder beside the finished parts that no other process writes to; it is removed after the block.
+    """Give a folder beside the finished parts that no other process writes to; it is removed after
+    the block.
 
-    A part is written there and then renamed: several workers may try the same part, one of them after it was given up.
+    A part is written there and then renamed: several workers may try the same part, one of them
+    after it was given up.
     """
     with tempfile.TemporaryDirectory(prefix=".own-", dir=parent) as folder:
         yield Path(folder)
@@ -78,7 +87,8 @@ def expect_file(file: Path, who: str) -> None:
     while not file.exists():
         if time.monotonic() > deadline:
             raise RequestError(
-                f"{file} cannot be seen by {who} on {platform.node()}; the project's folder and machine.temp_directory "
+                f"{file} cannot be seen by {who} on {platform.node()}; the project's folder "
+                "and machine.temp_directory "
                 "(params.yaml) must lie on storage that all workers share, under the same path"
             )
         with suppress(OSError):
@@ -109,7 +119,10 @@ def check_disk(folder: Path, expected: float, most: float, what: str) -> None:
         RequestError: if less than ``expected`` is free.
     """
     free = shutil.disk_usage(folder).free
-    needs = f"{what} takes about {size(expected)} in {folder} (seldom above {size(most)}); {size(free)} are free"
+    needs = (
+        f"{what} takes about {size(expected)} in {folder} (seldom above {size(most)}); "
+        f"{size(free)} are free"
+    )
     if free < expected:
         raise RequestError(
             f"{needs}. Free some, point machine.temp_directory of params.yaml to a larger disk, "

@@ -1,4 +1,6 @@
-"""How a fault of the program is shown: where it was raised, never what the exception says, which may be a text."""
+"""How a fault of the program is shown: where it was raised, never what the exception says, which
+may be a text.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +14,42 @@ from types import TracebackType
 
 from lexveil.errors import ADVICE, LexveilError
 
-SHOWN = "LEXVEIL_SHOW_CRASHES"  # environment variable: 1 shows exceptions with their messages, which may quote texts
+# environment variable: 1 shows exceptions with their messages, which may quote texts
+SHOWN = "LEXVEIL_SHOW_CRASHES"
 HIDDEN = f"its message may quote a text and is not shown; {SHOWN}=1 shows it"
 
 
 def place_of(error: BaseException) -> str:
     """Where an exception was raised: the last line of code that led to it."""
     frames = traceback.extract_tb(error.__traceback__)
-    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "an unknown place"
+    return (
+        f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
+        if frames
+        else "an unknown place"
+    )
 
 
 def short_report(error: BaseException) -> str:
-    """What may be said of an exception elsewhere: where it was raised, and what the system says of a disk."""
+    """What may be said of an exception elsewhere: where it was raised, and what the system says of
+    a disk.
+    """
     known = [os.strerror(number) for number in ADVICE]
     return "; ".join([place_of(error), *(advice for advice in known if advice in str(error))])
 
 
 def crash_report(error: BaseException | None) -> str:
-    """A traceback without messages, notes and values; that of the exception which led to it first."""
+    """A traceback without messages, notes and values; that of the exception which led to it
+    first.
+    """
     parts: list[str] = []
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        said = f": {error}" if isinstance(error, LexveilError) else f" in {short_report(error)} ({HIDDEN})"
+        said = (
+            f": {error}"
+            if isinstance(error, LexveilError)
+            else f" in {short_report(error)} ({HIDDEN})"
+        )
         frames = "".join(traceback.format_tb(error.__traceback__))
         parts.append(f"Traceback (most recent call last):\n{frames}{type(error).__name__}{said}\n")
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -45,13 +60,20 @@ def hide_messages() -> None:
     """Show faults of this process as ``crash_report`` does, unless ``SHOWN`` is set."""
     if not os.environ.get(SHOWN):
         sys.excepthook = _hook
-        sys.unraisablehook = lambda failed: _hook(failed.exc_type, failed.exc_value, failed.exc_traceback)
-        threading.excepthook = lambda failed: _hook(failed.exc_type, failed.exc_value, failed.exc_traceback)
-        # A log handler that fails, its stream closed say, would print the exception being handled, with its message.
+        sys.unraisablehook = lambda failed: _hook(
+            failed.exc_type, failed.exc_value, failed.exc_traceback
+        )
+        threading.excepthook = lambda failed: _hook(
+            failed.exc_type, failed.exc_value, failed.exc_traceback
+        )
+        # A log handler that fails, its stream closed say, would print the exception being handled,
+        # with its message.
         logging.raiseExceptions = False
 
 
-def _hook(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+def _hook(
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
+) -> None:
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error or kind(), trace)
     elif not issubclass(kind, SystemExit):

@@ -1,7 +1,7 @@
 """Parts of a stage on the Dask cluster behind a scheduler.
 
-Values are pickled by this process and its own workers only. A scheduler runs whatever code it is sent, and texts pass
-through it: docs/how-to/clusters.md says how to secure one.
+Values are pickled by this process and its own workers only. A scheduler runs whatever code it is
+sent, and texts pass through it: docs/how-to/clusters.md says how to secure one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 class PickledPayload:
     """A value as bytes, which only a worker opens.
 
-    Dask prints the arguments of a failed task, and its scheduler unpickles what it passes on: both see only bytes.
+    Dask prints the arguments of a failed task, and its scheduler unpickles what it passes on: both
+    see only bytes.
     """
 
     __slots__ = ("buffers", "pickled")
@@ -69,7 +70,7 @@ class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
         self.name = name
         self.function = function
 
-    def setup(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's signature
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002
         """Keep it. The first task opens it, where an error reaches the user."""
         _functions[self.name] = self.function
 
@@ -81,14 +82,17 @@ class FunctionPlugin(WorkerPlugin):  # type: ignore[misc]
 
 @cache
 def build_hash() -> str:
-    """What must be the same on every worker, or results could depend on who made them: code, Python and NumPy."""
+    """What must be the same on every worker, or results could depend on who made them: code, Python
+    and NumPy.
+    """
     return f"{code_hash()} {platform.python_version()} {np.__version__}"
 
 
 def _call(name: str, item: PickledPayload, build: str) -> Any:
     if build_hash() != build:
         raise RequestError(
-            f"a Dask worker on {platform.node()} has another version of Lexveil, Python or NumPy than this process; "
+            f"a Dask worker on {platform.node()} has another version of Lexveil, Python or "
+            "NumPy than this process; "
             "install the same on all machines and start the workers again"
         )
     if name not in _opened:
@@ -101,16 +105,22 @@ def _call(name: str, item: PickledPayload, build: str) -> Any:
         raise RuntimeError(f"{type(error).__name__} in {short_report(error)}") from None
 
 
-def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: MachineParams) -> Generator[B, None, None]:
-    """Yield ``function(item)`` in order, at most two items more under way than the cluster has threads.
+def cluster_map(
+    function: Callable[[A], B], items: Iterable[A], machine: MachineParams
+) -> Generator[B, None, None]:
+    """Yield ``function(item)`` in order, at most two items more under way than the cluster has
+    threads.
 
-    ``function`` is sent to each worker once. Results of a worker that died, and its items under way, are made again.
+    ``function`` is sent to each worker once. Results of a worker that died, and its items under
+    way, are made again.
 
     Raises:
-        RequestError: if the scheduler does not answer or has no workers, or a worker has other code.
-        LexveilError: if an item killed several workers, or the scheduler or all workers were lost. A LexveilError of
-            ``function`` is raised here.
-        RuntimeError: with name and place of another exception of ``function``; what it says stays there.
+        RequestError: if the scheduler does not answer or has no workers, or a worker has other
+            code.
+        LexveilError: if an item killed several workers, or the scheduler or all workers were lost.
+            A LexveilError of ``function`` is raised here.
+        RuntimeError: with name and place of another exception of ``function``; what it says stays
+            there.
     """
     name = f"lexveil-{uuid.uuid4().hex}"
     address = str(machine.dask_scheduler)
@@ -119,7 +129,9 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
         try:
             client.register_plugin(FunctionPlugin(name, PickledPayload(function)), name=name)
             for item in items:
-                pending.append(client.submit(_call, name, PickledPayload(item), build_hash(), pure=False))
+                pending.append(
+                    client.submit(_call, name, PickledPayload(item), build_hash(), pure=False)
+                )
                 if len(pending) > sum(client.nthreads().values()) + 1:
                     yield _result(pending.popleft(), client)
             while pending:
@@ -127,12 +139,16 @@ def cluster_map(function: Callable[[A], B], items: Iterable[A], machine: Machine
         except Exception as error:
             raise _explained(error, client, address) from None
         finally:
-            # The cluster keeps what it was sent until that is cancelled, which must neither delay Ctrl-C nor hide
-            # another error.
+            # The cluster keeps what it was sent until that is cancelled, which must neither delay
+            # Ctrl-C nor hide another error.
             if client.status == "running":
                 with suppress(Exception):
                     client.cancel(list(pending), force=True)
-                    client.sync(client.scheduler.unregister_worker_plugin, name=name, callback_timeout=ANSWER)
+                    client.sync(
+                        client.scheduler.unregister_worker_plugin,
+                        name=name,
+                        callback_timeout=ANSWER,
+                    )
 
 
 def _result(future: Future, client: Client) -> Any:
@@ -150,7 +166,8 @@ def _result(future: Future, client: Client) -> Any:
                 return future.result()
         alone = 0.0 if client.nthreads() else alone + LOOK
     raise LexveilError(
-        f"the Dask cluster lost its last worker {WORKERS:.0f} s ago; if memory ran out, give fewer workers "
+        f"the Dask cluster lost its last worker {WORKERS:.0f} s ago; if memory ran out, give "
+        "fewer workers "
         "(params.yaml: machine.workers) or more memory"
     )
 
@@ -159,15 +176,19 @@ def _explained(error: Exception, client: Client, address: str) -> Exception:
     """The error to raise: one with advice where the cause is known."""
     if isinstance(error, KilledWorker):
         return LexveilError(
-            "a Dask worker was killed, and so were those that tried the same again; if memory ran out, give fewer "
+            "a Dask worker was killed, and so were those that tried the same again; if "
+            "memory ran out, give fewer "
             "workers (params.yaml: machine.workers) or more memory"
         )
     if FOREIGN.search(str(error)):
         return RequestError(
-            "the Dask scheduler or a worker does not find the code of Lexveil, or has another version of it; install "
+            "the Dask scheduler or a worker does not find the code of Lexveil, or has "
+            "another version of it; install "
             "the same on all machines and start them again"
         )
-    if isinstance(error, CancelledError) or (isinstance(error, OSError) and client.status != "running"):
+    if isinstance(error, CancelledError) or (
+        isinstance(error, OSError) and client.status != "running"
+    ):
         return LexveilError(f"the Dask scheduler {address} was lost; run again when it is back")
     return error
 
@@ -175,8 +196,8 @@ def _explained(error: Exception, client: Client, address: str) -> Exception:
 async def _identity(address: str) -> str:
     """The type that the server at an address reports of itself.
 
-    Dask's client would wait forever for a server that accepts a connection and then stays silent, as one that expects
-    TLS does. Whether and how TLS is used is set in Dask's own configuration.
+    Dask's client would wait forever for a server that accepts a connection and then stays silent,
+    as one that expects TLS does. Whether and how TLS is used is set in Dask's own configuration.
     """
     with dask.config.set({"distributed.comm.timeouts.connect": ANSWER}):
         async with rpc(address, connection_args=Security().get_connection_args("client")) as server:
@@ -186,19 +207,25 @@ async def _identity(address: str) -> str:
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
     """A client of the scheduler at an address, which has a worker."""
-    if address.startswith("tls:") and not Security().get_connection_args("client").get("ssl_context"):
+    if address.startswith("tls:") and not Security().get_connection_args("client").get(
+        "ssl_context"
+    ):
         raise RequestError(
-            f"params.yaml: machine.dask_scheduler is {address}, but Dask's own configuration names no certificates; "
-            "set distributed.comm.tls.ca-file and client.cert there, as docs/how-to/clusters.md says"
+            f"params.yaml: machine.dask_scheduler is {address}, but Dask's own configuration "
+            "names no certificates; "
+            "set distributed.comm.tls.ca-file and client.cert there, as "
+            "docs/how-to/clusters.md says"
         )
     try:
         if (what := asyncio.run(_identity(address))) != "Scheduler":
             raise ValueError(what)
         client = Client(address, timeout=ANSWER, set_as_default=False)
-    except (OSError, TimeoutError, ValueError, MemoryError) as error:  # the last by what speaks something else
+    # the last by what speaks something else
+    except (OSError, TimeoutError, ValueError, MemoryError) as error:
         raise RequestError(
             f"params.yaml: machine.dask_scheduler is {address}, where no Dask scheduler answers "
-            f"({type(error).__name__}); start one there, or set it to null. One that requires TLS is "
+            f"({type(error).__name__}); start one there, or set it to null. One that "
+            "requires TLS is "
             "named as tls://HOST:PORT"
         ) from None
     with client:
@@ -206,7 +233,8 @@ def _connected(address: str) -> Iterator[Client]:
             client.wait_for_workers(1, timeout=WORKERS)
         except TimeoutError:
             raise RequestError(
-                f"the Dask scheduler at {address} has had no worker for {WORKERS:.0f} s; start some: "
+                f"the Dask scheduler at {address} has had no worker for {WORKERS:.0f} s; "
+                "start some: "
                 f"dask worker {address}"
             ) from None
         yield client

@@ -27,13 +27,16 @@ SPILL = "lexveil-duckdb"
 
 @contextmanager
 def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an in-memory database that stays within ``machine.memory_limit`` and spills to its own temporary folder.
+    """Open an in-memory database that stays within ``machine.memory_limit`` and spills to its own
+    temporary folder.
 
     Args:
-        machine: its memory limit, threads and temporary folder; without it DuckDB's own limits and the system's folder.
+        machine: its memory limit, threads and temporary folder; without it DuckDB's own limits and
+            the system's folder.
 
     Raises:
-        ParameterError: if the memory limit is not one that DuckDB understands, or the folder cannot be made.
+        ParameterError: if the memory limit is not one that DuckDB understands, or the folder cannot
+            be made.
         LexveilError: if memory and folder are full.
     """
     with _spill_folder(machine) as spill:
@@ -51,14 +54,18 @@ def session(machine: MachineParams | None = None) -> Iterator[duckdb.DuckDBPyCon
                 yield con
             except duckdb.OutOfMemoryException as error:
                 raise LexveilError(
-                    f"memory and the room for spilled rows in {spill} are full; free some space there, "
-                    "or in params.yaml point machine.temp_directory to a larger disk or raise machine.memory_limit"
+                    f"memory and the room for spilled rows in {spill} are full; free some "
+                    "space there, "
+                    "or in params.yaml point machine.temp_directory to a larger disk or "
+                    "raise machine.memory_limit"
                 ) from error
 
 
 @contextmanager
 def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
-    """A folder of this session's own; those of processes of this machine that were killed are removed first."""
+    """A folder of this session's own; those of processes of this machine that were killed are
+    removed first.
+    """
     parent = None
     host = re.sub(r"\W", "_", platform.node())  # the parent may be shared with other machines
     if machine is not None:
@@ -67,7 +74,8 @@ def _spill_folder(machine: MachineParams | None) -> Iterator[str]:
             parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ParameterError(
-                f"params.yaml: machine.temp_directory is {machine.temp_directory!r}, which cannot be made "
+                f"params.yaml: machine.temp_directory is {machine.temp_directory!r}, which "
+                "cannot be made "
                 f"({error.strerror}); name a folder that can be written to"
             ) from None
         for left in parent.glob(f"{SPILL}-{host}-*-*"):
@@ -82,7 +90,10 @@ def share(machine: MachineParams) -> MachineParams:
     """What each of ``machine.workers`` may use when all of them work at the same time."""
     memory = max(memory_bytes(machine) // (1000 * machine.workers), 1)
     return machine.model_copy(
-        update={"memory_limit": f"{memory}KB", "threads": max(machine.threads // machine.workers, 1)}
+        update={
+            "memory_limit": f"{memory}KB",
+            "threads": max(machine.threads // machine.workers, 1),
+        }
     )
 
 
@@ -94,7 +105,9 @@ def memory_bytes(machine: MachineParams) -> int:
     """
     written = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT])(i?)B", machine.memory_limit)
     if not written:
-        raise ParameterError(f"params.yaml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB")
+        raise ParameterError(
+            f"params.yaml: machine.memory_limit is {machine.memory_limit!r}; write for example 2GB"
+        )
     number, unit, binary = written.groups()
     return int(float(number) * (1024 if binary else 1000) ** (" KMGT".index(unit)))
 
@@ -104,7 +117,9 @@ def text(name: str) -> str:
     return paths.query(name).read_text(encoding="utf-8")
 
 
-def run(con: duckdb.DuckDBPyConnection, name: str, **parameters: object) -> duckdb.DuckDBPyConnection:
+def run(
+    con: duckdb.DuckDBPyConnection, name: str, **parameters: object
+) -> duckdb.DuckDBPyConnection:
     """Run sql/NAME.sql, one SELECT; fetch the result before the next statement."""
     return con.execute(text(name), parameters)
 
@@ -115,12 +130,18 @@ def create(con: duckdb.DuckDBPyConnection, table: str, name: str, **parameters: 
 
 
 def materialize(
-    con: duckdb.DuckDBPyConnection, name: str, out: Path, *, group_rows: int = 122_880, **parameters: object
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    out: Path,
+    *,
+    group_rows: int = 122_880,
+    **parameters: object,
 ) -> int:
     """Write the result of sql/NAME.sql to a Parquet file and return its number of rows.
 
     Args:
-        group_rows: rows of a row group; a reader holds one at a time, so rows of text need small groups.
+        group_rows: rows of a row group; a reader holds one at a time, so rows of text need small
+            groups.
     """
     with atomic_file(out) as partial:
         query = text(name).rstrip().rstrip(";")
@@ -139,10 +160,12 @@ def materialize_parts(
     *,
     group_rows: int,
 ) -> int:
-    """Write the results of sql/NAME.sql for several parameters, one after another, to one Parquet file.
+    """Write the results of sql/NAME.sql for several parameters, one after another, to one Parquet
+    file.
 
     Args:
-        parts: parameters of each result, at least one; where results are cut changes no byte of the file.
+        parts: parameters of each result, at least one; where results are cut changes no byte of the
+            file.
         group_rows: rows of a row group.
 
     Returns:
@@ -169,7 +192,9 @@ def materialize_parts(
 
 def view(con: duckdb.DuckDBPyConnection, name: str, *files: Path) -> None:
     """Make Parquet files readable under ``name``."""
-    con.execute(f'create or replace temp view "{name}" as select * from read_parquet({file_list(files)})')
+    con.execute(
+        f'create or replace temp view "{name}" as select * from read_parquet({file_list(files)})'
+    )
 
 
 def file_list(files: Iterable[Path]) -> str:

@@ -21,7 +21,9 @@ CODE_STAGE = "code"  # writes code.json, on which all others depend; a run does 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of dvc.yaml, or one data source (data.dvc), named as DVC names it: ``privatize@madlib-S1-1.0``."""
+    """One stage of dvc.yaml, or one data source (data.dvc), named as DVC names it:
+    ``privatize@madlib-S1-1.0``.
+    """
 
     name: str
     needs: tuple[str, ...]  # stages whose outputs it reads
@@ -38,7 +40,8 @@ class StageGraph:
     stale: dict[str, str] = field(default_factory=dict)  # name -> why
 
     def wanted(self, until: str | None) -> list[Stage]:
-        """The stages that a run brings up to date: stage ``until`` with all that it needs; None for all.
+        """The stages that a run brings up to date: stage ``until`` with all that it needs; None for
+        all.
 
         Raises:
             RequestError: if there is no such stage.
@@ -46,7 +49,9 @@ class StageGraph:
         if until is None:
             return list(self.stages.values())
         if until not in self.stages:
-            raise RequestError(f"dvc.yaml has no stage {until} (nearest: {nearest(until, self.stages)})")
+            raise RequestError(
+                f"dvc.yaml has no stage {until} (nearest: {nearest(until, self.stages)})"
+            )
         names, waiting = {until}, [until]
         while waiting:
             needs = set(self.stages[waiting.pop()].needs) - names
@@ -60,7 +65,8 @@ def open_repo() -> Iterator[Repo]:
     """Open the DVC project here.
 
     Raises:
-        RequestError: if it is not one, or dvc.yaml, dvc.lock or data.dvc cannot be read; in one line.
+        RequestError: if it is not one, or dvc.yaml, dvc.lock or data.dvc cannot be read; in one
+            line.
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
@@ -89,15 +95,21 @@ def read_graph(repo: Repo) -> StageGraph:
         stages[name_of(repo, stage)] = Stage(
             name=name_of(repo, stage),
             needs=tuple(sorted(needs, key=order.__getitem__)),
-            deps=tuple(Path(repo.fs.relpath(dep.fs_path)) for dep in stage.deps if dep.protocol == "local"),
-            outs=tuple(Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"),
+            deps=tuple(
+                Path(repo.fs.relpath(dep.fs_path)) for dep in stage.deps if dep.protocol == "local"
+            ),
+            outs=tuple(
+                Path(repo.fs.relpath(out.fs_path)) for out in stage.outs if out.protocol == "local"
+            ),
             locked=stage.cmd is not None,
         )
     return StageGraph(stages)
 
 
 def name_of(repo: Repo, stage: Any) -> str:
-    """Return DVC's name of a stage; its own ``addressing`` is wrong where ``repo`` was switched to another revision."""
+    """Return DVC's name of a stage; its own ``addressing`` is wrong where ``repo`` was switched to
+    another revision.
+    """
     file = str(repo.fs.relpath(stage.path))
     name = getattr(stage, "name", None)
     return str(name) if name and file == DVC_YAML.name else f"{file}:{name}" if name else file
@@ -111,13 +123,26 @@ def with_status(repo: Repo, graph: StageGraph) -> StageGraph:
 
 
 def _why(changes: list[Any]) -> str:
-    """Turn DVC's list of changes into one line of paths; a new stage has no entry in dvc.lock at all."""
-    changed = {kind: paths for change in changes if isinstance(change, dict) for kind, paths in change.items()}
+    """Turn DVC's list of changes into one line of paths; a new stage has no entry in dvc.lock at
+    all.
+    """
+    changed = {
+        kind: paths
+        for change in changes
+        if isinstance(change, dict)
+        for kind, paths in change.items()
+    }
     deps = changed.get("changed deps", {}).values()
-    if deps and all(state == "new" or (isinstance(state, dict) and set(state.values()) == {"new"}) for state in deps):
+    if deps and all(
+        state == "new" or (isinstance(state, dict) and set(state.values()) == {"new"})
+        for state in deps
+    ):
         return "has not run yet"
     descriptions = [str(change) for change in changes if not isinstance(change, dict)]
     for kind, paths in changed.items():  # {"changed deps": {path: "modified" | {key: "modified"}}}
-        names = [f"{path} ({', '.join(keys)})" if isinstance(keys, dict) else path for path, keys in paths.items()]
+        names = [
+            f"{path} ({', '.join(keys)})" if isinstance(keys, dict) else path
+            for path, keys in paths.items()
+        ]
         descriptions.append(f"{kind}: {', '.join(names[:4])}{', …' if len(names) > 4 else ''}")
     return "; ".join(descriptions)

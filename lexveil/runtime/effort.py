@@ -1,4 +1,6 @@
-"""Estimates of long stages from counts that are known in advance; a stage that would take too long is refused."""
+"""Estimates of long stages from counts that are known in advance; a stage that would take too long
+is refused.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ class Rate(NamedTuple):
     bytes: float = 0.0
 
 
-# Measured on servers of 2025 (docs/reference/benchmarks.md). Estimates, which a machine may miss by a factor of two.
+# Measured on servers of 2025 (docs/reference/benchmarks.md). Estimates, which a machine may miss by
+# a factor of two.
 RATES = {
     "tokens counted": Rate(1.1e-6),
-    "token dimensions trained": Rate(7.7e-8),  # in each epoch, by a window of 5 and 5 negative samples
+    # in each epoch, by a window of 5 and 5 negative samples
+    "token dimensions trained": Rate(7.7e-8),
     "vector dimensions trained": Rate(0.0, 19.0),
     "distances listed": Rate(4.5e-11),  # of each dimension, as the next two
     "distances ordered": Rate(1e-10),
@@ -32,7 +36,9 @@ RATES = {
 LIBRARIES = 0.5e9  # bytes of a process before it does anything
 
 
-def foresee(what: str, work: Mapping[str, float], way_out: str, machine: MachineParams, cores: int = 1) -> None:
+def foresee(
+    what: str, work: Mapping[str, float], way_out: str, machine: MachineParams, cores: int = 1
+) -> None:
     """Say what a stage takes, if that is a minute or more, before it begins.
 
     Args:
@@ -48,7 +54,8 @@ def foresee(what: str, work: Mapping[str, float], way_out: str, machine: Machine
     estimate = f"{what}: about {minutes:,.0f} minutes, {gigabytes:.1f} GB of memory"
     if machine.stage_minutes is not None and minutes > machine.stage_minutes:
         raise RequestError(
-            f"{estimate}, by estimate; params.yaml: machine.stage_minutes allows {machine.stage_minutes:,}. {way_out}, "
+            f"{estimate}, by estimate; params.yaml: machine.stage_minutes allows "
+            f"{machine.stage_minutes:,}. {way_out}, "
             "or raise the limit"
         )
     if minutes >= 1:

@@ -25,9 +25,13 @@ def version() -> str:
 
 @cache
 def code_hash() -> str:
-    """The sha256 of all code that makes an output: ``lexveil``, ``sql`` and, in a project, ``tasks``."""
+    """The sha256 of all code that makes an output: ``lexveil``, ``sql`` and, in a project,
+    ``tasks``.
+    """
     tasks = importlib.util.find_spec("tasks")
-    return _hash_of(paths.LIBRARY, paths.sql(), *([Path(tasks.origin).parent] if tasks and tasks.origin else []))
+    return _hash_of(
+        paths.LIBRARY, paths.sql(), *([Path(tasks.origin).parent] if tasks and tasks.origin else [])
+    )
 
 
 @cache
@@ -40,5 +44,7 @@ def _hash_of(*folders: Path) -> str:
     hashed = hashlib.sha256()
     for folder in folders:
         for file in sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".sql")):
-            hashed.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0{sha256(file)}\n".encode())
+            hashed.update(
+                f"{folder.name}/{file.relative_to(folder).as_posix()}\0{sha256(file)}\n".encode()
+            )
     return hashed.hexdigest()

@@ -1,4 +1,6 @@
-"""A project outside the library's own repository: the same files, which use the installed library."""
+"""A project outside the library's own repository: the same files, which use the installed
+library.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def create(folder: Path) -> None:
     """Make a project in ``folder``: all of it or nothing.
 
     Raises:
-        RequestError: if something is in the folder already, the folder above it is missing, or git is not installed.
+        RequestError: if something is in the folder already, the folder above it is missing, or git
+            is not installed.
         LexveilError: if git cannot make a repository there.
     """
     folder = folder.absolute()
@@ -30,7 +33,10 @@ def create(folder: Path) -> None:
     if not folder.parent.is_dir():
         raise RequestError(f"{folder.parent} is no folder; make it first")
     if shutil.which("git") is None:
-        raise RequestError("git is not installed; DVC keeps a project's versions in a git repository, so install git")
+        raise RequestError(
+            "git is not installed; DVC keeps a project's versions in a git repository, so "
+            "install git"
+        )
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
         project = Path(scratch) / "project"
         unwanted = shutil.ignore_patterns("__pycache__", "*.pyc")
@@ -39,7 +45,9 @@ def create(folder: Path) -> None:
         for name in FILES:
             (project / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(paths.TEMPLATE / name, project / name)
-        done = subprocess.run(["git", "init", "--quiet"], cwd=project, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", "init", "--quiet"], cwd=project, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise LexveilError(f"git init failed: {' '.join(done.stderr.split())}")
         if folder.exists():

@@ -1,9 +1,10 @@
 """Object storage: addresses as paths, read and written by the file systems that Arrow brings along.
 
-An ``ObjectPath`` answers what the library asks of paths, so that files and folders are found and opened in one way
-wherever they lie. Nothing is renamed there: what is written waits in a local file, and appears by one upload.
-Credentials come from where the tools of each provider look for them, never from an address; what a library says of an
-error is not repeated, for it could quote them.
+An ``ObjectPath`` answers what the library asks of paths, so that files and folders are found and
+opened in one way wherever they lie. Nothing is renamed there: what is written waits in a local
+file, and appears by one upload. Credentials come from where the tools of each provider look for
+them, never from an address; what a library says of an error is not repeated, for it could quote
+them.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ READ = 4 * 2**20  # bytes asked for at a time: some tenths of a second of a fast
 WRITTEN = 32 * 2**20  # bytes of an upload that are under way at a time, in parts
 FOLDER = -1  # in place of a size
 DENIED = re.compile(
-    r"AWS Error (ACCESS_DENIED|INVALID_(ACCESS|CLIENT|SIGNATURE)|SIGNATURE|UNRECOGNIZED|MISSING_AUTH)"
+    r"AWS Error "
+    r"(ACCESS_DENIED|INVALID_(ACCESS|CLIENT|SIGNATURE)|SIGNATURE|UNRECOGNIZED|MISSING_AUTH)"
     r"|HTTP status 40[13]|PERMISSION_DENIED|UNAUTHENTICATED|Authorization|Authentication|Credential"
 )
 
 
 class ObjectPath(PosixPath):
-    """An object, or what stands before the / in names of objects: a folder, made with the first object in it."""
+    """An object, or what stands before the / in names of objects: a folder, made with the first
+    object in it.
+    """
 
     __slots__ = ("_known",)
     _known: int  # its size, or FOLDER, where a listing told it
@@ -82,7 +86,9 @@ class ObjectPath(PosixPath):
         """Its size, and whether it is a folder."""
         if (size := self._size()) is None:
             raise FileNotFoundError(errno.ENOENT, "there is no such object", self)
-        return os.stat_result((stat.S_IFDIR if size == FOLDER else stat.S_IFREG, 0, 0, 0, 0, 0, max(size, 0), 0, 0, 0))
+        return os.stat_result(
+            (stat.S_IFDIR if size == FOLDER else stat.S_IFREG, 0, 0, 0, 0, 0, max(size, 0), 0, 0, 0)
+        )
 
     def samefile(self, other: Path | str) -> bool:  # type: ignore[override]
         """Whether it is the same object."""
@@ -103,7 +109,9 @@ class ObjectPath(PosixPath):
         with _told(self):
             filesystem, key = self._place()
             # Of one level, Arrow does not list Google's folders that have no object of their own.
-            found = filesystem.get_file_info(FileSelector(key, recursive=filesystem.type_name == "gcs"))
+            found = filesystem.get_file_info(
+                FileSelector(key, recursive=filesystem.type_name == "gcs")
+            )
         sizes = dict[str, int]()
         for info in found:
             name, *below = PurePosixPath(info.path).relative_to(key).parts
@@ -118,7 +126,9 @@ class ObjectPath(PosixPath):
         return io.BufferedReader(_Content(self), READ)
 
     def mkdir(self, *_: Any, **__: Any) -> None:
-        """Make an empty object that stands for the folder, and for those above it: so missing rights show early."""
+        """Make an empty object that stands for the folder, and for those above it: so missing
+        rights show early.
+        """
         with _told(self):
             filesystem, key = self._place()
             filesystem.create_dir(key)
@@ -132,7 +142,8 @@ class ObjectPath(PosixPath):
     def upload(self, file: Path) -> None:
         """Let the content of a file appear as this object: not there until all of it is.
 
-        What is interrupted may leave a truncated object, for Arrow cannot abort an upload; ``unlink`` it then.
+        What is interrupted may leave a truncated object, for Arrow cannot abort an upload;
+        ``unlink`` it then.
         """
         with file.open("rb") as content, _told(self):
             filesystem, key = self._place()
@@ -140,14 +151,17 @@ class ObjectPath(PosixPath):
                 while block := content.read(WRITTEN):
                     stream.write(block)
                     if filesystem.type_name == "s3":
-                        stream.flush()  # waits for the parts, which would else wait in memory; elsewhere they do not
+                        # waits for the parts, which would else wait in memory; elsewhere they do
+                        # not
+                        stream.flush()
 
 
 def as_path(path: Path | str) -> Path:
     """A path, or an address of object storage as one.
 
     Raises:
-        RequestError: if an address is none, or has credentials or options in it; it is not quoted then.
+        RequestError: if an address is none, or has credentials or options in it; it is not quoted
+            then.
     """
     if isinstance(path, Path) or (found := ADDRESS.match(path)) is None:
         return path if isinstance(path, Path) else Path(path)
@@ -155,7 +169,8 @@ def as_path(path: Path | str) -> Path:
     account = bucket.partition("@")[2] if found[1].lower().startswith("abfs") else bucket
     if "?" in path or ":" in bucket or "@" in account:
         raise RequestError(
-            "the address of object storage has a ?, or something before an @, which may be a credential; give it "
+            "the address of object storage has a ?, or something before an @, which may be a "
+            "credential; give it "
             f"without, as {FORMS}: credentials and options come from the environment"
         )
     if not bucket or not account:
@@ -202,7 +217,9 @@ def _told(path: ObjectPath) -> Iterator[None]:
 
 
 class _Content(io.RawIOBase):
-    """The bytes of an object; each read is a request of its own, so that none has to stay open for hours."""
+    """The bytes of an object; each read is a request of its own, so that none has to stay open for
+    hours.
+    """
 
     def __init__(self, path: ObjectPath) -> None:
         self.path = path
@@ -221,7 +238,9 @@ class _Content(io.RawIOBase):
             with _told(self.path):
                 return int(self.file.readinto(buffer))
         except OSError as error:  # not what a damaged file raises
-            raise RequestError(f"{self.path}: cannot be read any more ({error.strerror}); try again") from None
+            raise RequestError(
+                f"{self.path}: cannot be read any more ({error.strerror}); try again"
+            ) from None
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         return int(self.file.seek(offset, whence))

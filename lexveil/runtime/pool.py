@@ -1,4 +1,6 @@
-"""Parallel work inside a stage: a bounded, ordered map over shards. Results do not depend on the number of workers."""
+"""Parallel work inside a stage: a bounded, ordered map over shards. Results do not depend on the
+number of workers.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +28,19 @@ B = TypeVar("B")
 ALIGNMENT = 64  # bytes, of every array in a shared file: a cache line
 
 
-def ordered_map(function: Callable[[A], B], items: Iterable[A], where: MachineParams | int) -> Generator[B, None, None]:
+def ordered_map(
+    function: Callable[[A], B], items: Iterable[A], where: MachineParams | int
+) -> Generator[B, None, None]:
     """Yield ``function(item)`` in order, at most ``workers + 2`` items under way.
 
-    Whatever ends this generator (an error, Ctrl-C) ends the workers at once, on a cluster the work of this process.
-    ``function`` must not depend on where it runs.
+    Whatever ends this generator (an error, Ctrl-C) ends the workers at once, on a cluster the work
+    of this process. ``function`` must not depend on where it runs.
 
     Args:
         function: picklable.
         items: picklable.
-        where: a machine whose dask_scheduler names a cluster, or else has so many workers; a number is that many
-            processes of this machine, one is this process.
+        where: a machine whose dask_scheduler names a cluster, or else has so many workers; a number
+            is that many processes of this machine, one is this process.
 
     Raises:
         LexveilError: if a worker was killed. What ``function`` raises is raised here.
@@ -48,12 +52,15 @@ def ordered_map(function: Callable[[A], B], items: Iterable[A], where: MachinePa
         from lexveil.runtime.dask_cluster import cluster_map
     except ModuleNotFoundError:
         raise RequestError(
-            "params.yaml: machine.dask_scheduler needs Dask, which is not installed; `uv sync --extra dask` brings it"
+            "params.yaml: machine.dask_scheduler needs Dask, which is not installed; `uv "
+            "sync --extra dask` brings it"
         ) from None
     return cluster_map(function, items, where)
 
 
-def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Generator[B, None, None]:
+def process_map(
+    function: Callable[[A], B], items: Iterable[A], workers: int
+) -> Generator[B, None, None]:
     """As ``ordered_map``, by processes of this machine; one worker means this process.
 
     Raises:
@@ -70,10 +77,11 @@ def process_map(function: Callable[[A], B], items: Iterable[A], workers: int) ->
 def prepared_workers(module: str) -> Iterator[None]:
     """Fork workers that begin in this block from a process that imports a module once.
 
-    It imports while this process does other things, has one thread of Python, and stays until this process ends, for
-    the next block. It draws nothing: whatever a worker draws must not come from a generator that existed there.
+    It imports while this process does other things, has one thread of Python, and stays until this
+    process ends, for the next block. It draws nothing: whatever a worker draws must not come from a
+    generator that existed there.
     """
-    global _is_prepared  # noqa: PLW0603 - of the process, as the other one is
+    global _is_prepared  # noqa: PLW0603
     with starting_workers():
         get_context("forkserver").set_forkserver_preload([module])
         forkserver.ensure_running()
@@ -92,10 +100,12 @@ _starting = threading.local()
 
 
 def _preparation(name: str) -> dict[str, object]:
-    """What a child of ``multiprocessing`` is told; where ``_starting`` says so, without the program's script.
+    """What a child of ``multiprocessing`` is told; where ``_starting`` says so, without the
+    program's script.
 
-    A child runs that script again, to find functions of ``__main__``. A script that calls ``lexveil.privatize`` without
-    asking for its own ``__name__`` would so start itself in each worker, and all its imports with it.
+    A child runs that script again, to find functions of ``__main__``. A script that calls
+    ``lexveil.privatize`` without asking for its own ``__name__`` would so start itself in each
+    worker, and all its imports with it.
     """
     data = _prepare(name)
     if getattr(_starting, "without_main", False):
@@ -108,22 +118,25 @@ spawn.get_preparation_data = _preparation
 
 
 class Workers(Generic[A, B]):
-    """Processes of this machine that do one function, for as many maps as there are while they last.
+    """Processes of this machine that do one function, for as many maps as there are while they
+    last.
 
-    Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If that is an object that
-    holds arrays, all workers map their bytes from one file: pages that none of them writes to take memory once. A
-    worker starts when there is an item for it, and ends when this is left, or when this process dies.
+    Each worker is a process with single-threaded BLAS and gets ``function`` once, pickled. If that
+    is an object that holds arrays, all workers map their bytes from one file: pages that none of
+    them writes to take memory once. A worker starts when there is an item for it, and ends when
+    this is left, or when this process dies.
 
     Args:
-        function: picklable; must not depend on where it runs. Where it is of the program's own script, workers run
-            that again; else they do not, and no item may be of it.
+        function: picklable; must not depend on where it runs. Where it is of the program's own
+            script, workers run that again; else they do not, and no item may be of it.
         workers: how many, at most.
     """
 
     def __init__(self, function: Callable[[A], B], workers: int) -> None:
         self.workers = workers
         with ExitStack() as stack:
-            # Not forked from this process: DuckDB and Arrow run threads that a child would inherit half-dead.
+            # Not forked from this process: DuckDB and Arrow run threads that a child would inherit
+            # half-dead.
             file = stack.enter_context(tempfile.TemporaryFile())
             shared = Shared(function, file)
             self._without_main = b"__main__" not in shared.pickled
@@ -155,7 +168,8 @@ class Workers(Generic[A, B]):
         self._executor.shutdown(cancel_futures=True)
 
     def map(self, items: Iterable[A]) -> Generator[B, None, None]:
-        """Yield what the function makes of each item, in order, at most ``workers + 2`` of them under way.
+        """Yield what the function makes of each item, in order, at most ``workers + 2`` of them
+        under way.
 
         Whatever ends this generator before its end (an error, Ctrl-C) ends the workers at once.
 
@@ -182,19 +196,23 @@ class Workers(Generic[A, B]):
             self._end()
             if isinstance(error, BrokenProcessPool):
                 raise LexveilError(
-                    "a worker process was killed; if memory ran out, give fewer workers (params.yaml: machine.workers)"
+                    "a worker process was killed; if memory ran out, give fewer workers "
+                    "(params.yaml: machine.workers)"
                 ) from None
             raise
 
 
 class Shared:
-    """A picklable value on its way to other processes, with the bytes of its arrays in a file that they map.
+    """A picklable value on its way to other processes, with the bytes of its arrays in a file that
+    they map.
 
     The mapping is private: a process that writes to an array gets its own copies of those pages.
     """
 
     def __init__(self, value: object, file: BinaryIO) -> None:
-        """Write the arrays of ``value`` into ``file``, which stays open until all processes have begun."""
+        """Write the arrays of ``value`` into ``file``, which stays open until all processes have
+        begun.
+        """
         self.file = file
         self.bounds: list[tuple[int, int]] = []
         buffers: list[pickle.PickleBuffer] = []
@@ -223,10 +241,11 @@ _function: Callable[[Any], Any]  # of this worker
 
 def _begin(function: Any, watched: Connection, environment: dict[str, str]) -> None:
     """Make this process a worker that lives no longer than the other end of ``watched`` is open."""
-    if dict(os.environ) != environment:  # that of the process it was forked from, which may be older
+    # that of the process it was forked from, which may be older
+    if dict(os.environ) != environment:
         os.environ.clear()
         os.environ.update(environment)
-    global _function  # noqa: PLW0603 - the one thing that a worker keeps between its items
+    global _function  # noqa: PLW0603
     _function = function
 
     def end() -> None:

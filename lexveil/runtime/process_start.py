@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 from lexveil.runtime.project import THREADS
 
-# N workers share the machine as N processes; threads of a library inside each would only compete for the cores.
+# N workers share the machine as N processes; threads of a library inside each would only compete
+# for the cores.
 ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 _starting = threading.RLock()
@@ -20,8 +21,8 @@ _starting = threading.RLock()
 def starting_workers() -> Iterator[None]:
     """Let processes that start in this block inherit single-threaded BLAS and blocked SIGINT.
 
-    A terminal sends Ctrl-C to the whole group. Only this process handles it, by ending the others; but not while one is
-    being started, which would be left without its instructions and complain.
+    A terminal sends Ctrl-C to the whole group. Only this process handles it, by ending the others;
+    but not while one is being started, which would be left without its instructions and complain.
     """
     with _starting:  # or one of two threads would put back what the other one has set
         before = {name: os.environ.get(name) for name in ONE_THREAD}

@@ -1,4 +1,6 @@
-"""The project that a command works in: its folder, the environment of its processes, and the lock of a run."""
+"""The project that a command works in: its folder, the environment of its processes, and the lock
+of a run.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB
 
 def root_around(start: Path) -> Path | None:
     """Return the nearest folder at or above ``start`` with a dvc.yaml; None if there is none."""
-    return next((folder for folder in (start, *start.parents) if (folder / "dvc.yaml").is_file()), None)
+    return next(
+        (folder for folder in (start, *start.parents) if (folder / "dvc.yaml").is_file()), None
+    )
 
 
 def find_root(start: Path) -> Path:
@@ -36,7 +40,8 @@ def find_root(start: Path) -> Path:
     if (root := root_around(start)) is not None:
         return root
     raise RequestError(
-        f"no dvc.yaml in {start} or above it; change into the folder of a project, or make one by `lexveil init DIR`"
+        f"no dvc.yaml in {start} or above it; change into the folder of a project, or make "
+        "one by `lexveil init DIR`"
     )
 
 
@@ -61,19 +66,23 @@ def prepare(root: Path) -> None:
 
 
 def stage_environment(at_once: int = 1) -> dict[str, str]:
-    """Return the environment of a DVC process; but for a number of threads it does not depend on the user's shell.
+    """Return the environment of a DVC process; but for a number of threads it does not depend on
+    the user's shell.
 
     Args:
-        at_once: processes side by side, which share the cores: more threads of matrix products than that leaves to each
-            would wait for each other, and take a quarter more processor time.
+        at_once: processes side by side, which share the cores: more threads of matrix products than
+            that leaves to each would wait for each other, and take a quarter more processor time.
     """
     environment = {**os.environ, "SHELL": "/bin/sh"}
     if at_once > 1:
-        environment = dict.fromkeys(THREADS, str(max(1, (os.cpu_count() or 1) // at_once))) | environment
+        environment = (
+            dict.fromkeys(THREADS, str(max(1, (os.cpu_count() or 1) // at_once))) | environment
+        )
     scratch = Path.cwd() / SCRATCH
     scratch.mkdir(parents=True, exist_ok=True)
     # Spilled rows of a killed stage must not stay behind in /tmp: the next run empties this folder.
-    # A long path would not leave room for the sockets that multiprocessing makes there (108 bytes in all).
+    # A long path would not leave room for the sockets that multiprocessing makes there (108 bytes
+    # in all).
     if len(str(scratch)) < 60:
         environment["TMPDIR"] = str(scratch)
     return environment
@@ -81,7 +90,8 @@ def stage_environment(at_once: int = 1) -> dict[str, str]:
 
 @contextlib.contextmanager
 def build_lock(wait: bool = False, say: Callable[[str], None] = print) -> Iterator[None]:
-    """Keep every other run out of this project; the kernel frees the lock when this process ends, however it ends.
+    """Keep every other run out of this project; the kernel frees the lock when this process ends,
+    however it ends.
 
     Raises:
         RequestError: if another run is at work and ``wait`` is false.
@@ -112,7 +122,8 @@ def _acquire(descriptor: int, path: Path, wait: bool, say: Callable[[str], None]
         who = "it has only just begun"
     if not wait:
         raise RequestError(
-            f"another run is at work in this project ({who}); wait until it ends, or give {option('wait')}"
+            f"another run is at work in this project ({who}); wait until it ends, or give "
+            f"{option('wait')}"
         )
     say(f"waiting for another run ({who})")
     fcntl.flock(descriptor, fcntl.LOCK_EX)

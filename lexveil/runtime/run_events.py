@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """How one stage ended: ran, restored (DVC knew the result), cached, failed, stopped or "not run"."""
+    """How one stage ended: ran, restored (DVC knew the result), cached, failed, stopped or "not
+    run".
+    """
 
     stage: str
     state: str

@@ -1,4 +1,6 @@
-"""Stage entry point: arguments, errors and progress. What a stage that fails prints last says why."""
+"""Stage entry point: arguments, errors and progress. What a stage that fails prints last says
+why.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ def stage_main(main: Callable[[], None], *, pandas: bool = True) -> None:
     """Run a stage; a known error becomes one line on stderr and its exit code.
 
     Args:
-        pandas: whether the stage works with it. Else no library that it uses gets it, which takes half a second to
-            import; for a process of its own.
+        pandas: whether the stage works with it. Else no library that it uses gets it, which takes
+            half a second to import; for a process of its own.
     """
     os.environ.setdefault("DO_NOT_TRACK", "1")  # no telemetry of libraries
     hide_messages()
@@ -36,7 +38,8 @@ def named_run(usage: str) -> tuple[str, str, float]:
     """Mechanism, strategy and base epsilon, or level, of a run, as the command line names it.
 
     Raises:
-        RequestError: with ``usage``, if there are other than three words, or the last is no number and no level.
+        RequestError: with ``usage``, if there are other than three words, or the last is no number
+            and no level.
     """
     try:
         mechanism, strategy, epsilon = sys.argv[1:]
@@ -56,14 +59,16 @@ def named_segmentation(stage: str) -> str:
     return sys.argv[1]
 
 
-Watch = Callable[[int, int | None], object]  # is told how many units are done, and of how many, where that is known
+# is told how many units are done, and of how many, where that is known
+Watch = Callable[[int, int | None], object]
 
 
 class Progress:
-    """Reports how far a long loop is, at most once in ``every`` seconds, by a line on ``stream`` or stdout.
+    """Reports how far a long loop is, at most once in ``every`` seconds, by a line on ``stream`` or
+    stdout.
 
-    What is left is estimated by what was done since the first units were: before them libraries, lists and compiled
-    code are loaded, and work that a stopped run had done is there at once.
+    What is left is estimated by what was done since the first units were: before them libraries,
+    lists and compiled code are loaded, and work that a stopped run had done is there at once.
 
     Args:
         label: of the loop.
@@ -84,15 +89,24 @@ class Progress:
         watch: Watch | None = None,
     ) -> None:
         self.watch = watch
-        self.label, self.total, self.unit, self.every, self.stream = label, total, unit, every, stream
+        self.label, self.total, self.unit, self.every, self.stream = (
+            label,
+            total,
+            unit,
+            every,
+            stream,
+        )
         self.start = self.last = time.monotonic()
         self.done = 0
         self.work = 0
         self.note = ""
-        self._begun: tuple[float, int] | None = None  # when the first units were done, and how many these were
+        # when the first units were done, and how many these were
+        self._begun: tuple[float, int] | None = None
 
     def advance(self, done: int, work: int = 0, note: str = "") -> None:
-        """Add ``done`` units, in which ``work`` tokens were handled; ``note`` stands in the reports from now on."""
+        """Add ``done`` units, in which ``work`` tokens were handled; ``note`` stands in the reports
+        from now on.
+        """
         self.done += done
         self.work += work
         self.note = note or self.note

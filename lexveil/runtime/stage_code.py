@@ -1,8 +1,10 @@
-"""What each stage of the graph runs of the library: one hash a stage, in code.json, on which dvc.yaml depends.
+"""What each stage of the graph runs of the library: one hash a stage, in code.json, on which
+dvc.yaml depends.
 
-A stage is stale when one of the library's files that it imports has changed, directly or not, lazily or not. dvc.yaml
-names one value a stage for that (``params: [code.json: [STAGE]]``). The stage ``code`` writes these values; in projects
-of `lexveil init` they are those of the installed library.
+A stage is stale when one of the library's files that it imports has changed, directly or not,
+lazily or not. dvc.yaml names one value a stage for that (``params: [code.json: [STAGE]]``). The
+stage ``code`` writes these values; in projects of `lexveil init` they are those of the installed
+library.
 """
 
 from __future__ import annotations
@@ -22,12 +24,20 @@ from lexveil.runtime.hashes import sha256
 
 CODE = Path("code.json")
 
-# Imports that decide no byte of an output, cut with the reason. What a stage needs behind them it imports itself.
+# Imports that decide no byte of an output, cut with the reason. What a stage needs behind them it
+# imports itself.
 _CUT = {
-    ("lexveil.runtime.pool", "lexveil.runtime.dask_cluster"): "results do not depend on who computes them",
+    (
+        "lexveil.runtime.pool",
+        "lexveil.runtime.dask_cluster",
+    ): "results do not depend on who computes them",
     **{
-        # Parameters decide by their values, which a stage declares; their names, ranges and defaults are only checked.
-        (f"lexveil.config.{section}", f"lexveil.{registry}"): "names and ranges of parameters decide no byte"
+        # Parameters decide by their values, which a stage declares; their names, ranges and
+        # defaults are only checked.
+        (
+            f"lexveil.config.{section}",
+            f"lexveil.{registry}",
+        ): "names and ranges of parameters decide no byte"
         for section, registry in (
             ("corpus", "association"),
             ("privacy", "mechanisms.registry"),
@@ -37,14 +47,17 @@ _CUT = {
 }
 _REGISTRY = "lexveil.mechanisms.registry"  # finds the modules of its folder that register something
 _REGISTERS = "@register"
-# A stage that reads the base of a training depends on the cards of the models that ship: they have all other hashes.
+# A stage that reads the base of a training depends on the cards of the models that ship: they have
+# all other hashes.
 _READS_BASE = "lexveil.artifacts.base_model"
 _PUBLIC_NAMES = "lexveil"  # its names are imported when they are used, and none in a stage
 _BESIDE = re.compile(r'"([\w.]+\.(?:css|csv|j2|js|txt))"')  # a file beside a module that names it
 
 
 def code_hashes() -> dict[str, str]:
-    """One hash for each module of ``tasks``, over the names and contents of the library's files that it runs."""
+    """One hash for each module of ``tasks``, over the names and contents of the library's files
+    that it runs.
+    """
     tasks = find_spec("tasks")
     folder = Path(tasks.origin or "").parent if tasks else paths.TEMPLATE / "tasks"
     return {
@@ -55,7 +68,9 @@ def code_hashes() -> dict[str, str]:
 
 
 def refresh_code() -> bool:
-    """Bring code.json of the project here in line with the library; return whether it had to change."""
+    """Bring code.json of the project here in line with the library; return whether it had to
+    change.
+    """
     content = json.dumps(code_hashes(), indent=2) + "\n"
     if CODE.exists() and CODE.read_text(encoding="utf-8") == content:
         return False
@@ -66,7 +81,9 @@ def refresh_code() -> bool:
 
 
 def modules_of(file: Path) -> set[str]:
-    """Modules of the library that a file imports, directly or not, with the packages that they are in."""
+    """Modules of the library that a file imports, directly or not, with the packages that they are
+    in.
+    """
     modules: set[str] = set()
     waiting = list(_imports(file))
     while waiting:
@@ -74,7 +91,9 @@ def modules_of(file: Path) -> set[str]:
         if module in modules:
             continue
         modules.add(module)
-        waiting += _imports(source_of(module)) - {cut for importer, cut in _CUT if importer == module}
+        waiting += _imports(source_of(module)) - {
+            cut for importer, cut in _CUT if importer == module
+        }
         waiting += [module.rpartition(".")[0]] if "." in module else []
         if module == _REGISTRY:
             waiting += _registered()
@@ -85,7 +104,11 @@ def modules_of(file: Path) -> set[str]:
 def _registered() -> list[str]:
     """The modules that register a mechanism."""
     folder = paths.LIBRARY / "mechanisms"
-    files = [file for file in folder.glob("*.py") if _REGISTERS in file.read_text(encoding="utf-8").splitlines()]
+    files = [
+        file
+        for file in folder.glob("*.py")
+        if _REGISTERS in file.read_text(encoding="utf-8").splitlines()
+    ]
     return [f"lexveil.mechanisms.{file.stem}" for file in files]
 
 
@@ -97,7 +120,9 @@ def source_of(module: str) -> Path:
 
 
 def files_of(task: Path) -> set[Path]:
-    """The files of the library that a stage runs: modules, files beside them that they name, cards of models."""
+    """The files of the library that a stage runs: modules, files beside them that they name, cards
+    of models.
+    """
     files = {source_of(module) for module in modules_of(task)}
     cards = set(paths.MODELS.glob("*/model.json")) if _READS_BASE in _imports(task) else set()
     return files.union(*map(_beside, files)) | cards
@@ -133,7 +158,9 @@ def _imports(file: Path) -> frozenset[str]:
 
 
 def _statements(block: ast.AST) -> Iterator[ast.AST]:
-    """Statements at any depth. Not expressions, which import nothing and are nearly all of a tree."""
+    """Statements at any depth. Not expressions, which import nothing and are nearly all of a
+    tree.
+    """
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         if name == "body" and getattr(getattr(block, "test", None), "id", None) == "TYPE_CHECKING":
             continue

@@ -1,4 +1,6 @@
-"""Readers and writers of small artifacts. Every output appears by atomic rename, whole or not at all."""
+"""Readers and writers of small artifacts. Every output appears by atomic rename, whole or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +67,13 @@ def read_table(path: Path, made_by: str, columns: list[str] | None = None) -> pa
 
 
 def write_json(value: Any, path: Path) -> None:
-    """Write JSON a person can read and a hash can compare: sorted keys, two spaces, a final line feed."""
+    """Write JSON a person can read and a hash can compare: sorted keys, two spaces, a final line
+    feed.
+    """
     with atomic_file(path) as partial:
-        partial.write_text(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+        partial.write_text(
+            json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
 
 
 def read_json(path: Path, made_by: str) -> Any:

@@ -1,4 +1,6 @@
-"""Import this before any library that sends usage data: telemetry is off unless the user has set it."""
+"""Import this before any library that sends usage data: telemetry is off unless the user has set
+it.
+"""
 
 import os
 

@@ -1,1 +1,3 @@
-"""An HTTP service that rewrites texts for programs; each request is charged before it is answered."""
+"""An HTTP service that rewrites texts for programs; each request is charged before it is
+answered.
+"""

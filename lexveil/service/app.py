@@ -34,8 +34,9 @@ from lexveil.service.rewriting import TextRewriter
 from lexveil.service.terms import LOCAL, Terms
 
 HEALTH, READY = "/v1/health", "/v1/ready"
-ABOUT = """Rewrites texts under metric differential privacy. Every request is paid in the ledger, durably, before noise
-is drawn for it; an answer with an error holds no text. Texts of a request are rewritten in the order given."""
+ABOUT = """Rewrites texts under metric differential privacy. Every request is paid in the ledger,
+durably, before noise is drawn for it; an answer with an error holds no text. Texts of a request are
+rewritten in the order given."""
 # The framework can send bodies and messages of exceptions to an address that the environment names.
 NO_TELEMETRY: Any = {
     **dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False),
@@ -48,7 +49,10 @@ def _errors() -> dict[int | str, dict[str, Any]]:
     meanings = defaultdict(list)
     for status, message in REFUSALS.values():
         meanings[status].append(message)
-    return {status: {"model": ErrorAnswer, "description": "; or ".join(said)} for status, said in meanings.items()}
+    return {
+        status: {"model": ErrorAnswer, "description": "; or ".join(said)}
+        for status, said in meanings.items()
+    }
 
 
 secured, public = APIRouter(responses=_errors()), APIRouter()
@@ -61,7 +65,10 @@ async def privatize(body: PrivatizeBody, request: Request) -> Response:
     _check(body, state.rewriter.terms)
     settings, client = body.settings.given(), getattr(request.state, "client", None)
     done: Privatized = await state.queue.take(
-        request, lambda: state.rewriter.privatize(body.texts, body.subjects, settings, body.on_exhausted, client)
+        request,
+        lambda: state.rewriter.privatize(
+            body.texts, body.subjects, settings, body.on_exhausted, client
+        ),
     )
     state.metrics.texts.inc(sum(text is not None for text in done.values))
     if (costs := done.operator.ledger) is not None:
@@ -75,8 +82,12 @@ async def inspect(body: InspectBody, request: Request) -> Response:
     """Say what rewriting would do: what is drawn is discarded, and nothing is charged."""
     state = request.app.state
     _check(body, state.rewriter.terms)
-    seen = await state.queue.take(request, lambda: state.rewriter.inspect(body.texts, body.settings.given()))
-    return JSONResponse({"inspection": seen.to_dict(), "in_words": texts_in_words(seen.budget, seen.tried)})
+    seen = await state.queue.take(
+        request, lambda: state.rewriter.inspect(body.texts, body.settings.given())
+    )
+    return JSONResponse(
+        {"inspection": seen.to_dict(), "in_words": texts_in_words(seen.budget, seen.tried)}
+    )
 
 
 @public.get(HEALTH, response_model=HealthAnswer, responses={503: {"model": HealthAnswer}})
@@ -129,13 +140,19 @@ def create_app(rewriter: TextRewriter) -> FastAPI:
     )
     app.state.rewriter, app.state.metrics = rewriter, metrics
     app.state.queue = RequestQueue(terms.queue, terms.queue_seconds)
-    bearer = [] if terms.keys is None else [Depends(HTTPBearer(auto_error=False, description="an API key"))]
+    bearer = (
+        []
+        if terms.keys is None
+        else [Depends(HTTPBearer(auto_error=False, description="an API key"))]
+    )
     app.include_router(secured, dependencies=bearer)
     app.include_router(public)
     rates = None
     if terms.per_minute is not None:
         rates = Rates(terms.per_minute, None if terms.rates is None else Path(terms.rates))
-    admit = key_access(None if terms.keys is None else Keys(Path(terms.keys)), rates, open_paths=(HEALTH, READY))
+    admit = key_access(
+        None if terms.keys is None else Keys(Path(terms.keys)), rates, open_paths=(HEALTH, READY)
+    )
     limits = Limits((*LOCAL, *terms.allowed_host), terms.max_bytes, terms.body_seconds)
     app.add_middleware(Gate, admit=admit, limits=limits, metrics=metrics)
     return app
@@ -148,4 +165,6 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    raise Refusal({404: "not_found", 405: "not_allowed"}.get(error.status_code, "malformed")) from None
+    raise Refusal(
+        {404: "not_found", 405: "not_allowed"}.get(error.status_code, "malformed")
+    ) from None

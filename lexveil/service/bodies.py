@@ -17,7 +17,10 @@ from lexveil.request import MechanismName, OnExhausted, Request, StrategyName, p
 
 FIELDS = 10  # that an answer names at most
 # What a request might ask for that no service gives.
-NEVER = {"seed": "a service draws its noise from the operating system", "mode": "a service only makes releases"}
+NEVER = {
+    "seed": "a service draws its noise from the operating system",
+    "mode": "a service only makes releases",
+}
 
 
 def _text(text: str) -> str:
@@ -47,18 +50,30 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-# What no request of a client says: where the noise comes from, files of the operator's machine, and what is looked for.
+# What no request of a client says: where the noise comes from, files of the operator's machine, and
+# what is looked for.
 LEFT_OUT = frozenset(
     {
         *("mode", "seed", "without_guarantee", "on_exhausted", "workers", "spans_column"),
-        *("shares", "share_list", "detector", "spacy_model", "protect", "allow", "types", "pseudonyms"),
+        *(
+            "shares",
+            "share_list",
+            "detector",
+            "spacy_model",
+            "protect",
+            "allow",
+            "types",
+            "pseudonyms",
+        ),
     }
 )
 _Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=StrategyName)
 
 
 class SettingsBody(_Settings):  # type: ignore[misc]
-    """How texts are rewritten. What is left out is as the operator fixed it, or else as params.yaml has it."""
+    """How texts are rewritten. What is left out is as the operator fixed it, or else as params.yaml
+    has it.
+    """
 
     def given(self) -> dict[str, object]:
         """What the request asks for, by field of ``Request``."""
@@ -77,18 +92,22 @@ class PrivatizeBody(InspectBody):
 
     subjects: list[Annotated[str, AfterValidator(_subject)]] | None = Field(
         None,
-        description="whom each text is about: whose budget it spends. Left out: each text is a subject of its own, "
+        description="whom each text is about: whose budget it spends. Left out: each text is "
+        "a subject of its own, "
         "known again by its content",
     )
     on_exhausted: OnExhausted | None = Field(
-        None, description="of a subject without budget: null in place of its texts, or nothing at all"
+        None,
+        description="of a subject without budget: null in place of its texts, or nothing at all",
     )
 
 
 class PrivatizeAnswer(BaseModel):
     """Rewritten texts and their privacy record."""
 
-    texts: list[str | None] = Field(description="in the order asked for; null was null, or was withheld")
+    texts: list[str | None] = Field(
+        description="in the order asked for; null was null, or was withheld"
+    )
     record: PrivacyRecord = Field(description="can be published with the texts")
 
 
@@ -96,7 +115,9 @@ class InspectAnswer(BaseModel):
     """What rewriting would do."""
 
     inspection: TextsInspection = Field(description="counts of the texts: as secret as they are")
-    in_words: list[str] = Field(description="what would come of each text, as `lexveil inspect` says it; as secret")
+    in_words: list[str] = Field(
+        description="what would come of each text, as `lexveil inspect` says it; as secret"
+    )
 
 
 class HealthAnswer(BaseModel):
@@ -108,7 +129,9 @@ class HealthAnswer(BaseModel):
 
 
 class ReadyAnswer(BaseModel):
-    """Whether the worker that answers has loaded and compiled what requests of the fixed settings need."""
+    """Whether the worker that answers has loaded and compiled what requests of the fixed settings
+    need.
+    """
 
     status: Literal["ready", "starting"]
     version: str
@@ -141,7 +164,9 @@ _KNOWN = {name for model in (PrivatizeBody, SettingsBody) for name in model.mode
 
 
 def problems(errors: Sequence[Any]) -> dict[str, str]:
-    """What to say of pydantic's errors: known fields and positions, and words that hold no value."""
+    """What to say of pydantic's errors: known fields and positions, and words that hold no
+    value.
+    """
     said: dict[str, str] = {}
     for error in errors[:FIELDS]:
         steps = [str(part) for part in error["loc"] if isinstance(part, int) or part in _KNOWN]

@@ -1,6 +1,8 @@
-"""How the first processes of a service begin: forked of one that imports what they need while the parent begins.
+"""How the first processes of a service begin: forked of one that imports what they need while the
+parent begins.
 
-In a module of its own: a forked process imports it before it has the environment by which others are imported.
+In a module of its own: a forked process imports it before it has the environment by which others
+are imported.
 """
 
 from __future__ import annotations
@@ -23,14 +25,18 @@ def forked(function: Callable[..., None], *arguments: Any) -> Any:
 
 
 class FirstWorker(Process):
-    """A worker that is forked; those that take its place start anew: what is installed may have changed."""
+    """A worker that is forked; those that take its place start anew: what is installed may have
+    changed.
+    """
 
     def __init__(self, config: Config, sockets: list[Socket]) -> None:
         super().__init__(config, sockets)
         self.process: Any = forked(subprocess_started, config, self.target, sockets, None)
 
 
-def _begin(environment: dict[str, str], function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+def _begin(
+    environment: dict[str, str], function: Callable[..., None], arguments: tuple[Any, ...]
+) -> None:
     os.environ.clear()  # that of the process it was forked from
     os.environ.update(environment)
     function(*arguments)

@@ -1,4 +1,5 @@
-"""What every request passes: host, key, rate and size before a route sees it, a turn of the engine, and the metrics.
+"""What every request passes: host, key, rate and size before a route sees it, a turn of the engine,
+and the metrics.
 
 Whatever is raised is answered here, in fixed words.
 """
@@ -58,8 +59,8 @@ class Limits:
     """What a request keeps to.
 
     Attributes:
-        hosts: names that a Host header may have, * for any; against pages that make their own name one of this
-            machine's (DNS rebinding).
+        hosts: names that a Host header may have, * for any; against pages that make their own name
+            one of this machine's (DNS rebinding).
         max_bytes: of a body.
         body_seconds: to wait for it.
     """
@@ -70,16 +71,24 @@ class Limits:
 
 
 class Gate:
-    """Lets requests in by host, key and size, answers whatever is raised, and logs and counts each by its route.
+    """Lets requests in by host, key and size, answers whatever is raised, and logs and counts each
+    by its route.
 
     A path that no route has may be anything, so it is neither logged nor counted by its name.
     """
 
     def __init__(
-        self, app: ASGIApp, admit: Admit, limits: Limits, metrics: Metrics, headers: dict[str, str] | None = None
+        self,
+        app: ASGIApp,
+        admit: Admit,
+        limits: Limits,
+        metrics: Metrics,
+        headers: dict[str, str] | None = None,
     ) -> None:
         self.app, self.admit, self.limits, self.metrics = app, admit, limits, metrics
-        self.headers = [(name.encode(), value.encode()) for name, value in (HEADERS | (headers or {})).items()]
+        self.headers = [
+            (name.encode(), value.encode()) for name, value in (HEADERS | (headers or {})).items()
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -121,10 +130,13 @@ class Gate:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy could take another end than we do
+        # a proxy could take another end than we do
+        if "transfer-encoding" in headers and "content-length" in headers:
             raise Refusal("malformed")
         named = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(:\d+)?", headers.get("host", ""))
-        if "*" not in self.limits.hosts and (named is None or named[1].lower() not in self.limits.hosts):
+        if "*" not in self.limits.hosts and (
+            named is None or named[1].lower() not in self.limits.hosts
+        ):
             raise Refusal("invalid_host")
         self.admit(scope)
         declared = headers.get("content-length", "0")
@@ -198,10 +210,11 @@ def key_access(keys: Keys | None, rates: Rates | None, open_paths: Collection[st
 
 
 def token_access(token: str) -> Admit:
-    """Let in who knows a token: of the page in its address, of all else in a header, which no other site can send.
+    """Let in who knows a token: of the page in its address, of all else in a header, which no other
+    site can send.
 
-    A cookie would go to whatever else listens on this machine, at any port. What lies under ``STATIC`` is the same for
-    everybody and open.
+    A cookie would go to whatever else listens on this machine, at any port. What lies under
+    ``STATIC`` is the same for everybody and open.
     """
 
     def admit(scope: Scope) -> None:
@@ -249,7 +262,8 @@ class RequestQueue:
         """Do some work when its turn has come.
 
         Raises:
-            Refusal: if too many wait, it waits too long, or who asked has left. Nothing has been done then.
+            Refusal: if too many wait, it waits too long, or who asked has left. Nothing has been
+                done then.
         """
         if self._waiting >= self.places:
             raise Refusal("busy", retry_after=1)
@@ -270,7 +284,8 @@ class RequestQueue:
 
 
 class Rates:
-    """Buckets that hold a minute's requests of each client and fill up evenly; all workers draw from them together.
+    """Buckets that hold a minute's requests of each client and fill up evenly; all workers draw
+    from them together.
 
     They lie in a file of SQLite, whose locks end with their process: who is killed holds none.
 
@@ -280,27 +295,38 @@ class Rates:
         clock: seconds, the same in all processes.
     """
 
-    def __init__(self, per_minute: int, path: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, per_minute: int, path: Path | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.per_minute, self._clock = per_minute, clock
-        self._buckets = sqlite3.connect(path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False)
+        self._buckets = sqlite3.connect(
+            path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
+        )
         self._buckets.execute("pragma synchronous = off")
-        self._buckets.execute("create table if not exists buckets (client text primary key, tokens real, at real)")
+        self._buckets.execute(
+            "create table if not exists buckets (client text primary key, tokens real, at real)"
+        )
 
     def take(self, client: str) -> float:
         """Take a request of a client: 0, or the seconds after which there is one to take."""
         full = float(self.per_minute)
         self._buckets.execute("begin immediate")
         now = self._clock()
-        found = self._buckets.execute("select tokens, at from buckets where client = ?", (client,)).fetchone()
+        found = self._buckets.execute(
+            "select tokens, at from buckets where client = ?", (client,)
+        ).fetchone()
         tokens, at = found or (full, now)
         tokens = min(full, tokens + (now - at) * full / 60)
         taken = tokens >= 1
-        self._buckets.execute("insert or replace into buckets values (?, ?, ?)", (client, tokens - taken, now))
+        self._buckets.execute(
+            "insert or replace into buckets values (?, ?, ?)", (client, tokens - taken, now)
+        )
         self._buckets.execute("commit")
         return 0.0 if taken else math.ceil((1 - tokens) * 60 / full)
 
 
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # environment variable of the client library: where workers add up
+# environment variable of the client library: where workers add up
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
@@ -310,14 +336,26 @@ class Metrics:
     def __init__(self) -> None:
         own = CollectorRegistry()
         self._registry = own
-        self.requests = Counter("lexveil_requests", "Requests by route and status", ["route", "status"], registry=own)
+        self.requests = Counter(
+            "lexveil_requests", "Requests by route and status", ["route", "status"], registry=own
+        )
         self.seconds = Histogram(
-            "lexveil_request_seconds", "Seconds to the answer", ["route"], buckets=BUCKETS, registry=own
+            "lexveil_request_seconds",
+            "Seconds to the answer",
+            ["route"],
+            buckets=BUCKETS,
+            registry=own,
         )
         self.texts = Counter("lexveil_texts", "Texts rewritten and handed out", registry=own)
-        self.withheld = Counter("lexveil_texts_withheld", "Texts withheld: budget exhausted", registry=own)
-        self.epsilon = Counter("lexveil_epsilon_charged", "Epsilon charged for answers", registry=own)
-        self.wasted = Counter("lexveil_charged_without_answer", "Requests charged and not answered", registry=own)
+        self.withheld = Counter(
+            "lexveil_texts_withheld", "Texts withheld: budget exhausted", registry=own
+        )
+        self.epsilon = Counter(
+            "lexveil_epsilon_charged", "Epsilon charged for answers", registry=own
+        )
+        self.wasted = Counter(
+            "lexveil_charged_without_answer", "Requests charged and not answered", registry=own
+        )
 
     def exposition(self) -> bytes:
         """All of them in Prometheus' text format."""

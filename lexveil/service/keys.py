@@ -1,4 +1,5 @@
-"""API keys: who may ask. The file holds their SHA-256 hashes; a key itself is shown once, when it is made.
+"""API keys: who may ask. The file holds their SHA-256 hashes; a key itself is shown once, when it
+is made.
 
 A key is 256 random bits, so that a fast hash of it can be neither inverted nor searched.
 """
@@ -49,11 +50,15 @@ def read_keys(path: Path) -> list[ApiKey]:
     """The keys of a file.
 
     Raises:
-        RequestError: if there is none, others than its owner may write to it, or it is no such file.
+        RequestError: if there is none, others than its owner may write to it, or it is no such
+            file.
     """
     try:
         if path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise RequestError(f"{path}: others than its owner can write to it and let themselves in; chmod go-w it")
+            raise RequestError(
+                f"{path}: others than its owner can write to it and let themselves in; "
+                "chmod go-w it"
+            )
         return _KeyFile.model_validate_json(path.read_bytes()).keys
     except FileNotFoundError:
         raise RequestError(
@@ -62,7 +67,9 @@ def read_keys(path: Path) -> list[ApiKey]:
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
     except ValidationError:
-        raise RequestError(f"{path}: is not an API-key file; make one by `lexveil service key add`") from None
+        raise RequestError(
+            f"{path}: is not an API-key file; make one by `lexveil service key add`"
+        ) from None
 
 
 def add_key(path: Path, name: str, role: Role = "privatize") -> str:
@@ -73,11 +80,16 @@ def add_key(path: Path, name: str, role: Role = "privatize") -> str:
     """
     keys = read_keys(path) if path.exists() else []
     if any(key.name == name for key in keys):
-        raise RequestError(f"{path}: has a key of the name {name}; remove that one first, or choose another name")
+        raise RequestError(
+            f"{path}: has a key of the name {name}; remove that one first, or choose another name"
+        )
     secret = PREFIX + secrets.token_urlsafe(32)
     try:
         key = ApiKey(
-            name=name, sha256=_digest(secret), role=role, created=datetime.now(UTC).isoformat(timespec="seconds")
+            name=name,
+            sha256=_digest(secret),
+            role=role,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     except ValidationError:
         raise RequestError(
@@ -104,7 +116,9 @@ def _write(path: Path, keys: list[ApiKey]) -> None:
     try:
         with atomic_file(path) as partial:
             partial.touch(mode=0o600)
-            partial.write_text(_KeyFile(keys=keys).model_dump_json(indent=2) + "\n", encoding="utf-8")
+            partial.write_text(
+                _KeyFile(keys=keys).model_dump_json(indent=2) + "\n", encoding="utf-8"
+            )
     except OSError as error:
         raise RequestError(f"{path}: cannot be written ({error.strerror})") from None
 

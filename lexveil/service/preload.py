@@ -1,6 +1,8 @@
-"""What a worker has loaded once it has begun: imported by the process from which the first workers are forked.
+"""What a worker has loaded once it has begun: imported by the process from which the first workers
+are forked.
 
-Not the client library of metrics: it asks when it is imported for a folder that is not there yet. Nothing is drawn.
+Not the client library of metrics: it asks when it is imported for a folder that is not there yet.
+Nothing is drawn.
 """
 
 import gc

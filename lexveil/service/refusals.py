@@ -1,4 +1,6 @@
-"""What a client is told when it gets no texts: fixed words and numbers, never a part of what it sent."""
+"""What a client is told when it gets no texts: fixed words and numbers, never a part of what it
+sent.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,22 @@ REFUSALS = {
     "not_found": (404, "there is nothing at this address"),
     "not_allowed": (405, "the address does not take this method"),
     "slow": (408, "the request's body did not arrive in time"),
-    "exhausted": (409, "the cap leaves nothing for at least one of the subjects; nothing was charged"),
+    "exhausted": (
+        409,
+        "the cap leaves nothing for at least one of the subjects; nothing was charged",
+    ),
     "too_large": (413, "the request's body is larger than this service takes"),
     "too_many_texts": (413, "the request has more texts than this service takes at once"),
     "invalid": (422, "the request is not valid; fields names what to change"),
     "fixed": (422, "the operator has fixed this setting; leave it out"),
-    "incomplete": (422, "name mechanism, strategy, and one of protection, epsilon, document_budget and recovery"),
-    "refused": (422, "these settings cannot be used here; the operator finds the reason in the service's log"),
+    "incomplete": (
+        422,
+        "name mechanism, strategy, and one of protection, epsilon, document_budget and recovery",
+    ),
+    "refused": (
+        422,
+        "these settings cannot be used here; the operator finds the reason in the service's log",
+    ),
     "too_many_requests": (429, "this API key has asked too often; ask again later"),
     "failed": (500, "the service failed"),
     "charged": (500, "the texts were charged and could not be handed out: the epsilon stays spent"),
@@ -55,11 +66,17 @@ class Refusal(Exception):
     def response(self) -> JSONResponse:
         """The answer."""
         status, message = REFUSALS[self.code]
-        error: dict[str, object] = {"code": self.code, "message": message, "charged": self.charge is not None}
+        error: dict[str, object] = {
+            "code": self.code,
+            "message": message,
+            "charged": self.charge is not None,
+        }
         if self.charge is not None:
             error["charge"] = self.charge
         if self.fields:
-            error["fields"] = [{"field": field, "message": message} for field, message in self.fields]
+            error["fields"] = [
+                {"field": field, "message": message} for field, message in self.fields
+            ]
         headers = {"WWW-Authenticate": "Bearer"} if self.code == "unauthorized" else {}
         if self.code == "malformed":  # nobody knows where the next request would begin
             headers["Connection"] = "close"

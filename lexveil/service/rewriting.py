@@ -1,4 +1,6 @@
-"""Answers requests by the one engine: completes their settings, charges their texts, then rewrites them."""
+"""Answers requests by the one engine: completes their settings, charges their texts, then rewrites
+them.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +59,14 @@ class TextRewriter:
 
     @property
     def _answering(self) -> WarmModel:
-        """The model while a request is answered, which has no time for figures and is not told of its texts."""
+        """The model while a request is answered, which has no time for figures and is not told of
+        its texts.
+        """
         return replace(self.model, cache_only=True, suppress_language_warning=True)
 
     def warm_up(self) -> None:
-        """Make what requests will need, if their settings are known by now; a recovery that is fixed is worked out.
+        """Make what requests will need, if their settings are known by now; a recovery that is
+        fixed is worked out.
 
         Raises:
             LexveilError: if requests could not be served.
@@ -69,7 +74,8 @@ class TextRewriter:
         if self.terms.is_complete:
             settings = resolve_settings(Request.of(self.terms.fixed), self.model)
             engine, budget = Engine(settings, self.model), document_budget(settings, self.model)
-            # All of them, before there is a text: those made for one request would make another one faster.
+            # All of them, before there is a text: those made for one request would make another one
+            # faster.
             if engine.prepared.keep_lists(min(budget.cap, budget.total), waits=True):
                 self.model.forget_mechanisms()
             # An experiment on no text of anybody's, which nothing is charged for and nobody sees.
@@ -98,7 +104,11 @@ class TextRewriter:
         charged: list[str] = []
         about = {} if client is None else {"client": client}
         charge = ChargeOptions(
-            about, self.terms.ledger_seconds, single_commit=True, tells_operator=False, on_spent=charged.append
+            about,
+            self.terms.ledger_seconds,
+            single_commit=True,
+            tells_operator=False,
+            on_spent=charged.append,
         )
         if subjects is not None and client is not None and self.terms.subjects == "by-key":
             # No key's name has a slash, so that no two keys' subjects can meet.
@@ -106,12 +116,24 @@ class TextRewriter:
         with self._refusing(charged):
             checked = self._checked(asked)
             done = privatize_texts(
-                Texts(texts, subjects), checked, workers=1, on_exhausted=on_exhausted, charge_options=charge
+                Texts(texts, subjects),
+                checked,
+                workers=1,
+                on_exhausted=on_exhausted,
+                charge_options=charge,
             )
-            # Without a transaction of the ledger nothing goes out, whatever has happened to the settings.
+            # Without a transaction of the ledger nothing goes out, whatever has happened to the
+            # settings.
             costs = done.operator.ledger
-            if not charged or costs is None or done.record.release is None or done.record.release.id != charged[0]:
-                raise LexveilError("texts were rewritten without a charge; they were not handed out")
+            if (
+                not charged
+                or costs is None
+                or done.record.release is None
+                or done.record.release.id != charged[0]
+            ):
+                raise LexveilError(
+                    "texts were rewritten without a charge; they were not handed out"
+                )
             return done
 
     def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> TextsInspection:
@@ -156,7 +178,10 @@ class TextRewriter:
             names |= set(asked) & {*BUDGETS, "band", "average_words"}
         taken = {name for name in names if asked[name] != fixed.get(name, DEFAULTS.get(name))}
         if taken:
-            raise Refusal("fixed", fields=[(f"settings.{name}", "is fixed by the operator") for name in sorted(taken)])
+            raise Refusal(
+                "fixed",
+                fields=[(f"settings.{name}", "is fixed by the operator") for name in sorted(taken)],
+            )
         both = {**asked, **fixed}
         if not {"mechanism", "strategy"} <= set(both) or sum(name in both for name in BUDGETS) != 1:
             raise Refusal("incomplete")
@@ -164,7 +189,9 @@ class TextRewriter:
 
     @contextlib.contextmanager
     def _refusing(self, charged: Sequence[str]) -> Iterator[None]:
-        """Turn whatever goes wrong into a refusal; only errors of ours are logged with their message."""
+        """Turn whatever goes wrong into a refusal; only errors of ours are logged with their
+        message.
+        """
         said = io.StringIO()
         try:
             with contextlib.redirect_stderr(said):
@@ -178,7 +205,12 @@ class TextRewriter:
                 LOG.warning("a text in a script without spaces between words was refused")
                 wrong = f"is in {error.script} script without spaces between words"
                 raise Refusal("invalid", fields=[(f"texts.{error.row - 1}", wrong)]) from None
-            LOG.error("%s", _without_numbers(str(error)) if isinstance(error, LexveilError) else crash_report(error))
+            LOG.error(
+                "%s",
+                _without_numbers(str(error))
+                if isinstance(error, LexveilError)
+                else crash_report(error),
+            )
             if charged:
                 raise Refusal("charged", charge=charged[0]) from None
             raise Refusal("unavailable", retry_after=1) from None
@@ -200,7 +232,8 @@ def _without_numbers(line: str) -> str:
 
 
 def check_start(terms: Terms, model: Model) -> None:
-    """See that a service may serve, before it starts; its workers find out whether it can, and stop it if not.
+    """See that a service may serve, before it starts; its workers find out whether it can, and stop
+    it if not.
 
     Raises:
         LexveilError: if not.
@@ -214,16 +247,24 @@ def check_start(terms: Terms, model: Model) -> None:
             f"{option('require_subjects')}"
         )
     if model.params.release.without_guarantee:
-        raise RequestError("params.yaml: release.without_guarantee is set; a service gives only what has a guarantee")
+        raise RequestError(
+            "params.yaml: release.without_guarantee is set; a service gives only what has a "
+            "guarantee"
+        )
     if not (terms.is_complete or "max_token_epsilon" in terms.fixed):
         raise RequestError(
-            f"requests may choose any epsilon, so a text could come out as it is; add {option('max_token_epsilon')} "
+            "requests may choose any epsilon, so a text could come out as it is; add "
+            f"{option('max_token_epsilon')} "
             f"N, or fix {FIXED}"
         )
     if is_of_user(params.folder):
         make_user_data()
     opened = Ledger.open(
-        params.folder, params.keys, anchor=params.anchor, patience=terms.ledger_seconds, address=params.database
+        params.folder,
+        params.keys,
+        anchor=params.anchor,
+        patience=terms.ledger_seconds,
+        address=params.database,
     )
     with opened as ledger:
         if ledger.refusal is not None:
@@ -232,6 +273,8 @@ def check_start(terms: Terms, model: Model) -> None:
             has_cap = params.cap is not None or own_cap(con) is not None
     if not (has_cap or terms.is_complete):
         raise RequestError(
-            f"{params.folder}: the ledger has no cap yet, and would take ten times the budget that the first request "
-            f"asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: ledger.cap, or fix {FIXED}"
+            f"{params.folder}: the ledger has no cap yet, and would take ten times the budget "
+            "that the first request "
+            "asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: "
+            f"ledger.cap, or fix {FIXED}"
         )

@@ -1,4 +1,6 @@
-"""The processes of a service: a parent that holds the socket and replaces workers, and the workers that answer."""
+"""The processes of a service: a parent that holds the socket and replaces workers, and the workers
+that answer.
+"""
 
 from __future__ import annotations
 
@@ -34,31 +36,40 @@ from lexveil.service.warm_model import WarmModel
 
 LOG = logging.getLogger("lexveil.service")
 CONNECTIONS = 512  # of a worker; more are refused
-REPLACES = "LEXVEIL_SERVICE_REPLACES"  # in the environment of a worker that takes the place of another
-OCTAVES = 5  # below the largest epsilon of a token: of texts up to about 2^4 times the average length
+# in the environment of a worker that takes the place of another
+REPLACES = "LEXVEIL_SERVICE_REPLACES"
+# below the largest epsilon of a token: of texts up to about 2^4 times the average length
+OCTAVES = 5
 STEPS = 4  # of an octave: points of the curve
 IDLE = 19  # of nice: whatever else runs goes first
 WRONG = RequestError.exit_code  # of a worker that cannot serve as it was asked to
-START = 120  # seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
+# seconds that a new worker may take to be ready, before the old one of its place goes (SIGHUP)
+START = 120
 
 
 def serve(terms: Terms) -> int:
-    """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers one by one.
+    """Serve until SIGTERM or Ctrl-C, which let running requests end; SIGHUP replaces the workers
+    one by one.
 
     Returns:
         The exit code: 1 if workers could not start, 2 if that is because of what was asked for.
     """
     if terms.is_open:
         print(
-            f"--host {terms.host}: other machines can reach this service. It speaks HTTP without TLS: whoever is on "
-            "the way reads texts and API keys. Put a reverse proxy with TLS before it, or keep it in a closed network",
+            f"--host {terms.host}: other machines can reach this service. It speaks HTTP "
+            "without TLS: whoever is on "
+            "the way reads texts and API keys. Put a reverse proxy with TLS before it, or "
+            "keep it in a closed network",
             file=sys.stderr,
         )
     with tempfile.TemporaryDirectory(prefix="lexveil-service-") as folder:
         Path(folder, "metrics").mkdir()
-        os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))  # before workers import the client library
+        # before workers import the client library
+        os.environ[METRICS_FOLDER] = str(Path(folder, "metrics"))
         os.environ |= ONE_THREAD  # what is answered and worked out side by side shares the cores
-        os.environ[VARIABLE] = terms.model_copy(update={"rates": str(Path(folder, "rates"))}).model_dump_json()
+        os.environ[VARIABLE] = terms.model_copy(
+            update={"rates": str(Path(folder, "rates"))}
+        ).model_dump_json()
         config = Config(
             "lexveil.service.server:worker",
             factory=True,
@@ -106,7 +117,9 @@ def bound(config: Config, asked: str) -> Socket:
 
 
 def compute_meanings(terms: Terms) -> None:
-    """Work out what epsilons mean, once for a machine, from the largest of a token down: short texts come first."""
+    """Work out what epsilons mean, once for a machine, from the largest of a token down: short
+    texts come first.
+    """
     hide_messages()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which kills this process
     os.nice(IDLE)
@@ -126,12 +139,14 @@ def compute_meanings(terms: Terms) -> None:
 class Supervisor(Multiprocess):
     """Replaces workers that have ended.
 
-    Its base asks each worker in turn and waits for the answer: one that takes long to start, or is killed meanwhile,
-    would keep it from replacing others, and from hearing of SIGTERM.
+    Its base asks each worker in turn and waits for the answer: one that takes long to start, or is
+    killed meanwhile, would keep it from replacing others, and from hearing of SIGTERM.
     """
 
     def init_processes(self) -> None:
-        """Start the first workers, which may warm up beside what they answer; those after them have others' place."""
+        """Start the first workers, which may warm up beside what they answer; those after them have
+        others' place.
+        """
         for _ in range(self.processes_num):
             self.processes.append(FirstWorker(self.config, self.sockets))
             self.processes[-1].start()
@@ -180,7 +195,9 @@ def _warm_up(rewriter: TextRewriter) -> None:
 
 
 def _failed(error: Exception) -> int:
-    """Say why a worker cannot start; the exit code by which the parent knows that another one would end alike."""
+    """Say why a worker cannot start; the exit code by which the parent knows that another one would
+    end alike.
+    """
     said = crash_report(error)
     if isinstance(error, LexveilError):
         said = error.told(lambda name: f"--{name.replace('_', '-')}")
@@ -189,7 +206,9 @@ def _failed(error: Exception) -> int:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed ends as if it were asked to; else it would hold the socket for ever."""
+    """A worker whose parent was killed ends as if it were asked to; else it would hold the socket
+    for ever.
+    """
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -212,7 +231,8 @@ class Quiet(logging.Formatter):
 def log_config(level: str = "INFO") -> dict[str, object]:
     """For ``logging.config``: all on standard error, with the time in UTC.
 
-    Without this module's own objects, with which a forked worker would import it before it has its environment.
+    Without this module's own objects, with which a forked worker would import it before it has its
+    environment.
     """
     logger = {"handlers": ["stderr"], "level": level, "propagate": False}
     return {
@@ -225,7 +245,13 @@ def log_config(level: str = "INFO") -> dict[str, object]:
                 "datefmt": "%FT%T%z",
             }
         },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "quiet", "stream": "ext://sys.stderr"}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "quiet",
+                "stream": "ext://sys.stderr",
+            }
+        },
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {"uvicorn": logger, "lexveil.service": logger},
     }

@@ -51,10 +51,11 @@ class Terms(Options):
     keys: Annotated[str | None, OptionHelp(metavar="FILE")] = None
     """file of accepted API keys (default: anyone who can reach the port is served)"""
     allowed_host: Annotated[tuple[str, ...], OptionHelp(metavar="NAME")] = ()
-    """a host name of this service in requests, besides localhost; * is any; can be given several times"""
+    """a host name of this service in requests, besides localhost; * is any; can be given several
+    times"""
     subjects: Literal["shared", "by-key"] = "shared"
-    """shared: a subject's name is one person for all clients; by-key: each API key has its own subjects, and a person
-    known to two clients can spend the cap twice"""
+    """shared: a subject's name is one person for all clients; by-key: each API key has its own
+    subjects, and a person known to two clients can spend the cap twice"""
     require_subjects: bool = False
     """refuse requests without subjects"""
     max_texts: Limit = 1000
@@ -77,7 +78,9 @@ class Terms(Options):
     @property
     def is_complete(self) -> bool:
         """Whether requests need no settings of their own."""
-        return {"mechanism", "strategy"} <= set(self.fixed) and any(name in self.fixed for name in BUDGETS)
+        return {"mechanism", "strategy"} <= set(self.fixed) and any(
+            name in self.fixed for name in BUDGETS
+        )
 
     @property
     def is_open(self) -> bool:
@@ -92,11 +95,17 @@ class Terms(Options):
         if self.is_open and self.keys is None:
             raise ValueError(
                 f"{option('host')} {self.host}: other machines could reach the service and spend "
-                f"the ledger's budgets; give {option('keys')} FILE (`lexveil service key add NAME --keys FILE` makes "
+                f"the ledger's budgets; give {option('keys')} FILE (`lexveil service key add "
+                "NAME --keys FILE` makes "
                 "it)"
             )
         if self.is_open and not self.allowed_host:
-            raise ValueError(f"{option('host')} {self.host}: give {option('allowed_host')} NAME, or * for any name")
+            raise ValueError(
+                f"{option('host')} {self.host}: give {option('allowed_host')} NAME, or * for "
+                "any name"
+            )
         if self.subjects == "by-key" and self.keys is None:
-            raise ValueError(f"{option('subjects')} by-key: without {option('keys')} nobody is known by a key")
+            raise ValueError(
+                f"{option('subjects')} by-key: without {option('keys')} nobody is known by a key"
+            )
         return self

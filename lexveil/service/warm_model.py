@@ -21,8 +21,9 @@ MECHANISMS = 4  # kept at a time: each holds the vectors of its words
 class WarmModel(Model):
     """A model for one thread that answers many requests.
 
-    Mechanisms are kept as they are made, and so are the hashes of files: those of the time when they were first read.
-    Nothing is kept that follows from a text: the time of an answer would tell one client what another has sent.
+    Mechanisms are kept as they are made, and so are the hashes of files: those of the time when
+    they were first read. Nothing is kept that follows from a text: the time of an answer would tell
+    one client what another has sent.
     """
 
     _mechanisms: OrderedDict[tuple[str, str, Policy], Prepared] = field(
@@ -36,7 +37,9 @@ class WarmModel(Model):
         return cast(WarmModel, cls.load(None, name))
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
-        """A mechanism, of which the last ``MECHANISMS`` are kept, without what follows from texts."""
+        """A mechanism, of which the last ``MECHANISMS`` are kept, without what follows from
+        texts.
+        """
         key = (name, SEGMENTATION_OF[strategy], policy)
         if key not in self._mechanisms:
             while len(self._mechanisms) >= MECHANISMS:
@@ -51,15 +54,21 @@ class WarmModel(Model):
 
     def hashes(self, strategy: str) -> dict[str, str]:
         """The hashes of files, computed once."""
-        return dict(self._once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy)))
+        return dict(
+            self._once(("hashes", SEGMENTATION_OF[strategy]), lambda: Model.hashes(self, strategy))
+        )
 
     def reference(self, strategy: str) -> ModelReference:
         """What a record says of it, computed once."""
-        return self._once(("reference", SEGMENTATION_OF[strategy]), lambda: Model.reference(self, strategy))
+        return self._once(
+            ("reference", SEGMENTATION_OF[strategy]), lambda: Model.reference(self, strategy)
+        )
 
     def structure(self, strategy: str, policy: Policy) -> StructureFigures | None:
         """What was measured of public texts, read once."""
-        return self._once(("structure", strategy, policy), lambda: Model.structure(self, strategy, policy))
+        return self._once(
+            ("structure", strategy, policy), lambda: Model.structure(self, strategy, policy)
+        )
 
     def _once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
         if key not in self._kept:

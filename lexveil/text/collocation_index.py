@@ -1,7 +1,8 @@
 """Immutable look-up of collocations by integer word ids, with their PMI.
 
-``Collocations.scores`` gives, for every position of a batch of sentences, the PMI of the bigram and of the trigram that
-starts there (minus infinity where there is none, or where it would cross a sentence boundary).
+``Collocations.scores`` gives, for every position of a batch of sentences, the PMI of the bigram and
+of the trigram that starts there (minus infinity where there is none, or where it would cross a
+sentence boundary).
 
 They are looked up in sorted arrays of keys.
 """
@@ -30,7 +31,8 @@ class Collocations:
 
     Attributes:
         word_ids: id by word; empty if the collocations were given as ids alone.
-        numbers: (largest id + 1,) int32, the number under which a word takes part in collocations, -1 if in none.
+        numbers: (largest id + 1,) int32, the number under which a word takes part in collocations,
+            -1 if in none.
         pair_keys, pair_pmi: (n,) the keys of the bigrams, ascending, and their PMI in bits.
         triple_keys, triple_pmi: (m,) the same of trigrams.
     """
@@ -50,7 +52,8 @@ class Collocations:
         trigrams: Sequence[Sequence[str]],
         trigram_pmi: Floats,
     ) -> Collocations:
-        """Make the look-up from columns: ``bigrams`` is (first words, second words), ``trigrams`` has three columns.
+        """Make the look-up from columns: ``bigrams`` is (first words, second words), ``trigrams``
+        has three columns.
 
         Raises:
             RequestError: if more words take part than a key can hold (2,097,152).
@@ -88,13 +91,16 @@ class Collocations:
             raise ValueError("word ids of collocations must not be negative")
         if not (np.isfinite(bigram_pmi).all() and np.isfinite(trigram_pmi).all()):
             raise ValueError("the PMI of a collocation must be a finite number")
-        takes_part = np.zeros(max((int(column.max()) + 1 for column in columns if len(column)), default=0), np.bool_)
+        takes_part = np.zeros(
+            max((int(column.max()) + 1 for column in columns if len(column)), default=0), np.bool_
+        )
         for column in columns:
             takes_part[column] = True
         n_words = int(np.count_nonzero(takes_part))
         if n_words > MAX_WORDS:
             raise RequestError(
-                f"collocations: {n_words:,} different words; at most {MAX_WORDS:,} can be looked up. "
+                f"collocations: {n_words:,} different words; at most {MAX_WORDS:,} can be "
+                "looked up. "
                 "Raise collocations.min_count in params.yaml"
             )
         numbers = np.where(takes_part, np.cumsum(takes_part) - 1, -1).astype(np.int32)
@@ -111,8 +117,10 @@ class Collocations:
         """PMI of the bigram and of the trigram starting at each position.
 
         Args:
-            ids: (n,) int32 or int64 word ids; one that takes part in no collocation, -1 too, is allowed.
-            sentence_offsets: (n_sentences + 1,) int64 from 0 to n, ascending: where each sentence starts.
+            ids: (n,) int32 or int64 word ids; one that takes part in no collocation, -1 too, is
+                allowed.
+            sentence_offsets: (n_sentences + 1,) int64 from 0 to n, ascending: where each sentence
+                starts.
 
         Returns:
             Two (n,) float64 arrays in bits, minus infinity where there is no collocation.
@@ -122,7 +130,9 @@ class Collocations:
         number = np.full(len(ids) + 2, -1, dtype=np.int64)
         number[: len(ids)][known] = self.numbers[ids[known]]
         first, second, third = number[:-2], number[1:-1], number[2:]
-        words_left = np.repeat(sentence_offsets[1:], np.diff(sentence_offsets)) - np.arange(len(ids))
+        words_left = np.repeat(sentence_offsets[1:], np.diff(sentence_offsets)) - np.arange(
+            len(ids)
+        )
         is_pair = (first >= 0) & (second >= 0) & (words_left > 1)
         is_triple = is_pair & (third >= 0) & (words_left > 2)
         pair = first << BITS | second
@@ -134,7 +144,11 @@ class Collocations:
 
 def check_offsets(sentence_offsets: Ids, n: int) -> None:
     """Compiled code does not check where it writes."""
-    if sentence_offsets[0] != 0 or sentence_offsets[-1] != n or (np.diff(sentence_offsets) < 0).any():
+    if (
+        sentence_offsets[0] != 0
+        or sentence_offsets[-1] != n
+        or (np.diff(sentence_offsets) < 0).any()
+    ):
         raise ValueError(f"sentence offsets must ascend from 0 to the number of words, {n}")
 
 

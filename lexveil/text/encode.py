@@ -1,4 +1,6 @@
-"""Text to numbers: tokens of a batch of texts as arrays, each with its class and its row in the vocabulary."""
+"""Text to numbers: tokens of a batch of texts as arrays, each with its class and its row in the
+vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
 
 class TokenClass(IntEnum):
-    """Class of a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in NumPy.
+    """Class of a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in
+    NumPy.
 
     Found are tokens that a detector found, if there is one, whatever they are themselves.
     """
@@ -45,7 +48,9 @@ class TokenClass(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """The names of all, in the order of their numbers; of what a detector found only where there is one."""
+        """The names of all, in the order of their numbers; of what a detector found only where
+        there is one.
+        """
         return [member.label for member in cls if with_found or member != cls.FOUND]
 
 
@@ -80,28 +85,40 @@ class Lexicon:
     @cached_property
     def n_words(self) -> npt.NDArray[np.int8]:
         """(V,) words in each token of the vocabulary."""
-        joined = np.fromiter(map(str.count, self.tokens, repeat("_")), dtype=np.int8, count=len(self.tokens))
+        joined = np.fromiter(
+            map(str.count, self.tokens, repeat("_")), dtype=np.int8, count=len(self.tokens)
+        )
         return joined + np.int8(1)
 
     def look_up(self, forms: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
         """The row of each form, -1 if it has none, and its ``TokenClass`` by its form alone.
 
-        Nothing of the forms is remembered: what one text has would make another one's look-up faster.
+        Nothing of the forms is remembered: what one text has would make another one's look-up
+        faster.
         """
         rows = np.fromiter(map(self.rows.get, forms, repeat(-1)), dtype=np.int64, count=len(forms))
-        kinds = np.fromiter(map(_kind_of, forms, repeat(self.function_words)), dtype=np.int8, count=len(forms))
+        kinds = np.fromiter(
+            map(_kind_of, forms, repeat(self.function_words)), dtype=np.int8, count=len(forms)
+        )
         return rows, kinds
 
     @classmethod
     def build(
-        cls, segmentation: str, tokens: Sequence[str], collocations: Collocations | None, language: str = DEFAULT
+        cls,
+        segmentation: str,
+        tokens: Sequence[str],
+        collocations: Collocations | None,
+        language: str = DEFAULT,
     ) -> Lexicon:
-        """Make a lexicon. A collocation without a vector would only turn known words into an unknown token,
+        """Make a lexicon. A collocation without a vector would only turn known words into an
+        unknown token,
 
         so documents are cut with the collocations that the vocabulary knows.
         """
         rows = {token: row for row, token in enumerate(tokens)}
-        return cls(segmentation, tokens, rows, collocations and _known(collocations, rows), language)
+        return cls(
+            segmentation, tokens, rows, collocations and _known(collocations, rows), language
+        )
 
 
 def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
@@ -109,22 +126,27 @@ def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
     number, kept = collocations.word_ids, list[tuple[list[Ids], Floats]]()
     split = [words for token in tokens if len(words := token.split("_")) > 1]
     for size in (2, 3):
-        of_size = [[number.get(word, -1) for word in words] for words in split if len(words) == size]
+        of_size = [
+            [number.get(word, -1) for word in words] for words in split if len(words) == size
+        ]
         ids = np.array(of_size, dtype=np.int64).reshape(-1, size)
-        pmi = collocations.scores(ids.ravel(), np.arange(0, ids.size + 1, size))[size - 2][::size]  # each by itself
+        # each by itself
+        pmi = collocations.scores(ids.ravel(), np.arange(0, ids.size + 1, size))[size - 2][::size]
         kept.append((list(ids[pmi > -np.inf].T), pmi[pmi > -np.inf]))
     return Collocations.for_ids(*kept[0], *kept[1], number)
 
 
 @dataclass(frozen=True, repr=False)
 class Encoded:
-    """The n tokens of a batch of texts, in text order. It holds source text and must not leave the process.
+    """The n tokens of a batch of texts, in text order. It holds source text and must not leave the
+    process.
 
     Attributes:
         n_texts: texts in the batch, those without tokens included.
         text_of: (n,) int32, the text each token belongs to, from 0.
         rows: (n,) int64, row in the vocabulary; -1 if the token is not in it.
-        kind: (n,) int8, a ``TokenClass``; FOUND of a piece of what a detector found that is one token.
+        kind: (n,) int8, a ``TokenClass``; FOUND of a piece of what a detector found that is one
+            token.
         n_words: (n,) words in the token: 1 to 3, or those of such a piece.
         first_word: (n,) int64, index into ``words`` of the token's first word.
         forms: the distinct normal forms.
@@ -146,7 +168,9 @@ class Encoded:
 
     @cached_property
     def words(self) -> list[str]:
-        """The normal forms of all words, in text order; a batch is rewritten without a string for each."""
+        """The normal forms of all words, in text order; a batch is rewritten without a string for
+        each.
+        """
         words: list[str] = np.array(self.forms, dtype=object)[self.word].tolist()
         return words
 
@@ -180,8 +204,8 @@ def tokenize(texts: Sequence[str], language: str = DEFAULT) -> TokenizedTexts:
 def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -> Encoded:
     """Tokenize, segment and look up a batch of texts.
 
-    Words are numbered, so that all that depends on the word alone is worked out once per batch and distinct word, and
-    the rest is arithmetic on numbers.
+    Words are numbered, so that all that depends on the word alone is worked out once per batch and
+    distinct word, and the rest is arithmetic on numbers.
 
     Args:
         claim: says what detectors found of the words; None without any.
@@ -189,7 +213,9 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
     tokens = tokenize(texts, lexicon.language)
     forms, word, spans = tokens.forms, tokens.ids, tokens.spans
     sentence_offsets = np.concatenate([[0], np.cumsum(tokens.sentence_sizes, dtype=np.int64)])
-    text_offsets = sentence_offsets[np.concatenate([[0], np.cumsum(tokens.sentences_per_text, dtype=np.int64)])]
+    text_offsets = sentence_offsets[
+        np.concatenate([[0], np.cumsum(tokens.sentences_per_text, dtype=np.int64)])
+    ]
     text_of_word = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(text_offsets))
     claims = None if claim is None else claim(Words(forms, word, spans, text_of_word))
     if claims is not None:
@@ -197,7 +223,9 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
 
     lengths: npt.NDArray[np.signedinteger[Any]] = np.ones(len(word), dtype=np.int8)
     if lexicon.collocations is not None:
-        scores = lexicon.collocations.scores(lexicon.collocations.ids(forms)[word], sentence_offsets)
+        scores = lexicon.collocations.scores(
+            lexicon.collocations.ids(forms)[word], sentence_offsets
+        )
         lengths = segment(lexicon.segmentation, *scores, sentence_offsets)
     if claims is not None:
         lengths = claims.joined(lengths)
@@ -212,8 +240,12 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
     if len(joined):
         words = np.array(forms, dtype=object)[word].tolist()
         ends = (first[joined] + n_words[joined]).tolist()
-        collocations = map("_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends)))
-        rows[joined] = np.fromiter(map(lexicon.rows.get, collocations, repeat(-1)), dtype=np.int64, count=len(joined))
+        collocations = map(
+            "_".join, map(words.__getitem__, map(slice, first[joined].tolist(), ends))
+        )
+        rows[joined] = np.fromiter(
+            map(lexicon.rows.get, collocations, repeat(-1)), dtype=np.int64, count=len(joined)
+        )
         kind[joined] = TokenClass.WORD
     kind[(kind == TokenClass.WORD.value) & (rows < 0)] = TokenClass.OOV
     if claims is not None:

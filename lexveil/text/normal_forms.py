@@ -1,7 +1,8 @@
 """Normal forms of tokens, by which they are counted and looked up, and the kind of each.
 
-A normal form is lower case, NFC, with straight quotes, and runs of one mark shortened. It contains no white space and
-no ``_``, so tokens can be joined by a space and the words of a collocation by ``_`` without collisions.
+A normal form is lower case, NFC, with straight quotes, and runs of one mark shortened. It contains
+no white space and no ``_``, so tokens can be joined by a space and the words of a collocation by
+``_`` without collisions.
 """
 
 from __future__ import annotations
@@ -9,12 +10,25 @@ from __future__ import annotations
 import unicodedata
 
 _STRAIGHT = str.maketrans(
-    {"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "‐": "-", "‑": "-", "…": "...", "_": "＿"}
+    {
+        "’": "'",
+        "‘": "'",
+        "ʼ": "'",
+        "“": '"',
+        "”": '"',
+        "„": '"',
+        "‐": "-",
+        "‑": "-",
+        "…": "...",
+        "_": "＿",
+    }
 )
 
 
 def normal_form(surface: str) -> str:
-    """The normal form of one token as written. Nothing of it is remembered: a token may come from a private text."""
+    """The normal form of one token as written. Nothing of it is remembered: a token may come from a
+    private text.
+    """
     form = unicodedata.normalize("NFC", surface.translate(_STRAIGHT).lower())
     if len(form) > 1 and not form[0].isalnum() and form == form[0] * len(form):
         # How often a mark is repeated is the writer's own habit.
@@ -25,12 +39,15 @@ def normal_form(surface: str) -> str:
 def is_punctuation(form: str) -> bool:
     """Whether a normal form is punctuation or a currency or mathematical sign.
 
-    Pictures, their skin colours, control and private characters are not: they say something, so they are treated as
-    unknown words.
+    Pictures, their skin colours, control and private characters are not: they say something, so
+    they are treated as unknown words.
     """
     if form[:1].isalnum():  # most words, quickly
         return False
-    return all(unicodedata.category(character) in _MARKS and character not in _SKIN_COLOURS for character in form)
+    return all(
+        unicodedata.category(character) in _MARKS and character not in _SKIN_COLOURS
+        for character in form
+    )
 
 
 def has_letters(form: str) -> bool:
@@ -39,7 +56,9 @@ def has_letters(form: str) -> bool:
 
 
 def token_of(line: str) -> str:
-    """A word of a user's list as a token of a vocabulary; words of a collocation are joined by ``_``."""
+    """A word of a user's list as a token of a vocabulary; words of a collocation are joined by
+    ``_``.
+    """
     return "_".join(map(normal_form, line.split()))
 
 
@@ -48,5 +67,6 @@ def is_listed(token: str, words: frozenset[str]) -> bool:
     return token in words or not words.isdisjoint(token.split("_"))
 
 
-_SKIN_COLOURS = frozenset("\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")  # symbols of category Sk
+# symbols of category Sk
+_SKIN_COLOURS = frozenset("\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
 _MARKS = frozenset(["Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc", "Sm", "Sk"])

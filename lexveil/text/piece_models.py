@@ -1,4 +1,6 @@
-"""What a causal language model is: it reads texts piece by piece, and says which piece of a word comes next."""
+"""What a causal language model is: it reads texts piece by piece, and says which piece of a word
+comes next.
+"""
 
 from __future__ import annotations
 

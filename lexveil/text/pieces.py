@@ -11,8 +11,8 @@ import numpy.typing as npt
 from lexveil.text.languages import ELIDED
 from lexveil.types import Bytes, Int64
 
-# How a mark stands beside its neighbours: 0 a space on both sides, 1 none before, 2 none after, 3 none on either
-# side, 4 a quotation mark (opens and closes in turn).
+# How a mark stands beside its neighbours: 0 a space on both sides, 1 none before, 2 none after, 3
+# none on either side, 4 a quotation mark (opens and closes in turn).
 LOOSE, CLOSING, OPENING, TIGHT, QUOTE = range(5)
 _PLACE = (
     dict.fromkeys([",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "'", "»", "°"], CLOSING)

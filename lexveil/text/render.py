@@ -1,4 +1,6 @@
-"""Tokens back to text: ordinary English spacing, not the writer's. Layout and capitals identify people."""
+"""Tokens back to text: ordinary English spacing, not the writer's. Layout and capitals identify
+people.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from lexveil.text.strings import Strings
 NOTHING: Mapping[int, str] = {}  # written in the place of tokens, where no detector looks for any
 
 
-def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int) -> Strings:
+def render(
+    pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np.int32], n_texts: int
+) -> Strings:
     """Write the tokens of a batch of texts, each text on its own.
 
     Args:
@@ -34,14 +38,19 @@ def render(pieces: Pieces, token: npt.NDArray[np.int32], text_of: npt.NDArray[np
 
 
 def render_in_layout(
-    tokens: Sequence[str | None], encoded: Encoded, texts: Sequence[str], written: Mapping[int, str] = NOTHING
+    tokens: Sequence[str | None],
+    encoded: Encoded,
+    texts: Sequence[str],
+    written: Mapping[int, str] = NOTHING,
 ) -> list[str]:
-    """Write output tokens into the writer's own layout: white space between tokens, capitals, and what is dropped.
+    """Write output tokens into the writer's own layout: white space between tokens, capitals, and
+    what is dropped.
 
     Layout is not protected by any noise; who asks for this says so in the record.
 
     Args:
-        tokens: one output token per token of ``encoded``; None where it is dropped or another text is written.
+        tokens: one output token per token of ``encoded``; None where it is dropped or another text
+            is written.
         texts: the source texts, for their layout.
         written: by the number of a token, a text that takes its place as it is.
     """

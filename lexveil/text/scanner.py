@@ -1,15 +1,18 @@
-"""The compiled scanner behind tokenize.py: UTF-8 bytes to tokens, sentences and numbers, from left to right.
+"""The compiled scanner behind tokenize.py: UTF-8 bytes to tokens, sentences and numbers, from left
+to right.
 
 Why left to right is the same as the expressions of tests/text/reference_tokenizer.py:
 
-* Every alternative of the token expression ends where a run of one class of characters ends, and what must follow it
-  is never of that class; so giving characters back cannot help, and the longest run is the only candidate. The one
-  exception, the last character of a URL, is searched from the end of the run. What a language cuts at apostrophes ends
-  after a whole run of letters and the apostrophe, and what follows it is looked at, not taken. An e-mail address
-  starts at a run of at most 64 characters that ``@`` follows; a longer run has no ``@`` within reach.
-* No token holds white space and every sentence ends in white space or with the text, so tokens can be found without
-  knowing sentences. A match of the boundary expression always ends where a run of white space ends, and there is at
-  most one for each run; what stands before the run and what is in it decide whether the sentence ends.
+* Every alternative of the token expression ends where a run of one class of characters ends, and
+  what must follow it is never of that class; so giving characters back cannot help, and the longest
+  run is the only candidate. The one exception, the last character of a URL, is searched from the
+  end of the run. What a language cuts at apostrophes ends after a whole run of letters and the
+  apostrophe, and what follows it is looked at, not taken. An e-mail address starts at a run of at
+  most 64 characters that ``@`` follows; a longer run has no ``@`` within reach.
+* No token holds white space and every sentence ends in white space or with the text, so tokens can
+  be found without knowing sentences. A match of the boundary expression always ends where a run of
+  white space ends, and there is at most one for each run; what stands before the run and what is in
+  it decide whether the sentence ends.
 """
 
 from __future__ import annotations
@@ -40,7 +43,13 @@ class Rules(NamedTuple):
 
 @uncounted
 def scan(
-    data: Bytes, offsets: Int64, classes: Classes, rules: Rules, spans: Int32, sizes: Int32, per_text: Int32
+    data: Bytes,
+    offsets: Int64,
+    classes: Classes,
+    rules: Rules,
+    spans: Int32,
+    sizes: Int32,
+    per_text: Int32,
 ) -> int:  # pragma: no cover - compiled
     """Find the tokens and sentences of texts.
 
@@ -53,7 +62,8 @@ def scan(
     Returns:
         How many tokens there are; -1 if there is no room for them.
     """
-    # A tuple of arrays is handed on by value, which costs more than a token: only languages that cut do it.
+    # A tuple of arrays is handed on by value, which costs more than a token: only languages that
+    # cut do it.
     abbreviations, alone, has_ordinals = rules.abbreviations, rules.alone, rules.has_ordinals
     cuts = len(rules.elisions) + len(rules.trailing) + len(rules.leading) > 0
     n = n_sentences = 0
@@ -71,7 +81,9 @@ def scan(
                         break
                     broken |= (classes[code] & characters.BREAK) != 0
                     at += width
-                if size and _ends_sentence(data, begin, gap, broken, classes, abbreviations, alone, has_ordinals):
+                if size and _ends_sentence(
+                    data, begin, gap, broken, classes, abbreviations, alone, has_ordinals
+                ):
                     sizes[n_sentences] = size
                     n_sentences += 1
                     size = 0
@@ -98,7 +110,9 @@ def scan(
 
 
 @uncounted
-def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> int:  # pragma: no cover - compiled
+def _token_end(
+    data: Bytes, at: int, end: int, classes: Classes, mail: bool
+) -> int:  # pragma: no cover - compiled
     """Where the token that starts at ``at`` ends: the alternatives of tokenize.py, in their order.
 
     Args:
@@ -108,7 +122,7 @@ def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> 
     code, width = decode(data, at)
     first = classes[code]
     after = at + width
-    if code == 104 or code == 119:  # h, w  # noqa: PLR1714 - a set would be made anew
+    if code == 104 or code == 119:  # h, w  # noqa: PLR1714
         stop = _url_end(data, at, end, classes)
         if stop > at:
             return stop
@@ -137,7 +151,9 @@ def _token_end(data: Bytes, at: int, end: int, classes: Classes, mail: bool) -> 
 
 
 @uncounted
-def _word_end(data: Bytes, stop: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
+def _word_end(
+    data: Bytes, stop: int, end: int, classes: Classes
+) -> int:  # pragma: no cover - compiled
     """End of a word whose first letters end at ``stop``: more letters may follow after joiners."""
     while stop < end:
         code, width = decode(data, stop)
@@ -149,13 +165,16 @@ def _word_end(data: Bytes, stop: int, end: int, classes: Classes) -> int:  # pra
 
 
 @uncounted
-def _cut_end(data: Bytes, at: int, end: int, classes: Classes, rules: Rules) -> int:  # pragma: no cover - compiled
+def _cut_end(
+    data: Bytes, at: int, end: int, classes: Classes, rules: Rules
+) -> int:  # pragma: no cover - compiled
     """End of the token at ``at`` that the language cuts at an apostrophe; ``at`` if there is none.
 
-    No alternative that stands before these begins like them: with letters and an apostrophe, or with one.
+    No alternative that stands before these begins like them: with letters and an apostrophe, or
+    with one.
     """
     code, width = decode(data, at)
-    if code == 39 or code == 0x2019:  # noqa: PLR1714 - a set would be made anew
+    if code == 39 or code == 0x2019:  # noqa: PLR1714
         stop = run(data, at + width, end, classes, characters.LETTER)
         if not _is_in(rules.leading, _packed(data, at + width, stop)):
             return at
@@ -175,7 +194,7 @@ def _cut_end(data: Bytes, at: int, end: int, classes: Classes, rules: Rules) -> 
 @uncounted
 def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - compiled
     """Whether a packed word is one of these."""
-    for word in words:  # noqa: SIM110 - a generator cannot be compiled
+    for word in words:  # noqa: SIM110
         if word == packed:
             return True
     return False
@@ -191,7 +210,9 @@ def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
 
 @uncounted
 def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover - compiled
-    """The letters from ``at`` to ``stop`` as a number, a byte for each; 0, which is no word, if there are too many."""
+    """The letters from ``at`` to ``stop`` as a number, a byte for each; 0, which is no word, if
+    there are too many.
+    """
     packed = np.uint64(0)
     count = 0
     while at < stop:
@@ -205,18 +226,22 @@ def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover -
 
 
 @uncounted
-def _begins(data: Bytes, at: int, end: int, letters: Letters) -> bool:  # pragma: no cover - compiled
+def _begins(
+    data: Bytes, at: int, end: int, letters: Letters
+) -> bool:  # pragma: no cover - compiled
     """Whether these letters stand at ``at``."""
     if end - at < len(letters):
         return False
-    for i in range(len(letters)):  # noqa: SIM110 - a generator cannot be compiled
+    for i in range(len(letters)):  # noqa: SIM110
         if data[at + i] != letters[i]:
             return False
     return True
 
 
 @uncounted
-def _url_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
+def _url_end(
+    data: Bytes, at: int, end: int, classes: Classes
+) -> int:  # pragma: no cover - compiled
     """End of the URL that starts at ``at``; ``at`` if there is none."""
     if _begins(data, at, end, WWW):
         body = at + len(WWW)
@@ -241,7 +266,9 @@ def _url_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma
 
 
 @uncounted
-def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
+def _mail_end(
+    data: Bytes, at: int, end: int, classes: Classes
+) -> int:  # pragma: no cover - compiled
     """End of the e-mail address that starts at ``at``; ``at`` if there is none."""
     stop = at
     for _ in range(64):
@@ -266,8 +293,12 @@ def _mail_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragm
 
 
 @uncounted
-def _number_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
-    """End of the digits with separators between them that start at ``at``; ``at`` if there is no separator."""
+def _number_end(
+    data: Bytes, at: int, end: int, classes: Classes
+) -> int:  # pragma: no cover - compiled
+    """End of the digits with separators between them that start at ``at``; ``at`` if there is no
+    separator.
+    """
     found = at
     stop = run(data, at, end, classes, characters.DIGIT)
     while stop < end and (data[stop] == 46 or data[stop] == 44 or data[stop] == 58):  # . , :
@@ -279,8 +310,12 @@ def _number_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pra
 
 
 @uncounted
-def _initials_end(data: Bytes, at: int, end: int, classes: Classes) -> int:  # pragma: no cover - compiled
-    """End of the letters with a full stop after each that start at ``at``; ``at`` if there are fewer than two."""
+def _initials_end(
+    data: Bytes, at: int, end: int, classes: Classes
+) -> int:  # pragma: no cover - compiled
+    """End of the letters with a full stop after each that start at ``at``; ``at`` if there are
+    fewer than two.
+    """
     count = 0
     stop = at
     while stop < end:
@@ -320,7 +355,8 @@ def _ends_sentence(
         return broken
     if code != 46:
         return True
-    # The full stop at ``at``: not after an initial or an abbreviation, whatever white space follows.
+    # The full stop at ``at``: not after an initial or an abbreviation, whatever white space
+    # follows.
     count = 0
     word = at
     while word > begin and count < LONGEST:
@@ -339,7 +375,9 @@ def _ends_sentence(
 
 
 @uncounted
-def _is_ordinal(data: Bytes, begin: int, at: int, classes: Classes) -> bool:  # pragma: no cover - compiled
+def _is_ordinal(
+    data: Bytes, begin: int, at: int, classes: Classes
+) -> bool:  # pragma: no cover - compiled
     """Whether one or two digits stand before ``at``, and white space or nothing before them."""
     code = np.int64(0)
     for count in range(3):

@@ -1,7 +1,8 @@
-"""Screens: tokens that a packaged model leaves out, such as numbers, addresses, user names, slurs and names.
+"""Screens: tokens that a packaged model leaves out, such as numbers, addresses, user names, slurs
+and names.
 
-Tokens are normal forms of words in lower case; those of a collocation are joined by ``_``. A screen looks at a token
-and at counts of a corpus, never at a text.
+Tokens are normal forms of words in lower case; those of a collocation are joined by ``_``. A screen
+looks at a token and at counts of a corpus, never at a text.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ from lexveil.text.normal_forms import is_punctuation
 # Letters, and apostrophes or hyphens between them; or an abbreviation as u.s.
 _WORD = re.compile(r"'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|(?:[^\W\d_]\.){2,}")
 _REPEATED = re.compile(r"(.)\1{3}")
-_LONGEST = 24  # letters of a word without a hyphen; what is longer is a name of a file, a gene or a cry
+# letters of a word without a hyphen; what is longer is a name of a file, a gene or a cry
+_LONGEST = 24
 
 TITLES = frozenset(
-    "mr mrs ms miss mister dr doctor prof professor sir madam lady lord rev reverend sgt capt captain".split()
+    "mr mrs ms miss mister dr doctor prof professor sir madam lady lord rev reverend sgt "
+    "capt captain".split()
 )
 
 
 def unlike_a_word(token: str) -> str | None:
-    """What a token looks like, if it is neither a word nor punctuation: number, address or other."""
+    """What a token looks like, if it is neither a word nor punctuation: number, address or
+    other.
+    """
     for word in token.split("_"):
         if is_punctuation(word):
             continue
@@ -33,13 +38,19 @@ def unlike_a_word(token: str) -> str | None:
             return "number or user name"
         if any(sign in word for sign in "@#/\\:"):
             return "address or user name"
-        if not _WORD.fullmatch(word) or _REPEATED.search(word) or max(map(len, re.split("['-]", word))) > _LONGEST:
+        if (
+            not _WORD.fullmatch(word)
+            or _REPEATED.search(word)
+            or max(map(len, re.split("['-]", word))) > _LONGEST
+        ):
             return "other signs"
     return None
 
 
 def has_slur(token: str, slurs: Set[str], plain: Set[str]) -> bool:
-    """Whether one of its words is a slur, in singular, plural or with a possessive s, and not one of ``plain``."""
+    """Whether one of its words is a slur, in singular, plural or with a possessive s, and not one
+    of ``plain``.
+    """
     return any(
         form in slurs
         for word in token.split("_")
@@ -54,7 +65,8 @@ class NameLists:
 
     Attributes:
         first, last: first names and surnames, in lower case.
-        public: full names of public and invented figures, and what only looks like a name; words joined by ``_``.
+        public: full names of public and invented figures, and what only looks like a name; words
+            joined by ``_``.
         capitalised: how often two words stood side by side with capitals, by pair.
     """
 
@@ -66,14 +78,16 @@ class NameLists:
     def in_name(self, token: str, count: int, least_share: float) -> bool:
         """Whether a collocation holds a full name, or a title and a surname.
 
-        Two words beside each other are one if the first may be a first name and the second a surname, and at least
-        ``least_share`` of the ``count`` occurrences had capitals: "will smith" has them, "will be" has not.
+        Two words beside each other are one if the first may be a first name and the second a
+        surname, and at least ``least_share`` of the ``count`` occurrences had capitals: "will
+        smith" has them, "will be" has not.
         """
         if token in self.public:
             return False
         words = token.split("_")
         return any(
-            f"{a}_{b}" not in self.public and self._is_name(a, b, count, least_share) for a, b in pairwise(words)
+            f"{a}_{b}" not in self.public and self._is_name(a, b, count, least_share)
+            for a, b in pairwise(words)
         )
 
     def _is_name(self, a: str, b: str, count: int, least_share: float) -> bool:

@@ -1,8 +1,10 @@
-"""Three ways to cut a sentence into words and collocations: gst, mst, mst_exact (CLMLDP section 4.1.2).
+"""Three ways to cut a sentence into words and collocations: gst, mst, mst_exact (CLMLDP section
+4.1.2).
 
-All three work on a whole batch of sentences at once, on integer word ids: a batch is the ids of its sentences one
-after another, and the offsets at which the sentences start. The kernels turn the scores of ``Collocations.scores``
-into token lengths. Since no candidate crosses a boundary, cutting the batch is the same as cutting each sentence alone.
+All three work on a whole batch of sentences at once, on integer word ids: a batch is the ids of its
+sentences one after another, and the offsets at which the sentences start. The kernels turn the
+scores of ``Collocations.scores`` into token lengths. Since no candidate crosses a boundary, cutting
+the batch is the same as cutting each sentence alone.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from lexveil.types import Floats, Ids, Lengths
 SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")
 
 
-def segment(segmentation: str, pair_score: Floats, triple_score: Floats, sentence_offsets: Ids) -> Lengths:
+def segment(
+    segmentation: str, pair_score: Floats, triple_score: Floats, sentence_offsets: Ids
+) -> Lengths:
     """Token lengths of a batch of sentences.
 
     Args:
         segmentation: one of SEGMENTATIONS.
         pair_score, triple_score: (n,) from ``Collocations.scores``.
-        sentence_offsets: (n_sentences + 1,) where each sentence starts; only mst_exact looks at them.
+        sentence_offsets: (n_sentences + 1,) where each sentence starts; only mst_exact looks at
+            them.
 
     Returns:
         (n,) int8: at the first word of a token its length in words (1 to 3), 0 inside a token.
@@ -37,9 +42,15 @@ def segment(segmentation: str, pair_score: Floats, triple_score: Floats, sentenc
     if segmentation == "gst":
         return segments.gst(pair_score, triple_score)
     if segmentation == "mst":
-        # Max Score Tokenization (CLMLDP Algorithm 2): by falling score; of equal ones the longer, then the leftmost.
-        triples, pairs = np.flatnonzero(triple_score > -np.inf), np.flatnonzero(pair_score > -np.inf)
-        order = np.argsort(-np.concatenate([triple_score[triples], pair_score[pairs]]), kind="stable")
+        # Max Score Tokenization (CLMLDP Algorithm 2): by falling score; of equal ones the longer,
+        # then the leftmost.
+        triples, pairs = (
+            np.flatnonzero(triple_score > -np.inf),
+            np.flatnonzero(pair_score > -np.inf),
+        )
+        order = np.argsort(
+            -np.concatenate([triple_score[triples], pair_score[pairs]]), kind="stable"
+        )
         sizes = np.repeat([3, 2], [len(triples), len(pairs)])
         segments.take(np.concatenate([triples, pairs])[order], sizes[order], lengths)
         return lengths
@@ -49,8 +60,11 @@ def segment(segmentation: str, pair_score: Floats, triple_score: Floats, sentenc
     raise ValueError(f"unknown segmentation {segmentation!r}")
 
 
-def write_lines(words: pa.LargeStringArray, ids: WordIds, lengths: Lengths, sentence_offsets: Ids) -> bytes:
-    """Sentences as lines of UTF-8: ``_`` joins the words of a token, a space tokens, a line feed ends a sentence.
+def write_lines(
+    words: pa.LargeStringArray, ids: WordIds, lengths: Lengths, sentence_offsets: Ids
+) -> bytes:
+    """Sentences as lines of UTF-8: ``_`` joins the words of a token, a space tokens, a line feed
+    ends a sentence.
 
     A sentence without words has no line. By Arrow, so that no Python string is made.
 
@@ -64,6 +78,8 @@ def write_lines(words: pa.LargeStringArray, ids: WordIds, lengths: Lengths, sent
     after = (np.append(lengths[1:], 1)[: len(ids)] == 0).astype(np.int8)
     after[sentence_offsets[1:][np.diff(sentence_offsets) > 0] - 1] = 2
     joints = pa.array([" ", "_", "\n"], pa.large_string()).take(pa.array(after))
-    parts = pc.binary_join_element_wise(words.take(pa.array(ids)), joints, pa.scalar("", pa.large_string()))
+    parts = pc.binary_join_element_wise(
+        words.take(pa.array(ids)), joints, pa.scalar("", pa.large_string())
+    )
     letters, offsets = letters_of(parts)
     return letters[offsets[0] : offsets[-1]].tobytes()

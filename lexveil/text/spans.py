@@ -1,8 +1,10 @@
-"""Spans of characters that a detector found, as arrays: which of them claims each word, and how tokens are cut for it.
+"""Spans of characters that a detector found, as arrays: which of them claims each word, and how
+tokens are cut for it.
 
-One rule decides everything, and by whole words: a span claims each word that it touches; where spans meet in a word,
-the longest has it, then the one that begins first, then the one whose type comes first in the alphabet; and a word
-that is allowed nobody has. What is left of a span, word beside word, is one piece, and no token crosses its border.
+One rule decides everything, and by whole words: a span claims each word that it touches; where
+spans meet in a word, the longest has it, then the one that begins first, then the one whose type
+comes first in the alphabet; and a word that is allowed nobody has. What is left of a span, word
+beside word, is one piece, and no token crosses its border.
 """
 
 from __future__ import annotations
@@ -79,10 +81,12 @@ class Claims:
     """What spans claim of the m words of a batch.
 
     Attributes:
-        type: (m,) int16, the type of the span that has the word, as a number in ``types``; -1 if nobody has it.
+        type: (m,) int16, the type of the span that has the word, as a number in ``types``; -1 if
+            nobody has it.
         begins: (m,) whether a piece, or a stretch of words that nobody has, begins with the word.
         types: the names of types.
-        whole: (n_types,) whether a piece of the type is one token; else its words are ordinary ones.
+        whole: (n_types,) whether a piece of the type is one token; else its words are ordinary
+            ones.
     """
 
     type: npt.NDArray[np.int16]
@@ -91,11 +95,15 @@ class Claims:
     whole: Flags
 
     def cut(self, offsets: Ids) -> Ids:
-        """The (s + 1,) offsets of sentences, and of pieces among them: no collocation crosses either."""
+        """The (s + 1,) offsets of sentences, and of pieces among them: no collocation crosses
+        either.
+        """
         return np.union1d(offsets, np.flatnonzero(self.begins)).astype(np.int64)
 
     def joined(self, lengths: npt.NDArray[np.signedinteger[Any]]) -> Int32:
-        """The number of words of each token at its first word, 0 at others; with pieces that are one token."""
+        """The number of words of each token at its first word, 0 at others; with pieces that are
+        one token.
+        """
         joined = lengths.astype(np.int32)
         is_whole = self.is_whole
         joined[is_whole] = 0
@@ -120,7 +128,8 @@ class Found:
     """What was found of n tokens.
 
     Attributes:
-        type: (n,) int16, the type of each token, as a number in ``types``; -1 of those that nobody found.
+        type: (n,) int16, the type of each token, as a number in ``types``; -1 of those that nobody
+            found.
         types: the names of types.
     """
 
@@ -166,7 +175,9 @@ def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
 
 
 def _touched(spans: Spans, words: Words) -> tuple[Ids, Ids]:
-    """(s,) the first word that each span touches, and the one after the last; equal where it touches none."""
+    """(s,) the first word that each span touches, and the one after the last; equal where it
+    touches none.
+    """
     longest = int(max(words.spans[:, 1].max(initial=0), spans.end.max(initial=0))) + 2
     # Words are in order and apart from each other, so one search finds both, over all texts.
     before = words.text_of.astype(np.int64) * longest

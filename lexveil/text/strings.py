@@ -1,4 +1,6 @@
-"""Texts as Arrow has them: bytes one after the other, of which a string is made only for who asks for it."""
+"""Texts as Arrow has them: bytes one after the other, of which a string is made only for who asks
+for it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ class Strings(Sequence[str]):
         """Strings that lie one after the other, (n + 1,) where each begins."""
         import pyarrow as pa
 
-        buffers = pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(letters))
+        buffers = (
+            pa.py_buffer(np.ascontiguousarray(offsets)),
+            pa.py_buffer(np.ascontiguousarray(letters)),
+        )
         return cls(pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers))
 
     @cached_property
@@ -64,7 +69,9 @@ class Strings(Sequence[str]):
 
 
 def letters_of(array: pa.LargeStringArray) -> tuple[Bytes, Int64]:
-    """The UTF-8 bytes of an array of large strings, and the (n + 1,) places where each begins; nulls are empty."""
+    """The UTF-8 bytes of an array of large strings, and the (n + 1,) places where each begins;
+    nulls are empty.
+    """
     if not len(array):
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)
     _, positions, content = array.buffers()

@@ -1,19 +1,22 @@
-"""The one tokenizer: used to count, to train and to privatize, so that the three cannot drift apart.
+"""The one tokenizer: used to count, to train and to privatize, so that the three cannot drift
+apart.
 
-It is lossless. Every token knows its character span, spans are in order and do not overlap, and between them
-stands nothing but white space: text = gaps and tokens interleaved. What is counted and looked up is the token's
-normal form (normal_forms.py).
+It is lossless. Every token knows its character span, spans are in order and do not overlap, and
+between them stands nothing but white space: text = gaps and tokens interleaved. What is counted and
+looked up is the token's normal form (normal_forms.py).
 
-Sentences end at a line break, or after ``.``, ``!``, ``?`` or ``…`` with its closing quotes when white space follows,
-unless the full stop belongs to an initial or a common abbreviation. No token crosses a sentence boundary.
+Sentences end at a line break, or after ``.``, ``!``, ``?`` or ``…`` with its closing quotes when
+white space follows, unless the full stop belongs to an initial or a common abbreviation. No token
+crosses a sentence boundary.
 
-The language decides two things and no more: which full stops end no sentence, and at which apostrophes a word is cut
-(languages/base.py). A text is cut by the language of the model that it is looked up in, never by its own.
+The language decides two things and no more: which full stops end no sentence, and at which
+apostrophes a word is cut (languages/base.py). A text is cut by the language of the model that it is
+looked up in, never by its own.
 
-A compiled scanner (scanner.py) reads the UTF-8 bytes of Arrow buffers from left to right, so that no string is made per
-token, and Arrow numbers them. The class of every character is taken from the expressions in
-kernels/characters.py, as this interpreter understands them; normal forms that are more than lower-case ASCII come from
-``normal_form``, once per distinct surface.
+A compiled scanner (scanner.py) reads the UTF-8 bytes of Arrow buffers from left to right, so that
+no string is made per token, and Arrow numbers them. The class of every character is taken from the
+expressions in kernels/characters.py, as this interpreter understands them; normal forms that are
+more than lower-case ASCII come from ``normal_form``, once per distinct surface.
 """
 
 from __future__ import annotations
@@ -35,8 +38,8 @@ from lexveil.text.strings import letters_of
 from lexveil.types import Bytes, Int32, Int64
 
 MAX_BYTES = 2**31 - 1  # of text in one call: positions and word numbers are 32 bits wide
-# What in lower case is its own normal form: ASCII without ``_`` that is no run of one mark. What begins with a letter
-# or a digit, or is a single character, surely is none.
+# What in lower case is its own normal form: ASCII without ``_`` that is no run of one mark. What
+# begins with a letter or a digit, or is a single character, surely is none.
 PLAIN = r"^(?s:[a-z0-9][\x00-\x5e\x60-\x7f]*|[\x00-\x5e\x60-\x7f])$"
 
 
@@ -49,8 +52,8 @@ class TokenizedTexts:
         words: the distinct normal forms, in order of first appearance.
         sentence_sizes: (s,) int32, tokens of each sentence; sentences without tokens are left out.
         sentences_per_text: (t,) int32, how many of the s sentences belong to each text.
-        spans: (n, 2) int32, start and end of each token, in characters from the start of its text; (0, 2) if they were
-            not asked for.
+        spans: (n, 2) int32, start and end of each token, in characters from the start of its text;
+            (0, 2) if they were not asked for.
     """
 
     ids: Int32
@@ -66,7 +69,9 @@ class TokenizedTexts:
         return forms
 
 
-def tokenize_texts(texts: pa.StringArray, language: str = DEFAULT, *, spans: bool = False) -> TokenizedTexts:
+def tokenize_texts(
+    texts: pa.StringArray, language: str = DEFAULT, *, spans: bool = False
+) -> TokenizedTexts:
     """Tokens of a batch of texts, as numbers.
 
     Args:
@@ -84,9 +89,14 @@ def tokenize_texts(texts: pa.StringArray, language: str = DEFAULT, *, spans: boo
         n = scan(data, offsets, character_classes(), _rules(language), places, sizes, per_text)
         if n >= 0:
             break
-    places, sizes = places[:n], sizes[: per_text.sum()].copy()  # what was not used does not stay in memory
+    # what was not used does not stay in memory
+    places, sizes = places[:n], sizes[: per_text.sum()].copy()
     ids, words = _words(data, places)
-    places = _in_characters(data, offsets, sizes, per_text, places) if spans else np.empty((0, 2), np.int32)
+    places = (
+        _in_characters(data, offsets, sizes, per_text, places)
+        if spans
+        else np.empty((0, 2), np.int32)
+    )
     return TokenizedTexts(ids, words, sizes, per_text, places)
 
 
@@ -99,35 +109,45 @@ def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
 
 
 def is_token(text: str, language: str = DEFAULT) -> bool:
-    """Whether a text of this language can hold this as one token; what is elided is one before a word only."""
+    """Whether a text of this language can hold this as one token; what is elided is one before a
+    word only.
+    """
     if text.isalnum():  # most words, quickly
         return True
     form = normal_form(text)
-    return sentences(text, language) == [[form]] or (form[-1] == "'" and form[:-1] in language_of(language).elisions)
+    return sentences(text, language) == [[form]] or (
+        form[-1] == "'" and form[:-1] in language_of(language).elisions
+    )
 
 
 def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
     """The bytes of all texts, one after the other, and the (t + 1,) positions where each starts."""
     if not isinstance(texts, pa.StringArray | pa.LargeStringArray):
         raise RequestError(
-            f"texts to tokenize are a {type(texts).__name__} of {getattr(texts, 'type', 'objects')}; "
+            f"texts to tokenize are a {type(texts).__name__} of "
+            f"{getattr(texts, 'type', 'objects')}; "
             "pass one StringArray or LargeStringArray (combine_chunks, cast)"
         )
     if texts.null_count:
         raise RequestError(
-            f"{texts.null_count:,} of {len(texts):,} texts to tokenize are null; drop them, or fill them with ''"
+            f"{texts.null_count:,} of {len(texts):,} texts to tokenize are null; drop them, "
+            "or fill them with ''"
         )
     try:
         texts.validate(full=True)  # the scanner trusts positions and multi-byte characters
     except pa.ArrowInvalid as error:
-        raise RequestError("texts to tokenize are not valid UTF-8; read them again with their own encoding") from error
+        raise RequestError(
+            "texts to tokenize are not valid UTF-8; read them again with their own encoding"
+        ) from error
     letters, offsets = letters_of(texts.cast(pa.large_string()))
     data = letters[offsets[0] : offsets[-1]]
     if len(data) > MAX_BYTES:
         raise RequestError(
-            f"{len(data):,} bytes of text to tokenize at once; the limit is {MAX_BYTES:,}: pass slices of the array"
+            f"{len(data):,} bytes of text to tokenize at once; the limit is {MAX_BYTES:,}: "
+            "pass slices of the array"
         )
-    data.flags.writeable = False  # Arrow has buffers of both kinds, for each of which all kernels would be compiled
+    # Arrow has buffers of both kinds, for each of which all kernels would be compiled
+    data.flags.writeable = False
     return data, offsets - offsets[0]
 
 
@@ -137,7 +157,9 @@ def _words(data: Bytes, spans: Int32) -> tuple[Int32, pa.StringArray]:
     np.cumsum(spans[:, 1] - spans[:, 0], out=ends[1:])
     letters = np.empty(int(ends[-1]), np.uint8)
     _lower(data, spans, letters)
-    surfaces = pa.StringArray.from_buffers(len(spans), pa.py_buffer(ends), pa.py_buffer(letters)).dictionary_encode()
+    surfaces = pa.StringArray.from_buffers(
+        len(spans), pa.py_buffer(ends), pa.py_buffer(letters)
+    ).dictionary_encode()
     ids, words = surfaces.indices.to_numpy(), surfaces.dictionary
     plain = pc.match_substring_regex(words, PLAIN)
     if pc.all(plain, min_count=0).as_py():
@@ -155,7 +177,9 @@ def _rules(language: str) -> Rules:
     known = language_of(language)
 
     def packed(words: frozenset[str]) -> Hashes:
-        numbers = np.array(sorted(int.from_bytes(word.encode("latin-1"), "big") for word in words), dtype=np.uint64)
+        numbers = np.array(
+            sorted(int.from_bytes(word.encode("latin-1"), "big") for word in words), dtype=np.uint64
+        )
         numbers.flags.writeable = False
         return numbers
 
@@ -179,7 +203,9 @@ def _lower(data: Bytes, spans: Int32, letters: Bytes) -> None:  # pragma: no cov
             to += 1
 
 
-def _in_characters(data: Bytes, offsets: Int64, sizes: Int32, per_text: Int32, spans: Int32) -> Int32:
+def _in_characters(
+    data: Bytes, offsets: Int64, sizes: Int32, per_text: Int32, spans: Int32
+) -> Int32:
     """Spans in characters of each text, of spans in bytes of all."""
     starts = offsets[:-1].astype(np.int32)
     if data.max(initial=0) >= 128:

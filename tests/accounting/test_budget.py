@@ -1,4 +1,5 @@
-"""Budgets by hand (CLMLDP Figure 1 and Table 8), their invariants, and shares of them by public classes of tokens."""
+"""Budgets by hand (CLMLDP Figure 1 and Table 8), their invariants, and shares of them by public
+classes of tokens."""
 
 from fractions import Fraction
 from math import inf
@@ -9,7 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lexveil.accounting.budgets import Action, DocumentBudget, Policy, epsilon_per_part, epsilon_per_token
+from lexveil.accounting.budgets import (
+    Action,
+    DocumentBudget,
+    Policy,
+    epsilon_per_part,
+    epsilon_per_token,
+)
 from lexveil.accounting.measurements import NoBound
 from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, BudgetShares, parts_of
 from lexveil.errors import ParameterError
@@ -21,7 +28,8 @@ PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action
 
 
 @pytest.mark.parametrize(
-    ("strategy", "n_tokens", "expected"), [("S1", 6, 1.67), ("S2", 4, 1.67), ("S3", 4, 2.5), ("S4", 4, 2.5)]
+    ("strategy", "n_tokens", "expected"),
+    [("S1", 6, 1.67), ("S2", 4, 1.67), ("S3", 4, 2.5), ("S4", 4, 2.5)],
 )
 def test_figure_1(strategy: str, n_tokens: int, expected: float) -> None:
     """B = 10 over "I think, therefore I am": six words, four tokens."""
@@ -45,11 +53,15 @@ def test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget(
     assert exact <= Fraction(budget)
     assert n * epsilon == exact and float(exact) == exact  # every partial sum has fewer bits still
     parts = words if strategy == "S2" else n
-    assert epsilon == pytest.approx(budget / parts, rel=2**-30) and epsilon <= Fraction(budget) / parts
+    assert (
+        epsilon == pytest.approx(budget / parts, rel=2**-30) and epsilon <= Fraction(budget) / parts
+    )
 
 
 @given(st.integers(1, 10**6), BUDGETS, st.floats(1e-9, 1e9), STRATEGIES)
-def test_no_token_gets_more_than_the_limit(n: int, budget: float, cap: float, strategy: str) -> None:
+def test_no_token_gets_more_than_the_limit(
+    n: int, budget: float, cap: float, strategy: str
+) -> None:
     (epsilon,) = epsilon_per_token(strategy, budget, np.array([n]), np.array([n]), cap).tolist()
     assert 0 < epsilon <= cap and n * Fraction(epsilon) <= Fraction(budget)
     assert epsilon == pytest.approx(min(cap, budget / n), rel=2**-30)
@@ -61,10 +73,21 @@ def test_no_token_gets_more_than_the_limit(n: int, budget: float, cap: float, st
         ({"base_epsilon": 2.0, "budget": None, "average_words": 20.0}, 40.0, 4.0),
         ({"budget": 30.0, "average_words": 20.0}, 30.0, 3.0),
         ({"budget": 30.0, "max_token_epsilon": 0.5}, 30.0, 0.5),
-        ({"base_epsilon": 2.0, "budget": None, "average_words": 20.0, "max_token_epsilon": "none"}, 40.0, inf),
+        (
+            {
+                "base_epsilon": 2.0,
+                "budget": None,
+                "average_words": 20.0,
+                "max_token_epsilon": "none",
+            },
+            40.0,
+            inf,
+        ),
     ],
 )
-def test_the_limit_of_a_token_is_twice_the_base_epsilon(given: dict[str, Any], total: float, cap: float) -> None:
+def test_the_limit_of_a_token_is_twice_the_base_epsilon(
+    given: dict[str, Any], total: float, cap: float
+) -> None:
     engine = toy_engine("tem", "S1", **given)
     budget = settings.document_budget(engine.settings, engine.model)
     assert (budget.total, budget.cap) == (total, cap)
@@ -84,16 +107,29 @@ def test_policy_decides_per_class() -> None:
 LIST = frozenset({"police", "south"})
 SHARES = BudgetShares(stopwords=20, numbers=50, listed=20, words=LIST, list_sha256="0" * 64)
 SIX = DocumentBudget(6.0, 3.0)
-ROWS: list[list[str | None]] = [["the fire, new water"], ["police"], ["the new the south"], [""], ["zorblax"]]
+ROWS: list[list[str | None]] = [
+    ["the fire, new water"],
+    ["police"],
+    ["the new the south"],
+    [""],
+    ["zorblax"],
+]
 
 
 @pytest.mark.parametrize(
     ("token", "expected"),
     [
-        ("the", STOPWORDS), ("42", NUMBERS), ("3.14", NUMBERS), ("b2b", OTHER), ("police", LISTED),
-        ("south_wales", LISTED),        ("new_york", OTHER), ("of_the", OTHER), (",", OTHER),
+        ("the", STOPWORDS),
+        ("42", NUMBERS),
+        ("3.14", NUMBERS),
+        ("b2b", OTHER),
+        ("police", LISTED),
+        ("south_wales", LISTED),
+        ("new_york", OTHER),
+        ("of_the", OTHER),
+        (",", OTHER),
     ],
-)  # fmt: skip
+)
 def test_the_token_alone_decides_its_class(token: str, expected: int) -> None:
     assert SHARES.class_of(token) == expected
 
@@ -111,7 +147,8 @@ def spent(engine: Any, rows: Any = ROWS, budget: DocumentBudget = SIX) -> list[l
 
 
 def test_shares_by_hand() -> None:
-    """the: .2, fire, new, water: 1 each: 6 / 3.2; police alone: its share of the cap, .2 · 3; a comma gets nothing."""
+    """the: .2, fire, new, water: 1 each: 6 / 3.2; police alone: its share of the cap, .2 · 3; a
+    comma gets nothing."""
     first, police, third, empty, unknown = spent(toy_engine("madlib", "S1", shares=SHARES))
     whole = 6 / 3.2
     assert first == pytest.approx([whole / 5, whole, 0, whole, whole], rel=1e-9)
@@ -121,9 +158,14 @@ def test_shares_by_hand() -> None:
 
 def test_a_share_above_one_is_within_the_cap() -> None:
     police, fire = spent(
-        toy_engine("madlib", "S1", shares=BudgetShares(listed=400, words=LIST)), [["police"], ["fire"]]
+        toy_engine("madlib", "S1", shares=BudgetShares(listed=400, words=LIST)),
+        [["police"], ["fire"]],
     )
-    assert police == pytest.approx([3.0], rel=1e-9) and police[0] <= 3.0 and fire == pytest.approx([0.75], rel=1e-9)
+    assert (
+        police == pytest.approx([3.0], rel=1e-9)
+        and police[0] <= 3.0
+        and fire == pytest.approx([0.75], rel=1e-9)
+    )
 
 
 def test_in_s2_a_part_is_a_part_of_a_word() -> None:
@@ -137,14 +179,19 @@ PARTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 10_000)), min_si
 
 
 @given(PARTS, BUDGETS, st.floats(1e-9, 1e9))
-def test_sums_are_exact_and_never_above_budget_or_cap(classes: list[tuple[int, int]], total: float, cap: float) -> None:
+def test_sums_are_exact_and_never_above_budget_or_cap(
+    classes: list[tuple[int, int]], total: float, cap: float
+) -> None:
     n_parts, most = sum(parts * n for parts, n in classes), max(parts for parts, _ in classes)
     if not n_parts:
         return
     counts = np.array([n_parts])
     (part,) = epsilon_per_part("S3", DocumentBudget(total, cap), counts, counts, most).tolist()
     each = [part * parts for parts, _ in classes]
-    assert all(Fraction(epsilon) == Fraction(part) * parts for epsilon, (parts, _) in zip(each, classes, strict=True))
+    assert all(
+        Fraction(epsilon) == Fraction(part) * parts
+        for epsilon, (parts, _) in zip(each, classes, strict=True)
+    )
     exact = sum(Fraction(epsilon) * n for epsilon, (_, n) in zip(each, classes, strict=True))
     values = np.repeat(each, [min(n, 500) for _, n in classes])
     assert float(values.sum()) == float(np.cumsum(values[::-1])[-1]) if len(values) else True
@@ -154,7 +201,9 @@ def test_sums_are_exact_and_never_above_budget_or_cap(classes: list[tuple[int, i
 
 @pytest.mark.parametrize("strategy", ["S1", "S2", "S3"])
 @pytest.mark.parametrize("consistent", [False, True])
-def test_counts_before_the_noise_are_what_is_spent_after_it(strategy: str, consistent: bool) -> None:
+def test_counts_before_the_noise_are_what_is_spent_after_it(
+    strategy: str, consistent: bool
+) -> None:
     engine = toy_engine("madlib", strategy, shares=SHARES, consistent=consistent)
     batch = Batch(ROWS, [(str(row),) for row in range(len(ROWS))])
     worker = engine.worker()
@@ -163,7 +212,9 @@ def test_counts_before_the_noise_are_what_is_spent_after_it(strategy: str, consi
     done = worker.rewrite(batch, SIX)
     assert np.array_equal(planned, done.spent) and (done.spent <= SIX.total).all()
     log = done.tokens.to_pandas()
-    assert log.groupby("row")["epsilon"].sum().tolist() == [done.spent[row] for row in sorted(set(log["row"]))]
+    assert log.groupby("row")["epsilon"].sum().tolist() == [
+        done.spent[row] for row in sorted(set(log["row"]))
+    ]
     assert log["share"].tolist()[:5] == ["stopwords", "other", "other", "other", "other"]
     assert log["share"][log["row"] == 1].tolist() == ["listed"]
 
@@ -172,7 +223,9 @@ def test_the_bound_is_that_of_the_shares() -> None:
     engine = toy_engine("madlib", "S1", shares=SHARES)
     claim = measured("madlib", "S1", shares=SHARES)
     fire, new, the = structures_of(engine, [["the fire"], ["the new"], ["fire the"]], SIX)
-    assert between(claim, fire, new, np.array([1.0, 2.0])).nats == pytest.approx(0.6 * 1.0 + 3.0 * 2.0)
+    assert between(claim, fire, new, np.array([1.0, 2.0])).nats == pytest.approx(
+        0.6 * 1.0 + 3.0 * 2.0
+    )
     with pytest.raises(NoBound, match="they differ in the ε_i"):
         between(claim, fire, the, np.zeros(2))
 
@@ -180,4 +233,5 @@ def test_the_bound_is_that_of_the_shares() -> None:
 def test_a_class_of_one_word_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"a single word .* share 0\.5 \(stopwords\)"):
         toy_engine("madlib", "S1", shares=BudgetShares(stopwords=50))
-    toy_engine("madlib", "S1", shares=BudgetShares(stopwords=50, listed=50, words=LIST))  # two share a share
+    # two share a share
+    toy_engine("madlib", "S1", shares=BudgetShares(stopwords=50, listed=50, words=LIST))

@@ -34,9 +34,15 @@ def test_by_hand() -> None:
     (changes,) = changes_of(encoded, [text], ["labor party fell, here fell"], action, rows, lexicon)
     space = Part(" ", None, -1)
     assert changes.output_parts() == [
-        Part("labor party", Fate.REPLACED, 0), space, Part("fell", Fate.REPLACED, 1), Part(",", Fate.KEPT, 3), space,
-        Part("here", Fate.RANDOM, 4), space, Part("fell", Fate.UNCHANGED, 5),
-    ]  # fmt: skip
+        Part("labor party", Fate.REPLACED, 0),
+        space,
+        Part("fell", Fate.REPLACED, 1),
+        Part(",", Fate.KEPT, 3),
+        space,
+        Part("here", Fate.RANDOM, 4),
+        space,
+        Part("fell", Fate.UNCHANGED, 5),
+    ]
     assert changes.source_parts()[4] == Part("here", Fate.DROPPED, 2)
     assert changes.counts() == {"replaced": 2, "random": 1, "unchanged": 1, "kept": 1, "dropped": 1}
     assert "".join(part.text for part in changes.source_parts(2)) == "Shares ROSE"
@@ -53,13 +59,16 @@ def test_another_output_is_found_out(wrong: str) -> None:
 @pytest.mark.parametrize("strategy", ["S1", "S3", "S4"])
 @pytest.mark.parametrize("keep_layout", [False, True])
 def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool) -> None:
-    """Parts join to both texts, every token is marked once, and each fate is the engine's action."""
+    """Parts join to both texts, every token is marked once, and each fate is the engine's
+    action."""
     model = Model.load()
     how = Request(mechanism="madlib", strategy=strategy, epsilon=5.0, seed=1, mode="experiment")
     settings = settings_of(how, model.params)
     engine = Engine(replace(settings, keep_layout=keep_layout), model)
     keys = [(str(i),) for i in range(len(TEXTS))]
-    done = engine.worker().draw(Batch([[text] for text in TEXTS], keys, part_epsilon=np.full(len(TEXTS), 30.0)))
+    done = engine.worker().draw(
+        Batch([[text] for text in TEXTS], keys, part_epsilon=np.full(len(TEXTS), 30.0))
+    )
     found = changes_of(done.encoded, TEXTS, done.texts, done.action, done.rows, engine.lexicon)
     assert [changes.source for changes in found] == TEXTS
     for changes in found:
@@ -68,5 +77,7 @@ def test_of_what_the_engine_wrote(built: Path, strategy: str, keep_layout: bool)
         marked = [part.token for part in changes.output_parts() if part.fate is not None]
         assert marked == [token for token, fate in enumerate(changes.fates) if fate != Fate.DROPPED]
     fates = [fate for changes in found for fate in changes.fates]
-    assert {fate for fate, action in zip(fates, done.action, strict=True) if action == KEPT} == {Fate.KEPT}
+    assert {fate for fate, action in zip(fates, done.action, strict=True) if action == KEPT} == {
+        Fate.KEPT
+    }
     assert {"random", "kept", "replaced"} <= set(fates)

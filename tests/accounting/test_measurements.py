@@ -1,4 +1,5 @@
-"""A measurement's bound holds of what the engine draws, is what a record states, and fails with a precondition."""
+"""A measurement's bound holds of what the engine draws, is what a record states, and fails with a
+precondition."""
 
 from typing import Any
 
@@ -34,13 +35,22 @@ from tests.accounting.toy_measurements import (
 
 STRATEGIES = ("S1", "S2", "S3", "S4")
 CLOSED = [name for name in MECHANISMS if hasattr(MECHANISMS[name], "log_pmf")]
-TEXTS = st.lists(st.sampled_from([*WORDS, "zorblax", ",", "new south wales", "fire police"]), min_size=1, max_size=6)
+TEXTS = st.lists(
+    st.sampled_from([*WORDS, "zorblax", ",", "new south wales", "fire police"]),
+    min_size=1,
+    max_size=6,
+)
 
 
-def exact_loss(engine: Any, texts: tuple[str, str], structures: tuple[Structure, Structure]) -> float:
-    """The largest |ln Pr[M(D)=y] - ln Pr[M(D')=y]|: tokens are drawn independently, so it is the sum over them."""
+def exact_loss(
+    engine: Any, texts: tuple[str, str], structures: tuple[Structure, Structure]
+) -> float:
+    """The largest |ln Pr[M(D)=y] - ln Pr[M(D')=y]|: tokens are drawn independently, so it is the
+    sum over them."""
     mechanism, losses = engine.prepared.mechanism, []
-    for first, second, epsilon in zip(*(ids_of(engine, text) for text in texts), structures[0].epsilon, strict=True):
+    for first, second, epsilon in zip(
+        *(ids_of(engine, text) for text in texts), structures[0].epsilon, strict=True
+    ):
         if epsilon > 0:
             laws = mechanism.log_pmf(np.array([first, second]), np.full(2, epsilon))
             losses.append(float(np.abs(laws[0] - laws[1]).max()))
@@ -92,7 +102,9 @@ VIOLATED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("consistent", [False, True])
-def test_a_violated_precondition_leaves_nothing(violated: str, strategy: str, mechanism: str, consistent: bool) -> None:
+def test_a_violated_precondition_leaves_nothing(
+    violated: str, strategy: str, mechanism: str, consistent: bool
+) -> None:
     more, why = VIOLATED[violated]
     none = measured(mechanism, strategy, consistent=consistent, **more)
     guarantee = none.guarantee()
@@ -124,7 +136,9 @@ def test_a_mechanism_that_proves_nothing_claims_nothing(mechanism: Any, why: str
         of_token(mechanism).bound(np.ones(1), np.ones(1))
 
 
-@pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if MECHANISMS[name].no_guarantee is None])
+@pytest.mark.parametrize(
+    "mechanism", [name for name in MECHANISMS if MECHANISMS[name].no_guarantee is None]
+)
 def test_every_other_mechanism_declares_its_map(mechanism: str) -> None:
     token = of_token(toy(mechanism))
     assert token.bound(np.array([2.0]), np.array([0.5])).nats == pytest.approx(1.0, abs=1e-9)
@@ -142,7 +156,8 @@ def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
     engine = toy_engine("madlib", "S3", budget=6.0, max_token_epsilon=2.0)
     measurement = engine.measurement(document_budget(engine.settings, engine.model))
     assert measurement.bound(np.array([1.0])).nats == 2.0  # the limit of a token
-    assert measurement.bound(np.array([1.0, 5.0, 1.0, 1.0, 1.0])).nats == 2 * 5 + 2 + 2  # B is spent then
+    # B is spent then
+    assert measurement.bound(np.array([1.0, 5.0, 1.0, 1.0, 1.0])).nats == 2 * 5 + 2 + 2
     with pytest.raises(NoBound, match="add up to more"):
         measurement.bound(np.ones(4), np.full(4, 2.0))
     with pytest.raises(NoBound, match="one finite distance"):
@@ -152,8 +167,16 @@ def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
 @pytest.mark.parametrize(
     ("strategy", "more", "said"),
     [
-        ("S3", {"policy": Policy("keep", "keep", "sample")}, "kept, unprotected: stop words, punctuation"),
-        ("S3", {"policy": Policy("perturb", "perturb", "keep")}, "kept, unprotected: unknown words"),
+        (
+            "S3",
+            {"policy": Policy("keep", "keep", "sample")},
+            "kept, unprotected: stop words, punctuation",
+        ),
+        (
+            "S3",
+            {"policy": Policy("perturb", "perturb", "keep")},
+            "kept, unprotected: unknown words",
+        ),
         ("S3", {"keep_layout": True}, "kept, unprotected: layout"),
         ("S3", {"consistent": True}, "which tokens of a text are equal is not hidden"),
         ("S3", {"n_columns": 2}, "2 columns of a row"),
@@ -161,41 +184,72 @@ def test_a_budget_bounds_what_is_known_without_the_epsilons() -> None:
         ("S1", {"keep_layout": True}, "and has the same capitals"),
     ],
 )
-def test_conditions_name_what_is_not_protected(strategy: str, more: dict[str, Any], said: str) -> None:
+def test_conditions_name_what_is_not_protected(
+    strategy: str, more: dict[str, Any], said: str
+) -> None:
     assert any(said in line for line in measured("madlib", strategy, **more).guarantee().because)
-    plain = measured("madlib", "S3", policy=Policy("perturb", "perturb", "sample")).guarantee().because
+    plain = (
+        measured("madlib", "S3", policy=Policy("perturb", "perturb", "sample")).guarantee().because
+    )
     assert not any(said in line for line in plain)
     alike = measured("madlib", strategy, consistent=True).guarantee().because
     assert not any("differ in one word" in line for line in alike)
-    found = measured("tem_context", strategy, detection=Detection({"NAME": "sample"})).guarantee().because
-    assert any("NAME: each replaced by a draw from the vocabulary by public counts" in line for line in found)
+    found = (
+        measured("tem_context", strategy, detection=Detection({"NAME": "sample"}))
+        .guarantee()
+        .because
+    )
+    assert any(
+        "NAME: each replaced by a draw from the vocabulary by public counts" in line
+        for line in found
+    )
 
 
 def test_an_experiment_says_what_a_release_would_state() -> None:
     how = OF_DATA | {"seed": 3, "max_token_epsilon": "none"}
-    stated = guarantee_of(measured("madlib", **how), settings_of("madlib", **how), toy("madlib"), None)
+    stated = guarantee_of(
+        measured("madlib", **how), settings_of("madlib", **how), toy("madlib"), None
+    )
     assert not stated.holds and stated.in_release is not None and stated.in_release.holds
     assert stated.in_release == measured("madlib", base_epsilon=1.0, budget=None).guarantee()
 
 
 @pytest.mark.parametrize(
     ("spent", "per_token", "n_paid"),
-    [(7.0, 1.75, 4.0), (4.0, 2.0, 3.0), (5.0, 5.0, 1.0)],  # above B; not equal; above the limit of a token
+    # above B; not equal; above the limit of a token
+    [(7.0, 1.75, 4.0), (4.0, 2.0, 3.0), (5.0, 5.0, 1.0)],
 )
-def test_what_was_drawn_must_be_what_is_claimed(spent: float, per_token: float, n_paid: float) -> None:
+def test_what_was_drawn_must_be_what_is_claimed(
+    spent: float, per_token: float, n_paid: float
+) -> None:
     budget = DocumentBudget(6.0, 3.0)
     fine = np.array([6.0, 0.0]), np.array([2.0, 0.0]), np.array([2.0, 0.0]), np.array([3.0, 0.0])
     check_spent(*fine, budget)
-    two_parts = np.array([6.0, 0.0]), np.array([3.0, 0.0]), np.array([1.5, 0.0]), np.array([4.0, 0.0])
+    two_parts = (
+        np.array([6.0, 0.0]),
+        np.array([3.0, 0.0]),
+        np.array([1.5, 0.0]),
+        np.array([4.0, 0.0]),
+    )
     check_spent(*two_parts, budget)
     with pytest.raises(NoBound, match="nothing was released"):
-        check_spent(np.array([spent]), np.array([per_token]), np.array([per_token]), np.array([n_paid]), budget)
+        check_spent(
+            np.array([spent]),
+            np.array([per_token]),
+            np.array([per_token]),
+            np.array([n_paid]),
+            budget,
+        )
 
 
 def test_what_is_known_without_the_epsilons_is_no_less_in_the_last_digits() -> None:
-    """Rounding adds to the loss of each token of TEM, also of those for which nothing of B is left."""
+    """Rounding adds to the loss of each token of TEM, also of those for which nothing of B is
+    left."""
     engine = toy_engine("tem", "S3", budget=6.0, max_token_epsilon=2.0)
-    measurement, distances = engine.measurement(document_budget(engine.settings, engine.model)), np.zeros(6)
+    measurement, distances = (
+        engine.measurement(document_budget(engine.settings, engine.model)),
+        np.zeros(6),
+    )
     known = measurement.bound(distances, np.ones(6)).nats
     assert 0 < known <= measurement.bound(distances).nats * (1 + 1e-12)
     assert known == pytest.approx(2 * measurement.bound(distances[:3]).nats)
@@ -207,7 +261,9 @@ def recorded(mechanism: str, n_kept: int = 3) -> PrivacyRecord:
         **settings.described(),
         guarantee=guarantee_of(measured(mechanism), settings, kernel, None),
         document_budget={"input": 12.0},
-        counts=Counts(n_texts=2, n_tokens=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=n_kept),
+        counts=Counts(
+            n_texts=2, n_tokens=10, n_perturbed=6, n_sampled=1, n_dropped=0, n_kept=n_kept
+        ),
         lexveil="1",
         no_proof=kernel.no_guarantee,
         parameters={"beta": 0.1},
@@ -226,6 +282,7 @@ def test_the_record_names_metric_and_parameters(mechanism: str) -> None:
 
 def test_a_statement_warns_of_what_a_guarantee_hides() -> None:
     few, many = (
-        [line for line in statement(recorded("madlib", n_kept)) if line.startswith("CAUTION")] for n_kept in (3, 4)
+        [line for line in statement(recorded("madlib", n_kept)) if line.startswith("CAUTION")]
+        for n_kept in (3, 4)
     )
     assert few == [] and len(many) == 1 and "40% of all tokens are unprotected" in many[0]

@@ -12,9 +12,24 @@ from lexveil.text.collocation_index import Collocations
 from lexveil.text.encode import Lexicon, encode
 from lexveil.text.tokenize import sentences
 
-TOKENS = ["the", "new_york", "is", "big", ",", "york", "new", "new_york_city", "city", "rain", "is_rain"]
+TOKENS = [
+    "the",
+    "new_york",
+    "is",
+    "big",
+    ",",
+    "york",
+    "new",
+    "new_york_city",
+    "city",
+    "rain",
+    "is_rain",
+]
 COLLOCATIONS = Collocations.build(
-    [["new", "york"], ["york", "is"]], np.array([5.0, 2.0]), [["new"], ["york"], ["city"]], np.array([4.0])
+    [["new", "york"], ["york", "is"]],
+    np.array([5.0, 2.0]),
+    [["new"], ["york"], ["city"]],
+    np.array([4.0]),
 )
 LEXICONS = {
     "S1": Lexicon.build("word", TOKENS, None),
@@ -26,8 +41,19 @@ WORDS, COUNTS = (
     ["new", "york", ",", "city", "the", "is", "unknown", "rain", "."],
     np.array([9, 9, 50, 4, 5, 5, 2, 1, 30]),
 )
-TEXTS = ["New York is big, the rain. New York City", "", "the new york city rain", "...", "rain", "Rain is new york"]
-POLICIES = [Policy("perturb", "keep", "sample"), Policy("keep", "keep", "keep"), Policy("perturb", "drop", "drop")]
+TEXTS = [
+    "New York is big, the rain. New York City",
+    "",
+    "the new york city rain",
+    "...",
+    "rain",
+    "Rain is new york",
+]
+POLICIES = [
+    Policy("perturb", "keep", "sample"),
+    Policy("keep", "keep", "keep"),
+    Policy("perturb", "drop", "drop"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +79,8 @@ def test_the_other_word_is_drawn_by_its_frequency() -> None:
     drawn = Replacements(["the"] * 400, WORDS, COUNTS, np.random.default_rng(1)).copies
     share = {word: drawn.count(word) / len(drawn) for word in set(drawn)}
     assert set(share) == {"new", "york", "city", "is", "unknown", "rain"}
-    assert all(abs(share[word] - COUNTS[WORDS.index(word)] / 30) < 0.035 for word in share)  # 4 standard deviations
+    # 4 standard deviations
+    assert all(abs(share[word] - COUNTS[WORDS.index(word)] / 30) < 0.035 for word in share)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -68,11 +95,27 @@ def test_shares_are_those_of_one_comparison_after_another(
         encoded = encode([text], lexicon)
         fate = policy.actions(encoded.kind, encoded.rows >= 0).tolist()
         lengths = encoded.n_words.tolist()
-        pays = sum(size if strategy == "S2" else 1 for size, one in zip(lengths, fate, strict=True) if one == 0)
-        kind, forms = encoded.kind.tolist(), [encoded.words[first] for first in encoded.first_word.tolist()]
+        pays = sum(
+            size if strategy == "S2" else 1
+            for size, one in zip(lengths, fate, strict=True)
+            if one == 0
+        )
+        kind, forms = (
+            encoded.kind.tolist(),
+            [encoded.words[first] for first in encoded.first_word.tolist()],
+        )
         kept = [form for form, one in zip(forms, fate, strict=True) if one == 1]
-        classes = [one + 4 * (row < 0) for one, row in zip(kind, encoded.rows.tolist(), strict=True)]
-        return lengths, fate, pays, classes, kept, [form for form, one in zip(forms, kind, strict=True) if one != 0]
+        classes = [
+            one + 4 * (row < 0) for one, row in zip(kind, encoded.rows.tolist(), strict=True)
+        ]
+        return (
+            lengths,
+            fate,
+            pays,
+            classes,
+            kept,
+            [form for form, one in zip(forms, kind, strict=True) if one != 0],
+        )
 
     sums, bounds = np.zeros(5), np.zeros(5)
     for copy, source in zip(replacements.copies, replacements.text_of.tolist(), strict=True):
@@ -100,4 +143,6 @@ def test_the_interval_is_wilsons_and_wider_where_texts_differ() -> None:
     clustered = _share(np.repeat(changed, 10), np.repeat(single, 10))
     assert (clustered.low, clustered.high) == pytest.approx((exact.low, exact.high), abs=1e-3)
     none = _share(np.zeros(200, dtype=bool), single)
-    assert (none.share, none.low) == (0, 0) and none.high == pytest.approx(1 - 0.025 ** (1 / 200), abs=2e-3)
+    assert (none.share, none.low) == (0, 0) and none.high == pytest.approx(
+        1 - 0.025 ** (1 / 200), abs=2e-3
+    )

@@ -10,14 +10,40 @@ from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_ke
 
 SAME = [
     ["c7", "c7 ", "\tc7", "c7\u00a0", "c\u200b7", "ｃ７", "\ufeffc7"],
-    ["c7", "c7\ufe0f", "c\u034f7", "c7\u3164", "c7\uffa0", "\u115fc7", "c7\u180b", "c7\U000e0100", "c\x807"],
+    [
+        "c7",
+        "c7\ufe0f",
+        "c\u034f7",
+        "c7\u3164",
+        "c7\uffa0",
+        "\u115fc7",
+        "c7\u180b",
+        "c7\U000e0100",
+        "c\x807",
+    ],
     ["Zoë Müller", unicodedata.normalize("NFD", "Zoë Müller"), "Zoë  Müller", "Zoë\u3000Müller"],
     ["7", "7.0", "7.00", " 7 ", "７"],
     ["0", "-0", "0.0", "-0.00"],
     ["-1.5", "-1.50"],
     ["0.0000001", "0.00000010"],
 ]
-DIFFERENT = ["c7", "C7", "c-7", "7", "007", "+7", "7.", ".7", "7e0", "-7", "7.01", "70", "true", "True", "2020-01-01"]
+DIFFERENT = [
+    "c7",
+    "C7",
+    "c-7",
+    "7",
+    "007",
+    "+7",
+    "7.",
+    ".7",
+    "7e0",
+    "-7",
+    "7.01",
+    "70",
+    "true",
+    "True",
+    "2020-01-01",
+]
 
 
 @pytest.mark.parametrize("names", SAME)
@@ -35,27 +61,52 @@ TEXT = "The market, in New York: don't! Café."
 
 def test_spellings_of_one_text() -> None:
     rows = [
-        TEXT, f"\t{TEXT}\n", TEXT.upper(), unicodedata.normalize("NFD", TEXT), TEXT.replace(" ", "\u00a0 "),
-        TEXT.replace("'", "’"), f"\ufeff{TEXT}\u200b", TEXT.replace("N", "\U0001d40d"),
-        TEXT.replace("k", "k\ufe0f\u034f"), f"{TEXT}\u3164",
-    ]  # fmt: skip
+        TEXT,
+        f"\t{TEXT}\n",
+        TEXT.upper(),
+        unicodedata.normalize("NFD", TEXT),
+        TEXT.replace(" ", "\u00a0 "),
+        TEXT.replace("'", "’"),
+        f"\ufeff{TEXT}\u200b",
+        TEXT.replace("N", "\U0001d40d"),
+        TEXT.replace("k", "k\ufe0f\u034f"),
+        f"{TEXT}\u3164",
+    ]
     assert len(set(text_keys([[row] for row in rows]))) == 1
     assert text_keys([["http://A.de was open"]]) == text_keys([["HTTP://a.DE was open"]])
 
 
 def test_a_column_without_tokens_is_no_other_text() -> None:
-    """Null, empty or not there: the engine sees the same, and a text would have a budget for each."""
+    """Null, empty or not there: the engine sees the same, and a text would have a budget for
+    each."""
     rows = [["the market", *nothing] for nothing in ([None], [""], [" "], ["\u200b"])]
-    assert {*text_keys(rows), *text_keys([row[::-1] for row in rows])} == {*text_keys([["the market"]])}
+    assert {*text_keys(rows), *text_keys([row[::-1] for row in rows])} == {
+        *text_keys([["the market"]])
+    }
 
 
 def test_what_unicode_says_shows_nothing_shows_nothing() -> None:
-    """DerivedCoreProperties-15.1.0.txt: Default_Ignorable_Code_Point; and what this Python knows to be Cf."""
+    """DerivedCoreProperties-15.1.0.txt: Default_Ignorable_Code_Point; and what this Python knows to
+    be Cf."""
     ignorable = [
-        (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
-        (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
-        (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
-    ]  # fmt: skip
+        (0xAD, 0xAD),
+        (0x34F, 0x34F),
+        (0x61C, 0x61C),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x200B, 0x200F),
+        (0x202A, 0x202E),
+        (0x2060, 0x206F),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFEFF, 0xFEFF),
+        (0xFFA0, 0xFFA0),
+        (0xFFF0, 0xFFF8),
+        (0x1BCA0, 0x1BCA3),
+        (0x1D173, 0x1D17A),
+        (0xE0000, 0xE0FFF),
+    ]
     points = {point for first, last in ignorable for point in range(first, last + 1)}
     points |= {point for point in range(0x110000) if unicodedata.category(chr(point)) == "Cf"}
     assert {subject_key(f"c{chr(point)}7") for point in points} == {"c7"}
@@ -70,10 +121,19 @@ def test_texts_that_are_others() -> None:
     assert text_keys([]) == [] and all(key.startswith("\0text:") for key in text_keys(rows))
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20), max_size=4))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20),
+        max_size=4,
+    )
+)
 def test_keys_are_stable(texts: list[str]) -> None:
-    assert [subject_key(subject_key(text)) for text in texts] == [subject_key(text) for text in texts]
-    assert text_keys([[text] for text in texts]) == text_keys([[f" {text}\u200b"] for text in texts])
+    assert [subject_key(subject_key(text)) for text in texts] == [
+        subject_key(text) for text in texts
+    ]
+    assert text_keys([[text] for text in texts]) == text_keys(
+        [[f" {text}\u200b"] for text in texts]
+    )
 
 
 def test_near_namesakes_are_counted() -> None:

@@ -30,7 +30,10 @@ from lexveil.types import Floats
 POLICY = Policy("perturb", "keep", "sample")
 WORDS = ("fire", "new", "south", "wales", "police", "the", "water")
 COLLOCATIONS = ("new_south_wales", "fire_police")
-PLACES = np.array([[0, 0], [1, 0], [0, 2], [3, 1], [1.5, 1], [4, 4], [0.5, 0.25], [2, 2.5], [5, 0]], dtype=np.float32)
+PLACES = np.array(
+    [[0, 0], [1, 0], [0, 2], [3, 1], [1.5, 1], [4, 4], [0.5, 0.25], [2, 2.5], [5, 0]],
+    dtype=np.float32,
+)
 
 
 def tokens_of(strategy: str) -> list[str]:
@@ -40,20 +43,32 @@ def tokens_of(strategy: str) -> list[str]:
 @cache
 def toy(mechanism: str, n: int = len(WORDS)) -> Mechanism:
     """A mechanism over the first n words."""
-    orders = np.stack([np.arange(n), np.arange(n)[::-1] * 2 % n]) if MECHANISMS[mechanism].on_lists and n % 2 else None
+    orders = (
+        np.stack([np.arange(n), np.arange(n)[::-1] * 2 % n])
+        if MECHANISMS[mechanism].on_lists and n % 2
+        else None
+    )
     if MECHANISMS[mechanism].on_lists and orders is None:
         orders = np.arange(n)[None]
     return build_mechanism(mechanism, PLACES[:n], orders=orders)
 
 
 def settings_of(mechanism: str, strategy: str = "S3", **more: Any) -> Settings:
-    given = {"base_epsilon": None, "budget": 6.0, "seed": None, "policy": POLICY, "keep_layout": False} | more
+    given = {
+        "base_epsilon": None,
+        "budget": 6.0,
+        "seed": None,
+        "policy": POLICY,
+        "keep_layout": False,
+    } | more
     return Settings(mechanism, strategy, **given)
 
 
 def measured(mechanism: str, strategy: str = "S3", n_columns: int = 1, **more: Any) -> Measurement:
     """The measurement of a run with a toy mechanism."""
-    return measurement_of(settings_of(mechanism, strategy, **more), toy(mechanism), n_columns=n_columns)
+    return measurement_of(
+        settings_of(mechanism, strategy, **more), toy(mechanism), n_columns=n_columns
+    )
 
 
 def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
@@ -62,19 +77,25 @@ def toy_engine(mechanism: str, strategy: str, **more: Any) -> Engine:
     collocations = Collocations.build(
         [["fire"], ["police"]], np.array([9.0]), [["new"], ["south"], ["wales"]], np.array([9.0])
     )
-    lexicon = Lexicon.build(SEGMENTATION_OF[strategy], tokens, None if strategy == "S1" else collocations)
+    lexicon = Lexicon.build(
+        SEGMENTATION_OF[strategy], tokens, None if strategy == "S1" else collocations
+    )
     settings = settings_of(mechanism, strategy, **more)
     vocabulary = Vocabulary.of(tokens, PLACES[: len(tokens)], settings.policy)
     prepared = Prepared(toy(mechanism, len(tokens)), vocabulary, {}, {})
     model = SimpleNamespace(
-        lexicon=lambda _: lexicon, mechanism=lambda *_: prepared, structure=lambda *_: None, average_words=lambda: 3.0
+        lexicon=lambda _: lexicon,
+        mechanism=lambda *_: prepared,
+        structure=lambda *_: None,
+        average_words=lambda: 3.0,
     )
     return Engine(settings, model)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structure:
-    """What of a text is not hidden: its disclosed structure. n tokens, those of all text columns one after the other.
+    """What of a text is not hidden: its disclosed structure. n tokens, those of all text columns
+    one after the other.
 
     Attributes:
         action: (n,) ``Action`` of each token: its fate.
@@ -91,13 +112,19 @@ class Structure:
         if len(self.action) != len(other.action):
             return ["the number of tokens"]
         one, two = (
-            {"the fate of a token": each.action.tolist(), "the ε_i": each.epsilon.tolist(), **each.others}
+            {
+                "the fate of a token": each.action.tolist(),
+                "the ε_i": each.epsilon.tolist(),
+                **each.others,
+            }
             for each in (self, other)
         )
         return [name for name in one if one[name] != two[name]]
 
 
-def between(measurement: Measurement, first: Structure, second: Structure, distances: Floats) -> PrivacyBound:
+def between(
+    measurement: Measurement, first: Structure, second: Structure, distances: Floats
+) -> PrivacyBound:
     """The bound of two texts, whose structures are compared first.
 
     Args:
@@ -119,7 +146,9 @@ def structures_of(
     encoded, plan = engine.worker().plan(batch)
     counts = count_planned(encoded, plan, batch.document, len(batch))
     document = batch.document[encoded.text_of]
-    epsilon = np.where(plan.pays, allocate(engine.settings.strategy, budget, counts, engine.shares)[document], 0.0)
+    epsilon = np.where(
+        plan.pays, allocate(engine.settings.strategy, budget, counts, engine.shares)[document], 0.0
+    )
     epsilon *= 1 if plan.parts is None else plan.parts
     leader = np.arange(len(document)) if plan.leader is None else plan.leader
     structures = []
@@ -131,8 +160,12 @@ def structures_of(
             "which tokens are repeated": (leader[own] - own[:1]).tolist(),
             "the column of a token": batch.column[encoded.text_of[own]].tolist(),
             "a kept word": [encoded.words[first] for first in encoded.first_word[kept].tolist()],
-            "what was found": [] if encoded.found is None else [encoded.found.names()[token] for token in own.tolist()],
-            "the form of a number": [form_of(source_of(encoded, batch.texts, token)) for token in redrawn],
+            "what was found": []
+            if encoded.found is None
+            else [encoded.found.names()[token] for token in own.tolist()],
+            "the form of a number": [
+                form_of(source_of(encoded, batch.texts, token)) for token in redrawn
+            ],
         }
         structures.append(Structure(plan.action[own], epsilon[own], others))
     return structures

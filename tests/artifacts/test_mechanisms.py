@@ -1,4 +1,5 @@
-"""Every mechanism and every strategy through the pipeline's stage, and its lists of near words in files."""
+"""Every mechanism and every strategy through the pipeline's stage, and its lists of near words in
+files."""
 
 import json
 import pickle
@@ -42,7 +43,8 @@ def few(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_stage_and_strategies(few: None, tmp_path: Path, mechanism: str, strategy: str) -> None:
     """The run adds up, says what it was made with, and is the same whatever the batches.
 
-    Each mechanism with one strategy, each strategy with one mechanism at least: they meet in the plan alone.
+    Each mechanism with one strategy, each strategy with one mechanism at least: they meet in the
+    plan alone.
     """
     metrics = privatize(mechanism, strategy, 20.0, tmp_path / "one")
     with pytest.MonkeyPatch.context() as patch:
@@ -50,11 +52,17 @@ def test_stage_and_strategies(few: None, tmp_path: Path, mechanism: str, strateg
         privatize(mechanism, strategy, 20.0, tmp_path / "other")
     for name in ("documents", "tokens"):
         assert (tmp_path / "one" / f"{name}.parquet").exists()
-        one, other = (pq.read_table(tmp_path / run / f"{name}.parquet").to_pandas() for run in ("one", "other"))
+        one, other = (
+            pq.read_table(tmp_path / run / f"{name}.parquet").to_pandas()
+            for run in ("one", "other")
+        )
         assert one.equals(other)
     record = read_json(tmp_path / "one" / "record.json", "privatize")
     assert record["mechanism"] == mechanism and record["metric"] == MECHANISMS[mechanism].metric
-    assert set(record["parameters"]) == set(fields_of(MECHANISMS[mechanism].Parameters)) and record["no_proof"] is None
+    assert (
+        set(record["parameters"]) == set(fields_of(MECHANISMS[mechanism].Parameters))
+        and record["no_proof"] is None
+    )
     assert record["guarantee"]["formula"] == "none"  # an experiment
     assert metrics.n_perturbed > 100 and 0 <= metrics.share_unchanged <= 1
     if MECHANISMS[mechanism].on_lists:
@@ -65,8 +73,13 @@ def test_remapping_is_in_the_record(few: None, tmp_path: Path) -> None:
     privatize("madlib", "S3", 20.0, tmp_path / "plain")
     change_params(mechanisms={"rank_remap": {"enabled": True, "c": 0.01}})
     privatize("madlib", "S3", 20.0, tmp_path / "run")
-    plain, remapped = (read_json(tmp_path / run / "record.json", "privatize") for run in ("plain", "run"))
-    assert "rank_remap" not in plain["parameters"] and remapped["parameters"]["rank_remap"]["c"] == 0.01
+    plain, remapped = (
+        read_json(tmp_path / run / "record.json", "privatize") for run in ("plain", "run")
+    )
+    assert (
+        "rank_remap" not in plain["parameters"]
+        and remapped["parameters"]["rank_remap"]["c"] == 0.01
+    )
     counts = [read_json(tmp_path / run / "metrics.json", "privatize") for run in ("plain", "run")]
     assert counts[0]["share_unchanged"] != counts[1]["share_unchanged"]
 
@@ -90,7 +103,9 @@ def some(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     return np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
 
 
-def test_lists_grow_and_are_made_once(some: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_grow_and_are_made_once(
+    some: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key, steps = key_of(some), list[int]()
     add_lists(tmp_path / "x", some, key, 100, on_step=steps.append)
     first = open_lists(tmp_path / "x", key)
@@ -113,11 +128,15 @@ def test_lists_grow_and_are_made_once(some: np.ndarray, tmp_path: Path, monkeypa
     "damage",
     [
         lambda folder: np.save(folder / "near.npy", np.load(folder / "near.npy")[:100]),
-        lambda folder: np.save(folder / "distances.npy", np.load(folder / "distances.npy").astype(np.float32)),
+        lambda folder: np.save(
+            folder / "distances.npy", np.load(folder / "distances.npy").astype(np.float32)
+        ),
         lambda folder: (folder / "meta.json").write_text("{"),
     ],
 )
-def test_what_does_not_fit_is_not_used(some: np.ndarray, tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def test_what_does_not_fit_is_not_used(
+    some: np.ndarray, tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
     key, folder = key_of(some), tmp_path / "x"
     write_lists(nearest_words(some, np.arange(200)), key, folder)
     assert open_lists(folder, key) is not None and open_lists(folder, key_of(some * 2)) is None
@@ -128,12 +147,17 @@ def test_what_does_not_fit_is_not_used(some: np.ndarray, tmp_path: Path, damage:
 
 
 def test_a_long_text_keeps_lists_in_the_cache_and_a_short_one_does_not(
-    some: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    some: np.ndarray,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path))
     monkeypatch.setattr(mechanisms, "BLOCK", 50)
     key, tem = key_of(some), Tem(some)
-    words = Vocabulary.of([str(i) for i in range(200)], some, Policy("perturb", "perturb", "sample"))
+    words = Vocabulary.of(
+        [str(i) for i in range(200)], some, Policy("perturb", "perturb", "sample")
+    )
     made = mechanisms.Prepared(tem, words, {}, {}, key)
     made.keep_lists(5.0, 200)  # a list for every fifth token is none for most words
     made.keep_lists(0.001, 10_000)  # uniform proposals are enough

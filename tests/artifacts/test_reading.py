@@ -1,4 +1,5 @@
-"""What is read of a project and of models: embeddings, models by name, bases, the one that ships, checkpoints."""
+"""What is read of a project and of models: embeddings, models by name, bases, the one that ships,
+checkpoints."""
 
 from pathlib import Path
 
@@ -21,7 +22,9 @@ from lexveil.text.screens import has_slur, unlike_a_word
 
 def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    space = WordSpace(["a", "new_york", "’\u2028x"], np.eye(3, 5, dtype=np.float32), np.array([9, 5, 1]))
+    space = WordSpace(
+        ["a", "new_york", "’\u2028x"], np.eye(3, 5, dtype=np.float32), np.array([9, 5, 1])
+    )
     write_embedding(space, paths.embedding("gst"))
     read = load_embedding("gst")
     assert list(read.tokens) == list(space.tokens)  # a line ends at a line feed and nowhere else
@@ -59,7 +62,9 @@ def named(outside: Path, packaged: PackagedModel) -> str:
     return f"toy@{packaged.hash[:12]}"
 
 
-def test_a_base_is_found_by_name_and_hash(named: str, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_base_is_found_by_name_and_hash(
+    named: str, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = find_base(EmbeddingParams(base=named))
     assert found is not None and found.hash == packaged.hash
     assert find_base(EmbeddingParams(base="none")) is None
@@ -72,9 +77,15 @@ def test_a_base_is_found_by_name_and_hash(named: str, packaged: PackagedModel, m
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"base": "toy@000000000000"}, r"embeddings\.base is toy@000000000000, but the installed model is toy@"),
+        (
+            {"base": "toy@000000000000"},
+            r"embeddings\.base is toy@000000000000, but the installed model is toy@",
+        ),
         ({"base": "other"}, r"there is no model other \(there are: .*toy\).*lexveil model add"),
-        ({"dimensions": 300}, r"embeddings\.dimensions is 300, but vectors of the base toy have 16.*dimensions: null"),
+        (
+            {"dimensions": 300},
+            r"embeddings\.dimensions is 300, but vectors of the base toy have 16.*dimensions: null",
+        ),
     ],
 )
 def test_what_does_not_go_together(named: str, settings: dict, message: str) -> None:
@@ -94,13 +105,24 @@ def test_every_number_and_hash_of_it_is_right() -> None:
 def test_its_screens_hold() -> None:
     assert EN.card.parameters["model"]["min_documents"] >= 30
     slurs, plain = listed_slurs(), own("plain_words.txt")
-    assert [token for token in EN.tokens if unlike_a_word(token) or has_slur(token, slurs, plain)] == []
+    assert [
+        token for token in EN.tokens if unlike_a_word(token) or has_slur(token, slurs, plain)
+    ] == []
     words = {token for token in EN.tokens if "_" not in token}
     assert all(words.issuperset(token.split("_")) for token in EN.tokens)
 
 
 def test_it_knows_everyday_words_and_is_good_enough() -> None:
-    words = ("please", "password", "invoice", "refund", "new_york", "credit_card", "as_soon_as", "i_don't_know")
+    words = (
+        "please",
+        "password",
+        "invoice",
+        "refund",
+        "new_york",
+        "credit_card",
+        "as_soon_as",
+        "i_don't_know",
+    )
     assert set(words) <= set(EN.tokens)
     assert EN.card.quality["similarity"]["wordsim353"]["spearman"] >= 0.55
 
@@ -124,7 +146,8 @@ def test_a_damaged_checkpoint_counts_as_none(tmp_path: Path) -> None:
     checkpoints, folder = saved()
     (folder / "state.json").write_text("{")
     assert checkpoints.load() is None
-    # Killed after a new one was written and before the old one was removed: the new one counts, unless it is damaged.
+    # Killed after a new one was written and before the old one was removed: the new one counts,
+    # unless it is damaged.
     checkpoints, folder = saved()
     later = folder.with_name("epoch-00002")
     checkpoints.save(state(2))

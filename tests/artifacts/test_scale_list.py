@@ -16,7 +16,11 @@ def named(file: Path, content: str | bytes) -> str:
 
 def test_words_by_their_normal_forms(tmp_path: Path) -> None:
     text = '\ufeffword,factor\nAnne,0\nNew York,0.5\n\n"ÉCOLE",1e1\n'
-    assert load_factors(named(tmp_path / "a@b.csv", text)) == {"anne": 0.0, "new_york": 0.5, "école": 10.0}
+    assert load_factors(named(tmp_path / "a@b.csv", text)) == {
+        "anne": 0.0,
+        "new_york": 0.5,
+        "école": 10.0,
+    }
 
 
 @pytest.mark.parametrize(

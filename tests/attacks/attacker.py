@@ -1,4 +1,5 @@
-"""What the attacks share: the command line of whatever Lexveil is installed, and the files that anybody may read."""
+"""What the attacks share: the command line of whatever Lexveil is installed, and the files that
+anybody may read."""
 
 import contextlib
 import io
@@ -23,7 +24,11 @@ def lexveil(*arguments: object) -> tuple[int, str, str]:
 
 def words_of(project: Path, segmentation: str = "word") -> list[str]:
     """The words of an embedding."""
-    return (project / f"artifacts/embeddings/{segmentation}/words.txt").read_text(encoding="utf-8").split()
+    return (
+        (project / f"artifacts/embeddings/{segmentation}/words.txt")
+        .read_text(encoding="utf-8")
+        .split()
+    )
 
 
 def privatize(source: Path, out: Path, *how: object) -> tuple[int, str]:
@@ -40,6 +45,7 @@ def write_rows(file: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 
 def public_files(folder: Path) -> list[Path]:
-    """The files below a folder that an observer may read; what only its owner may read is the operator's."""
+    """The files below a folder that an observer may read; what only its owner may read is the
+    operator's."""
     files = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
     return sorted(file for file in files if file.stat().st_mode & OTHERS)

@@ -1,4 +1,5 @@
-"""Spend more than a cap: remove the ledger's folder, bring an older copy of it back, or edit its database."""
+"""Spend more than a cap: remove the ledger's folder, bring an older copy of it back, or edit its
+database."""
 
 import json
 import re
@@ -15,12 +16,18 @@ WAYS: dict[str, list[str]] = {  # SQL of each
     REMOVED: [],
     OLDER: [],
     "a balance was set to 0": ["update balances set nano = 0"],
-    "balances were removed with what they are the sum of": ["delete from balances", "delete from spends"],
+    "balances were removed with what they are the sum of": [
+        "delete from balances",
+        "delete from spends",
+    ],
     "the end of the chain was cut with all that came of it": [
-        "delete from entries where seq > 1", "delete from releases", "delete from files", "delete from spends",
+        "delete from entries where seq > 1",
+        "delete from releases",
+        "delete from files",
+        "delete from spends",
         "delete from balances",
     ],
-}  # fmt: skip
+}
 
 
 def spent() -> float:
@@ -35,7 +42,10 @@ def limit(project: Path) -> None:
     assert release(project, "zoe", "measured")
     cap = (ALLOWED + 0.5) * (spent() - before)
     params = project / "params.yaml"
-    params.write_text(re.sub(r"(?m)^  cap: \S+", f"  cap: {cap}", params.read_text(encoding="utf-8")), encoding="utf-8")
+    params.write_text(
+        re.sub(r"(?m)^  cap: \S+", f"  cap: {cap}", params.read_text(encoding="utf-8")),
+        encoding="utf-8",
+    )
 
 
 def release(project: Path, subject: str, name: str) -> bool:

@@ -1,7 +1,8 @@
 """Tell two words apart with certainty in a release that nothing marks as one without a guarantee.
 
-With `vickrey.exclude_input` a word never comes out as itself, while its nearest word often does. The observer gets a
-text of one word many times over, which is one of two; the one that is missing in the output is the source.
+With `vickrey.exclude_input` a word never comes out as itself, while its nearest word often does.
+The observer gets a text of one word many times over, which is one of two; the one that is missing
+in the output is the source.
 """
 
 import json
@@ -22,7 +23,9 @@ def pairs(project: Path) -> list[tuple[str, str]]:
     space = load_embedding("word", project)
     vectors = np.asarray(space.vectors, dtype=np.float64)
     found = []
-    for row in [row for row, word in enumerate(space.tokens) if word.isalpha() and len(word) > 5][:40]:
+    for row in [row for row, word in enumerate(space.tokens) if word.isalpha() and len(word) > 5][
+        :40
+    ]:
         distance = np.linalg.norm(vectors - vectors[row], axis=1)
         distance[row] = np.inf
         nearest = space.tokens[int(distance.argmin())]
@@ -32,7 +35,8 @@ def pairs(project: Path) -> list[tuple[str, str]]:
 
 
 def attack(project: Path) -> bool:
-    """Whether a release without a guarantee appears that no name and no refusal gives away, and tells words apart."""
+    """Whether a release without a guarantee appears that no name and no refusal gives away, and
+    tells words apart."""
     file = project / "params.yaml"
     before = file.read_text(encoding="utf-8")
     file.write_text(before.replace("exclude_input: false", "exclude_input: true"), encoding="utf-8")

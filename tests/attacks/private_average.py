@@ -1,8 +1,9 @@
-"""Tell two words of a private text apart by the budget of all others: B as the average length of what is released.
+"""Tell two words of a private text apart by the budget of all others: B as the average length of
+what is released.
 
-Two data sets differ in one text of one token: a collocation of several words, or a single word. Their structure is the
-same, so nothing but noise may tell them apart. The observer compares the budget in the record, or the epsilon of any
-token, with what he computes for both.
+Two data sets differ in one text of one token: a collocation of several words, or a single word.
+Their structure is the same, so nothing but noise may tell them apart. The observer compares the
+budget in the record, or the epsilon of any token, with what he computes for both.
 """
 
 import json
@@ -22,7 +23,11 @@ def said(folder: Path, text: str) -> list[Any]:
     how = ["--mechanism", "tem", "--strategy", "S3", "--epsilon", EPSILON]
     code, _, err = lexveil("privatize", source, "-o", folder / "out.jsonl", *how)
     assert code == 0, err
-    records = [json.loads(file.read_text()) for file in public_files(folder) if file.name.endswith("record.json")]
+    records = [
+        json.loads(file.read_text())
+        for file in public_files(folder)
+        if file.name.endswith("record.json")
+    ]
     return [facts["document_budget"]["input"] for facts in records]
 
 

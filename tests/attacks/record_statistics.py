@@ -1,7 +1,9 @@
-"""Recover words from an output and what lies beside it: a one-word text, and a short review with one unknown word.
+"""Recover words from an output and what lies beside it: a one-word text, and a short review with
+one unknown word.
 
-The observer knows the model, the options, and of the review every word but one. He tries each word of the vocabulary,
-computes what the record would then say of source against output, and keeps the words for which it says just that.
+The observer knows the model, the options, and of the review every word but one. He tries each word
+of the vocabulary, computes what the record would then say of source against output, and keeps the
+words for which it says just that.
 """
 
 import json
@@ -30,7 +32,9 @@ class Observer:
 
     def statistics(self, source: str, output: str) -> dict[str, float | None]:
         """What compares a source with an output of the same length."""
-        before, after = (np.array([self.row[word] for word in text.lower().split()]) for text in (source, output))
+        before, after = (
+            np.array([self.row[word] for word in text.lower().split()]) for text in (source, output)
+        )
         changed = before != after
         cosines = np.einsum("np,np->n", self.vectors[before[changed]], self.vectors[after[changed]])
         return {
@@ -42,19 +46,25 @@ class Observer:
         """The words that make everything true that is said."""
         words = (word for word in self.row if word.isalpha())
         computed = ((word, self.statistics(template.format(word), output)) for word in words)
-        return [word for word, figures in computed if all(_agrees(figures, facts) for facts in said)]
+        return [
+            word for word, figures in computed if all(_agrees(figures, facts) for facts in said)
+        ]
 
 
 def _agrees(computed: dict[str, float | None], said: dict[str, Any]) -> bool:
     """What is not said rules nothing out."""
-    return {name: said.get(name, value) for name, value in computed.items()} == pytest.approx(computed, abs=2 * ROUNDED)
+    return {name: said.get(name, value) for name, value in computed.items()} == pytest.approx(
+        computed, abs=2 * ROUNDED
+    )
 
 
 def attack(project: Path) -> bool:
     """Whether more than half of the words are recovered."""
     observer, right, tried = Observer(project), 0, 0
     for number, (template, word) in enumerate(
-        (template, word) for template in ("{}", REVIEW) for word in ("government", "fire", "people", "police", "water")
+        (template, word)
+        for template in ("{}", REVIEW)
+        for word in ("government", "fire", "people", "police", "water")
     ):
         if any(one not in observer.row for one in template.format(word).split()):
             continue
@@ -64,8 +74,12 @@ def attack(project: Path) -> bool:
         code, err = privatize(source, folder / "out.jsonl", "--document-budget", BUDGET)
         assert code == 0, err
         output = json.loads((folder / "out.jsonl").read_text())["text"]
-        said = [json.loads(file.read_text()) for file in public_files(folder) if file.suffix == ".json"]
-        candidates = observer.candidates(template, output, [facts.get("counts", facts) for facts in said])
+        said = [
+            json.loads(file.read_text()) for file in public_files(folder) if file.suffix == ".json"
+        ]
+        candidates = observer.candidates(
+            template, output, [facts.get("counts", facts) for facts in said]
+        )
         print(f"{word}: {len(candidates):,} candidates: {', '.join(candidates[:3])}")
         right, tried = right + (candidates == [word]), tried + 1
     print(f"{right} of {tried} words recovered with certainty")

@@ -1,7 +1,9 @@
-"""Tell from an archive of releases which documents are the same, and which versions of one have the same text.
+"""Tell from an archive of releases which documents are the same, and which versions of one have the
+same text.
 
-A ticket is released, changed and changed back: three releases. The observer compares all that is published beside the
-texts, and looks for a value that stands for one document in several releases, or for one text.
+A ticket is released, changed and changed back: three releases. The observer compares all that is
+published beside the texts, and looks for a value that stands for one document in several releases,
+or for one text.
 """
 
 import json
@@ -17,20 +19,29 @@ from tests.attacks.attacker import public_files
 
 WORDS = "the government said the fire services in new south wales were there"
 VERSIONS = (WORDS, f"{WORDS} for the people", WORDS)
-SHOWN, COMMON = {"text", "state"}, 8  # shorter values are numbers and the like, which many rows have
+# shorter values are numbers and the like, which many rows have
+SHOWN, COMMON = {"text", "state"}, 8
 
 
 def attack(project: Path) -> bool:
-    """Whether the first and the last version are known to be of one text, or all to be of one document."""
+    """Whether the first and the last version are known to be of one text, or all to be of one
+    document."""
     inbox = project / "inbox"
     inbox.mkdir()
     params = yaml.safe_load((project / "params.yaml").read_text())
     params["inbox"] |= {"source": "inbox", "subject_column": "who", "document_budget": 20.0}
-    params["inbox"]["gate"] |= {"min_coverage": 0.0, "max_unprotected": 1.0, "max_length_ratio": None}
+    params["inbox"]["gate"] |= {
+        "min_coverage": 0.0,
+        "max_unprotected": 1.0,
+        "max_length_ratio": None,
+    }
     (project / "params.yaml").write_text(yaml.safe_dump(params))
     names: list[str] = []
     for version, text in enumerate(VERSIONS):
-        rows = [{"id": "ticket", "who": "ana", "text": text}, {"id": f"other-{version}", "who": "ben", "text": WORDS}]
+        rows = [
+            {"id": "ticket", "who": "ana", "text": text},
+            {"id": f"other-{version}", "who": "ben", "text": WORDS},
+        ]
         (inbox / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         names.append(str(release_inbox().release))
     releases_of = defaultdict(set)
@@ -38,7 +49,10 @@ def attack(project: Path) -> bool:
         releases_of[value].add(names.index(name))
     same_text = [value for value, found in releases_of.items() if found == {0, 2}]
     same_document = [value for value, found in releases_of.items() if found == {0, 1, 2}]
-    print(f"{len(same_text)} values stand for one text in its releases, {len(same_document)} for one document")
+    print(
+        f"{len(same_text)} values stand for one text in its releases, {len(same_document)} "
+        "for one document"
+    )
     return bool(same_text or same_document)
 
 
@@ -50,6 +64,12 @@ def _values(archive: Path, names: list[str]) -> list[tuple[str, Any]]:
             continue
         for row in pq.read_table(file).to_pylist():
             name = row.get("release") or file.parent.name
-            known = (value for column, value in row.items() if column not in SHOWN and value not in names)
-            values += [(name, value) for value in known if isinstance(value, str | bytes) and len(value) >= COMMON]
+            known = (
+                value for column, value in row.items() if column not in SHOWN and value not in names
+            )
+            values += [
+                (name, value)
+                for value in known
+                if isinstance(value, str | bytes) and len(value) >= COMMON
+            ]
     return values

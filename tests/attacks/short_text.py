@@ -1,4 +1,5 @@
-"""Read texts of one word as they come out: beside long ones they got the whole budget of a long text for one token."""
+"""Read texts of one word as they come out: beside long ones they got the whole budget of a long
+text for one token."""
 
 import json
 from pathlib import Path
@@ -10,7 +11,8 @@ N = 30
 
 
 def attack(project: Path) -> bool:
-    """Whether more than half of the short texts come out verbatim, though few words of the long ones do."""
+    """Whether more than half of the short texts come out verbatim, though few words of the long
+    ones do."""
     secrets = [word for word in words_of(project) if word.isalpha() and len(word) > 4][:N]
     long = [" ".join(secrets * 10)] * N
     source = write_rows(project / "short.jsonl", [{"text": text} for text in [*secrets, *long]])
@@ -19,6 +21,13 @@ def attack(project: Path) -> bool:
     assert code == 0, err
     texts = [json.loads(line)["text"] for line in out.read_text(encoding="utf-8").splitlines()]
     verbatim = sum(text == secret for text, secret in zip(texts, secrets, strict=False))
-    same = [word == secret for text in texts[N:] for word, secret in zip(text.split(), secrets * 10, strict=False)]
-    print(f"verbatim: {verbatim} of {N} texts of one word; {sum(same) / len(same):.1%} of the words of the long ones")
+    same = [
+        word == secret
+        for text in texts[N:]
+        for word, secret in zip(text.split(), secrets * 10, strict=False)
+    ]
+    print(
+        f"verbatim: {verbatim} of {N} texts of one word; {sum(same) / len(same):.1%} of the "
+        "words of the long ones"
+    )
     return verbatim > N / 2 and sum(same) < len(same) / 4

@@ -1,7 +1,8 @@
 """Attacks on what is published, each of which recovered something once: they must fail now.
 
-Each is a module with a function ``attack`` that is given a project's folder, prints what it recovered and returns
-whether it succeeds; it uses only the command line, Lexveil's API and what anybody may read.
+Each is a module with a function ``attack`` that is given a project's folder, prints what it
+recovered and returns whether it succeeds; it uses only the command line, Lexveil's API and what
+anybody may read.
 """
 
 import importlib

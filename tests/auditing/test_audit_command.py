@@ -22,7 +22,8 @@ SMALL = "--mechanism madlib --epsilon 10 --words 12 --samples 1000 --confidence 
 
 
 def audit(*arguments: Any, **fields: Any) -> task.AuditResult:
-    """Of one toy; all of them are in the audit of the command, and in those without a planted fault."""
+    """Of one toy; all of them are in the audit of the command, and in those without a planted
+    fault."""
     mechanism, epsilon = arguments
     given = {"workers": 1, "confidence": 1 - 1e-6, "samples": 400} | fields
     with pytest.MonkeyPatch.context() as patch:
@@ -46,20 +47,37 @@ def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "draws" in shown.err
     assert (made["violation"], made["verdict"]) == (False, "no violation found")
     assert 1 < made["factor"] <= 8
-    assert (made["mechanism"], made["epsilon"], made["strategy"], made["mode"]) == ("madlib", 10.0, "S3", "release")
+    assert (made["mechanism"], made["epsilon"], made["strategy"], made["mode"]) == (
+        "madlib",
+        10.0,
+        "S3",
+        "release",
+    )
     methods = [row["method"] for row in made["audits"]]
     assert {method: methods.count(method) for method in methods} == {
-        "distribution": 12, "sampled": 5, "budget": 6, "noise": 2, "independence": 2, "keys": 1, "charges": 1,
-    }  # fmt: skip
+        "distribution": 12,
+        "sampled": 5,
+        "budget": 6,
+        "noise": 2,
+        "independence": 2,
+        "keys": 1,
+        "charges": 1,
+    }
     assert all(row["verdict"] in ("no violation found", "holds") for row in made["audits"])
     places = {row["place"] for row in made["audits"]}
-    assert {"release: S3, in memory", "release: S3, file, processes", "release: S3, consistent"} <= places
+    assert {
+        "release: S3, in memory",
+        "release: S3, file, processes",
+        "release: S3, consistent",
+    } <= places
     assert {"embeddings/gst/vectors.npy", "collocations/bigrams.parquet"} <= made["space"].keys()
     assert (made["lexveil"], made["code"]) == (version(), code_hash())
 
 
 def test_an_experiment_is_repeatable(root: Path) -> None:
-    first, second = (audit("madlib", 10.0, mode="experiment", words=12, samples=200) for _ in range(2))
+    first, second = (
+        audit("madlib", 10.0, mode="experiment", words=12, samples=200) for _ in range(2)
+    )
     assert first.audits == second.audits and first.seed is not None and not first.violation
 
 
@@ -76,16 +94,20 @@ def test_a_violation_is_exit_code_1(
 
 @pytest.mark.parametrize(("mechanism", "contexts"), [("tem", 1), ("tem_context", 2)])
 def test_a_known_law_on_the_built_vocabulary(root: Path, mechanism: str, contexts: int) -> None:
-    """On a toy, on the vocabulary and in releases; the other mechanisms are audited with the planted faults."""
+    """On a toy, on the vocabulary and in releases; the other mechanisms are audited with the
+    planted faults."""
     result = audit(mechanism, 5.0, words=40, strategy="S3")
     assert result.verdict == "no violation found"
     exact = [row.place for row in result.audits if row.method == "exact"]
-    assert len(exact) == 2 * contexts and sum("after token" in place for place in exact) == 2 * (contexts - 1)
+    assert len(exact) == 2 * contexts and sum("after token" in place for place in exact) == 2 * (
+        contexts - 1
+    )
     assert (contexts > 1) == any(name.startswith("bigrams/") for name in result.space)
 
 
 def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
-    """At an ε that its paper's calibration allows, the number of neighbours alone breaks the claim, no sampling needed.
+    """At an ε that its paper's calibration allows, the number of neighbours alone breaks the claim,
+    no sampling needed.
 
     Below, the mechanism refuses, and so does the audit.
     """
@@ -95,7 +117,9 @@ def test_truncated_gumbel_on_the_built_vocabulary(root: Path) -> None:
         audit("truncated_gumbel", 1.0, words=40)
     epsilon = 1.01 * TruncatedGumbel(vectors).smallest_epsilon
     result = audit("truncated_gumbel", epsilon, words=40)
-    (bound,) = [row for row in result.audits if row.place.startswith(f"vocabulary: 40 of {len(vectors):,}")]
+    (bound,) = [
+        row for row in result.audits if row.place.startswith(f"vocabulary: 40 of {len(vectors):,}")
+    ]
     assert bound.method == "bounds" and bound.violation and bound.evidence.audited > 2 * epsilon
     assert result.violation
 

@@ -1,4 +1,5 @@
-"""The audit's own distributions and distances agree with the mechanisms, and tell small differences."""
+"""The audit's own distributions and distances agree with the mechanisms, and tell small
+differences."""
 
 from typing import Any
 
@@ -27,7 +28,13 @@ def built(name: str, shape: str, epsilon: float = 1.0, **own: Any) -> tuple[Buil
 def drawn(made: Built, one: Any, epsilons: tuple[float, ...], n: int) -> Any:
     contexts = one.contexts if made.claim.in_context else (-1,)
     return draw_mixed(
-        made.kernel, one.words[:4], epsilons, n, lambda what: np.random.default_rng(len(what)), lambda _: None, contexts
+        made.kernel,
+        one.words[:4],
+        epsilons,
+        n,
+        lambda what: np.random.default_rng(len(what)),
+        lambda _: None,
+        contexts,
     )
 
 
@@ -41,7 +48,9 @@ def test_distances_agree_with_those_of_the_mechanisms(name: str, shape: str) -> 
     assert own == pytest.approx(made.kernel.distance(first, second), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(("name", "own"), [case for case in CASES if hasattr(MECHANISMS[case[0]], "log_pmf")])
+@pytest.mark.parametrize(
+    ("name", "own"), [case for case in CASES if hasattr(MECHANISMS[case[0]], "log_pmf")]
+)
 def test_closed_forms_agree_with_those_of_the_mechanisms(name: str, own: dict[str, int]) -> None:
     made, one = built(name, "plane", **own)
     assert isinstance(made.kernel, ClosedForm)
@@ -49,7 +58,9 @@ def test_closed_forms_agree_with_those_of_the_mechanisms(name: str, own: dict[st
         for before in range(-1, one.space.size if made.claim.in_context else 0):
             after = (before,) if made.claim.in_context else ()
             table = np.exp(made.kernel.log_pmf(one.words, np.full(len(one.words), epsilon), *after))
-            claimed = np.array([made.claim.pmf(word, epsilon, before) for word in one.words.tolist()])
+            claimed = np.array(
+                [made.claim.pmf(word, epsilon, before) for word in one.words.tolist()]
+            )
             assert claimed == pytest.approx(table, rel=1e-9, abs=1e-300)
 
 
@@ -75,15 +86,25 @@ def test_the_power_is_what_it_says(name: str) -> None:
     result = fit(drawn(made, one, (1.0,), 2_000), made.claim, 1.0, ERROR, rng, with_power=True)
     assert result.factor is not None
     more = 1 + 2 * (result.factor - 1)
-    counts = [np.bincount(made.claim.draw(word, more, 2_000, rng), minlength=one.space.size) for word in (0, 1, 2, 3)]
-    claimed = {DrawnKind(word, 1.0): np.repeat(np.arange(one.space.size), row) for word, row in enumerate(counts)}
+    counts = [
+        np.bincount(made.claim.draw(word, more, 2_000, rng), minlength=one.space.size)
+        for word in (0, 1, 2, 3)
+    ]
+    claimed = {
+        DrawnKind(word, 1.0): np.repeat(np.arange(one.space.size), row)
+        for word, row in enumerate(counts)
+    }
     assert fit(claimed, made.claim, 1.0, ERROR, rng, with_power=False).violation
 
 
 def test_a_distribution_that_differs_is_told() -> None:
     claimed = np.array([0.5, 0.3, 0.2])
-    same = distribution_audit([ClaimedDraws("w", np.array([5000, 3000, 2000]), claimed, np.arange(3))], 1.0, 1e-3)
-    other = distribution_audit([ClaimedDraws("w", np.array([5400, 2700, 1900]), claimed, np.arange(3))], 1.0, 1e-3)
+    same = distribution_audit(
+        [ClaimedDraws("w", np.array([5000, 3000, 2000]), claimed, np.arange(3))], 1.0, 1e-3
+    )
+    other = distribution_audit(
+        [ClaimedDraws("w", np.array([5400, 2700, 1900]), claimed, np.arange(3))], 1.0, 1e-3
+    )
     assert not same.violation and same.least > 0.5
     assert other.violation and "w: " in other.worst
     impossible = distribution_audit(
@@ -97,11 +118,22 @@ def test_a_distribution_that_differs_is_told() -> None:
     [
         (lambda noise: noise, None),
         (lambda noise: noise * 0.98, "the radii"),
-        (lambda noise: noise * np.minimum(1, 14 / np.linalg.norm(noise, axis=1))[:, None], "largest radius"),
+        (
+            lambda noise: noise * np.minimum(1, 14 / np.linalg.norm(noise, axis=1))[:, None],
+            "largest radius",
+        ),
         (np.abs, "the mean direction"),
-        (lambda noise: noise * np.linalg.norm(noise, axis=1)[:, None] / np.linalg.norm(noise * [1, 1.2, 1], axis=1)[:, None] * [1, 1.2, 1], "spread"),  # noqa: E501
+        (
+            lambda noise: (
+                noise
+                * np.linalg.norm(noise, axis=1)[:, None]
+                / np.linalg.norm(noise * [1, 1.2, 1], axis=1)[:, None]
+                * [1, 1.2, 1]
+            ),
+            "spread",
+        ),
     ],
-)  # fmt: skip
+)
 def test_noise_that_is_wrong_is_told(wrong: Any, worst: str | None) -> None:
     """14 is a radius that one draw in 20,000 exceeds."""
     rng = np.random.default_rng(2)

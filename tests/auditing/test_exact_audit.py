@@ -1,4 +1,5 @@
-"""The audit of closed forms: it says yes to what is private and no to what is not. Nothing is sampled here."""
+"""The audit of closed forms: it says yes to what is private and no to what is not. Nothing is
+sampled here."""
 
 import numpy as np
 import pytest
@@ -6,7 +7,14 @@ from scipy.spatial.distance import cdist
 from scipy.stats import poisson
 
 from lexveil.auditing.distributions import Distances
-from lexveil.auditing.exact import BLOCK, RELATIVE, ExactResult, bounds_audit, exact_audit, gumbel_bounds
+from lexveil.auditing.exact import (
+    BLOCK,
+    RELATIVE,
+    ExactResult,
+    bounds_audit,
+    exact_audit,
+    gumbel_bounds,
+)
 from lexveil.types import Floats
 
 EPSILONS = [0.1, 1.0, 10.0]
@@ -25,7 +33,9 @@ def cloud(n: int) -> Floats:
 
 def exact(distances: Floats, law: Floats, epsilon: float) -> ExactResult:
     """The audit of a table ln Pr[M(w) = y], (V, V)."""
-    return exact_audit(lambda rows: law[rows], np.arange(len(distances)), between(distances), epsilon)
+    return exact_audit(
+        lambda rows: law[rows], np.arange(len(distances)), between(distances), epsilon
+    )
 
 
 def between(distances: Floats) -> Distances:
@@ -54,7 +64,8 @@ def test_geometric_noise_on_a_list_spends_exactly_epsilon_and_half_of_it_twice_t
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("missed", [False, True])
 def test_tem_keeps_its_claim_and_a_missed_neighbour_is_caught(missed: bool, epsilon: float) -> None:
-    """An approximate index misses the nearest neighbour of every third word; what it misses is scored -γ."""
+    """An approximate index misses the nearest neighbour of every third word; what it misses is
+    scored -γ."""
     distances = cloud(30)
     score = np.minimum(distances, 2 / epsilon * np.log(0.999 * 29 / 0.001))
     if missed:
@@ -67,15 +78,18 @@ def test_tem_keeps_its_claim_and_a_missed_neighbour_is_caught(missed: bool, epsi
 
 
 def test_truncated_gumbel_is_caught_whatever_its_noise() -> None:
-    """The last word is the last neighbour of word 0 and hardly farther than all others. It comes out of word 0
+    """The last word is the last neighbour of word 0 and hardly farther than all others. It comes
+    out of word 0
 
-    only if k = n, and Pr[k = n] falls faster than e^(-n); out of itself it comes often. No noise scale mends that, so
-    the bound of the paper is false wherever ranks can change faster than ε·d allows, as in many dimensions they do.
+    only if k = n, and Pr[k = n] falls faster than e^(-n); out of itself it comes often. No noise
+    scale mends that, so the bound of the paper is false wherever ranks can change faster than ε·d
+    allows, as in many dimensions they do.
     """
     n, ids = 40, np.arange(40)
     places = np.vstack([np.zeros(n - 1), np.eye(n - 1)])
     places[-1] *= 1.01
-    epsilon = float(2 * (1 + np.log(n)) + 3 * np.e * 1.01)  # the paper's calibration exists here: Δmin = 1
+    # the paper's calibration exists here: Δmin = 1
+    epsilon = float(2 * (1 + np.log(n)) + 3 * np.e * 1.01)
     far = between(np.asarray(cdist(places, places)))
     stays, reached = gumbel_bounds(n, ids, far)
     weights = poisson.pmf(np.arange(1, n + 1), np.log(n))

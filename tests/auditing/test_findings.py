@@ -1,4 +1,5 @@
-"""The verdict of an audit, of its keys too, and what it expects of the documents of its toy project."""
+"""The verdict of an audit, of its keys too, and what it expects of the documents of its toy
+project."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -22,10 +23,27 @@ MODEL = ModelReference(name="own", version=None, sha256="0" * 64)
 
 def result(*findings: AuditFinding, factor: float | None = 1.2) -> AuditResult:
     return AuditResult(
-        mechanism="tem", guarantee="ε·d", no_guarantee=None, metric="d", parameters={}, policy={}, shares=None,
-        epsilon=1.0, epsilons=(1.0,), strategy="S1", mode="release", seed=None, confidence=0.999, factor=factor,
-        lexveil="1", code="c", model=MODEL, space={}, time="2025-01-01T00:00:00+00:00", audits=findings,
-    )  # fmt: skip
+        mechanism="tem",
+        guarantee="ε·d",
+        no_guarantee=None,
+        metric="d",
+        parameters={},
+        policy={},
+        shares=None,
+        epsilon=1.0,
+        epsilons=(1.0,),
+        strategy="S1",
+        mode="release",
+        seed=None,
+        confidence=0.999,
+        factor=factor,
+        lexveil="1",
+        code="c",
+        model=MODEL,
+        space={},
+        time="2025-01-01T00:00:00+00:00",
+        audits=findings,
+    )
 
 
 def test_the_verdict() -> None:
@@ -47,20 +65,29 @@ def toy(tmp_path: Path) -> ToyProject:
 def fates(
     toy: ToyProject, *columns: tuple[str, ...], consistent: bool = False, **other: Any
 ) -> list[tuple[str, float]]:
-    return [(fate.action, fate.epsilon) for fate in replace(toy, **other).fates(columns, 6.0, consistent)]
+    return [
+        (fate.action, fate.epsilon)
+        for fate in replace(toy, **other).fates(columns, 6.0, consistent)
+    ]
 
 
 def test_what_must_become_of_a_document(toy: ToyProject) -> None:
     """A budget of 6 and an average of 3 words: no token gets more than twice 6 / 3."""
     assert fates(toy, ("amber", "north_sea", "zorblax", ".")) == [
-        ("perturb", 3.0), ("perturb", 3.0), ("sample", 0.0), ("keep", 0.0)
-    ]  # fmt: skip
+        ("perturb", 3.0),
+        ("perturb", 3.0),
+        ("sample", 0.0),
+        ("keep", 0.0),
+    ]
     assert fates(toy, ("amber",)) == [("perturb", 4.0)]
-    assert fates(toy, ("amber", "north_sea"), strategy="S2") == [("perturb", 2.0)] * 2  # three words
+    # three words
+    assert fates(toy, ("amber", "north_sea"), strategy="S2") == [("perturb", 2.0)] * 2
     assert fates(toy, ("amber",), ("birch", "cedar")) == [("perturb", 2.0)] * 3
     assert fates(toy, ("amber", "birch", "amber"), consistent=True) == [
-        ("perturb", 3.0), ("perturb", 3.0), ("perturb", 0.0)
-    ]  # fmt: skip
+        ("perturb", 3.0),
+        ("perturb", 3.0),
+        ("perturb", 0.0),
+    ]
 
 
 @dataclass
@@ -78,7 +105,8 @@ class Toy:
 
 
 @pytest.mark.parametrize(
-    ("worker", "verdict"), [(Toy(), "holds"), (Toy(bits=12), "VIOLATED"), (Toy(dies=True), "inconclusive")]
+    ("worker", "verdict"),
+    [(Toy(), "holds"), (Toy(bits=12), "VIOLATED"), (Toy(dies=True), "inconclusive")],
 )
 def test_keys_are_judged(monkeypatch: pytest.MonkeyPatch, worker: Toy, verdict: str) -> None:
     monkeypatch.setattr(keys, "KEYS", 500)

@@ -1,7 +1,9 @@
-"""The audit of samples: its error rates, its power, and that it catches what is broken and spares what is not.
+"""The audit of samples: its error rates, its power, and that it catches what is broken and spares
+what is not.
 
-All sampled audits of correct mechanisms in this suite may each fail by chance with probability ``FALSE_ALARM``; the
-seeds are fixed, so that this was paid once. What must be caught has a power computed beforehand or an asserted margin.
+All sampled audits of correct mechanisms in this suite may each fail by chance with probability
+``FALSE_ALARM``; the seeds are fixed, so that this was paid once. What must be caught has a power
+computed beforehand or an asserted margin.
 """
 
 from collections.abc import Callable
@@ -28,7 +30,8 @@ FALSE_ALARM = 1e-6  # of each audit: the chance that it flags a mechanism that k
 @pytest.mark.parametrize("error", [0.05, 1e-3])
 @pytest.mark.parametrize("n", [5, 40])
 def test_the_bound_of_one_comparison_covers(n: int, error: float) -> None:
-    """Exact, over all outcomes of two binomial counts: it exceeds the truth with probability at most 2·error."""
+    """Exact, over all outcomes of two binomial counts: it exceeds the truth with probability at
+    most 2·error."""
     counts = np.arange(n + 1)
     bounds = np.array([[loss_bound(a, b, n, n, error) for b in counts] for a in counts])
     for p in (0.02, 0.2, 0.5, 0.9, 1.0):
@@ -38,7 +41,8 @@ def test_the_bound_of_one_comparison_covers(n: int, error: float) -> None:
 
 
 def test_the_bound_by_hand() -> None:
-    """Never seen under b in n draws: q is at most 1 - error^(1/n). Always seen under a: p is at least error^(1/n)."""
+    """Never seen under b in n draws: q is at most 1 - error^(1/n). Always seen under a: p is at
+    least error^(1/n)."""
     n, error = 1000, 0.01
     root = error ** (1 / n)
     assert loss_bound(n, 0, n, n, error) == pytest.approx(np.log(root) - np.log(1 - root), rel=1e-9)
@@ -47,36 +51,45 @@ def test_the_bound_by_hand() -> None:
 
 
 def coins(chances: list[float], run: int, samples: int, *, stale: bool = False) -> list[Any]:
-    """Inputs that give 1 with these chances; ``stale`` shows the same 50 draws at every stage: an audit that peeks."""
+    """Inputs that give 1 with these chances; ``stale`` shows the same 50 draws at every stage: an
+    audit that peeks."""
     rng = stream(3, "coins", str(run))
     draws = [rng.random(50 if stale else samples) < chance for chance in chances]
     return [np.resize(drawn, samples).astype(np.int64) for drawn in draws]
 
 
 def alarms_expected(runs: int, chance: float) -> float:
-    """No more than this, 6 standard deviations above the mean, unless the chance is larger than stated."""
+    """No more than this, 6 standard deviations above the mean, unless the chance is larger than
+    stated."""
     return float(runs * chance + 6 * np.sqrt(runs * chance * (1 - chance)))
 
 
 @pytest.mark.parametrize("stale", [False, True])
 def test_false_alarms_are_as_rare_as_stated(stale: bool) -> None:
-    """Twenty equal coins of which nothing may be learnt, the most tempting of 380 comparisons, confidence 0.9.
+    """Twenty equal coins of which nothing may be learnt, the most tempting of 380 comparisons,
+    confidence 0.9.
 
-    The same audit judging on the samples by which it chose, the mistake this design avoids, alarms far more often: so
-    this test can say no.
+    The same audit judging on the samples by which it chose, the mistake this design avoids, alarms
+    far more often: so this test can say no.
     """
     draws = (coins([0.3] * 20, run, 200, stale=stale) for run in range(RUNS))
-    alarms = sum(sampled_audit(each, np.zeros((20, 20)), 1.0, 0.9, comparisons=1).violation for each in draws)
+    alarms = sum(
+        sampled_audit(each, np.zeros((20, 20)), 1.0, 0.9, comparisons=1).violation for each in draws
+    )
     assert (alarms > alarms_expected(RUNS, 0.1)) == stale
 
 
 def test_power_is_what_it_says_and_grows_with_samples() -> None:
-    """At the loss that ``power_at`` names 9 of 10 audits or more find it; 6 standard deviations of slack."""
+    """At the loss that ``power_at`` names 9 of 10 audits or more find it; 6 standard deviations of
+    slack."""
     allowed, samples = np.array([[0.0, 1.0], [1.0, 0.0]]), 2000
     loss = power_at(1.0, 0.5, samples // 2, 2, 0.999)
     assert loss is not None and 1 < loss < 2
     chances = [0.5, 0.5 * np.exp(-loss)]
-    found = sum(sampled_audit(coins(chances, run, samples), allowed, 1.0, 0.999).violation for run in range(RUNS))
+    found = sum(
+        sampled_audit(coins(chances, run, samples), allowed, 1.0, 0.999).violation
+        for run in range(RUNS)
+    )
     assert RUNS - found <= alarms_expected(RUNS, 0.1)
     powers = [power_at(1.0, 0.1, n, 32, 0.999) for n in (100, 1_000, 10_000, 100_000)]
     assert powers[0] is None and powers[-1] is not None and powers[-1] < 1.2
@@ -109,22 +122,30 @@ def sampled(mechanism: Any, times: float = 1.0) -> SampledResult:
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("build", MECHANISMS)
-def test_half_the_noise_is_caught_and_all_of_it_is_not(build: Callable[[Any], Any], times: int) -> None:
+def test_half_the_noise_is_caught_and_all_of_it_is_not(
+    build: Callable[[Any], Any], times: int
+) -> None:
     result = sampled(build(WORDS), times)
     assert result.violation == (times == 2) and (times == 1 or result.audited > 1.05)
 
 
 def test_a_function_of_the_word_is_caught() -> None:
-    """A seed that every release shares makes the output a function of the input; one that tells nothing is private."""
+    """A seed that every release shares makes the output a function of the input; one that tells
+    nothing is private."""
     mechanism, ids = Madlib(WORDS), np.arange(8)
-    out = mechanism.replace(ids, np.ones(8), np.repeat(mechanism.noise(np.ones(1), stream(6, "shared")), 8, axis=0))
+    out = mechanism.replace(
+        ids, np.ones(8), np.repeat(mechanism.noise(np.ones(1), stream(6, "shared")), 8, axis=0)
+    )
     allowed = allowed_by(mechanism)
-    assert sampled_audit([np.full(2000, word) for word in out], allowed, 1.0, 1 - FALSE_ALARM).violation
+    assert sampled_audit(
+        [np.full(2000, word) for word in out], allowed, 1.0, 1 - FALSE_ALARM
+    ).violation
     assert not sampled_audit([np.zeros(2000, np.int64)] * 8, allowed, 1.0, 0.999).violation
 
 
 def test_words_at_one_place() -> None:
-    """Nothing is allowed between them: equal distributions pass, different ones show an infinite loss per distance."""
+    """Nothing is allowed between them: equal distributions pass, different ones show an infinite
+    loss per distance."""
     vectors = np.array([[0.0], [0.0], [1.0]], dtype=np.float32)
     assert not sampled(Madlib(vectors)).violation
 

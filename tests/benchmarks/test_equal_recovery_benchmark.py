@@ -27,7 +27,9 @@ def test_a_review_does_not_name_the_genre_of_its_own_film() -> None:
 
 
 def test_f1_is_that_of_the_documents_and_of_each_draw_of_them() -> None:
-    problem = Problem("", "", {"utility": "label"}, texts=["x"] * 4, classes=[("0",), ("1",), ("1",), ("0",)])
+    problem = Problem(
+        "", "", {"utility": "label"}, texts=["x"] * 4, classes=[("0",), ("1",), ("1",), ("0",)]
+    )
     f1 = problem.f1("0110", "utility")
     assert f1[0] == 1
     assert problem.f1("0111", "utility")[0] == pytest.approx((2 / 3 + 4 / 5) / 2)

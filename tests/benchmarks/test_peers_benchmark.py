@@ -23,7 +23,8 @@ def drawn(keeps: float) -> dict[str, list[str]]:
     replace, rng = Madlib(WORDS, VECTORS, 2.0), np.random.default_rng(1)
     replace.rng = np.random.default_rng(0)
     return {
-        word: [word if rng.random() < keeps else replace(word) for _ in range(DRAWS)] for word in WORDS[: peers.INPUTS]
+        word: [word if rng.random() < keeps else replace(word) for _ in range(DRAWS)]
+        for word in WORDS[: peers.INPUTS]
     }
 
 
@@ -40,7 +41,9 @@ def test_a_peer_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
     material = {"words": WORDS, "sentences": sentences, "large": files, "small_words": WORDS}
     material |= {"small_vectors": VECTORS, "small": files}
     options = argparse.Namespace(epsilon=10.0, seconds=0.05, samples=200, minutes=1)
-    rows = peers.measure("clmldp", ["madlib", "gst"], Path(sys.executable), material, options, tmp_path)
+    rows = peers.measure(
+        "clmldp", ["madlib", "gst"], Path(sys.executable), material, options, tmp_path
+    )
     assert [row["mechanism"] for row in rows] == ["madlib", "gst"]
     assert all(row["rate"] > 0 for row in rows)
     assert (rows[0]["clear"], rows[0]["lost"], rows[0]["added"]) == (1.0, 0.0, 0.0)

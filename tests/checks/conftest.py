@@ -18,12 +18,15 @@ from lexveil.errors import CheckFailed
 
 SECRET = "zanzibar"  # stands in every text of these tests and must not come out anywhere
 
-Fault = tuple[str, int, float]  # what is judged, in how many rows it is wrong, the value furthest from the limit
+# what is judged, in how many rows it is wrong, the value furthest from the limit
+Fault = tuple[str, int, float]
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> MachineParams:
-    return MachineParams(memory_limit="500MB", threads=1, workers=1, temp_directory=str(tmp_path / "work"))
+    return MachineParams(
+        memory_limit="500MB", threads=1, workers=1, temp_directory=str(tmp_path / "work")
+    )
 
 
 @pytest.fixture
@@ -44,7 +47,9 @@ def write(tmp_path: Path) -> Callable[[str, pd.DataFrame, pa.Schema], Path]:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # object: whole numbers beside a null stay whole numbers, and a nan stays a nan
-        columns = [pa.array(frame[field.name].astype(object).tolist(), field.type) for field in schema]
+        columns = [
+            pa.array(frame[field.name].astype(object).tolist(), field.type) for field in schema
+        ]
         pq.write_table(pa.table(columns, schema=schema), path)
         return path
 
@@ -52,10 +57,15 @@ def write(tmp_path: Path) -> Callable[[str, pd.DataFrame, pa.Schema], Path]:
 
 
 def first_fault(suite: Any, frame: pd.DataFrame) -> Fault | None:
-    """The first rule that does not hold, judged without Great Expectations, which test_validation.py tests."""
+    """The first rule that does not hold, judged without Great Expectations, which
+    test_validation.py tests."""
     frame = with_missing(frame, suite.expectations)
     for rule in suite.expectations:
-        columns, low, high = judged(rule), getattr(rule, "min_value", None), getattr(rule, "max_value", None)
+        columns, low, high = (
+            judged(rule),
+            getattr(rule, "min_value", None),
+            getattr(rule, "max_value", None),
+        )
         if "row_count" in rule.expectation_type or "sum" in rule.expectation_type:
             total = frame[columns[0]].sum() if columns else len(frame)
             if total < low:
@@ -73,7 +83,9 @@ def first_fault(suite: Any, frame: pd.DataFrame) -> Fault | None:
 
 
 @pytest.fixture
-def fault(monkeypatch: pytest.MonkeyPatch, out: Path) -> Callable[[Callable[[], Any]], Fault | None]:
+def fault(
+    monkeypatch: pytest.MonkeyPatch, out: Path
+) -> Callable[[Callable[[], Any]], Fault | None]:
     """The first fault that a stage stops at, leaving no record; None if it holds."""
 
     found: list[Fault | None] = []
@@ -108,4 +120,6 @@ def put(frame: pd.DataFrame, column: str, value: object, row: int = 0) -> pd.Dat
 
 def add(frame: pd.DataFrame, *values: object) -> pd.DataFrame:
     """The same with one more row."""
-    return pd.concat([frame, pd.DataFrame([values], columns=frame.columns, dtype=object)], ignore_index=True)
+    return pd.concat(
+        [frame, pd.DataFrame([values], columns=frame.columns, dtype=object)], ignore_index=True
+    )

@@ -16,15 +16,20 @@ from tests.checks.conftest import rules_of
 
 N = 1000
 WORDS = {
-    ",": (60, "punctuation"), "the": (50, "connector"),
-    "new": (40, "word"), "york": (20, "word"), "zanzibar": (10, "word"),
-}  # fmt: skip
+    ",": (60, "punctuation"),
+    "the": (50, "connector"),
+    "new": (40, "word"),
+    "york": (20, "word"),
+    "zanzibar": (10, "word"),
+}
 IDS = {word: number for number, word in enumerate(WORDS)}
 BIGRAMS = {("new", "york"): 15, ("york", "zanzibar"): 8}
 TRIGRAMS = {("new", "york", "zanzibar"): 6}
 
 STRING, COUNT = pa.string(), pa.int64()
-WORD_SCHEMA = pa.schema([("word_id", pa.int32()), ("word", STRING), ("count", COUNT), ("kind", STRING)])
+WORD_SCHEMA = pa.schema(
+    [("word_id", pa.int32()), ("word", STRING), ("count", COUNT), ("kind", STRING)]
+)
 ORDINALS = ("first", "second", "third")
 
 
@@ -43,7 +48,11 @@ def kept(ngrams: dict[tuple[str, ...], int], length: int) -> pd.DataFrame:
 
 def counted(ngrams: dict[tuple[str, ...], int], length: int) -> pd.DataFrame:
     columns = [f"{ordinal}_id" for ordinal in ORDINALS[:length]]
-    rows = [(*(IDS[word] for word in words), count) for words, count in ngrams.items() if set(words) <= set(IDS)]
+    rows = [
+        (*(IDS[word] for word in words), count)
+        for words, count in ngrams.items()
+        if set(words) <= set(IDS)
+    ]
     return pd.DataFrame(rows, columns=[*columns, "count"])
 
 
@@ -56,20 +65,31 @@ def check(write, tmp_path, docs, out, machine, monkeypatch):
         tables = kept(bigrams, 2), kept(trigrams, 3)
         if spoil is not None:
             spoil(*tables)
-        words = pd.DataFrame([(IDS[word], word, *known) for word, known in WORDS.items()], columns=WORD_SCHEMA.names)
+        words = pd.DataFrame(
+            [(IDS[word], word, *known) for word, known in WORDS.items()], columns=WORD_SCHEMA.names
+        )
         write("artifacts/ngrams/words.parquet", words, WORD_SCHEMA)
         for length, ngrams, table in zip((2, 3), (bigrams, trigrams), tables, strict=True):
             name = ("bigrams", "trigrams")[length - 2]
-            ids = pa.schema([*((f"{ordinal}_id", pa.int32()) for ordinal in ORDINALS[:length]), ("count", COUNT)])
+            ids = pa.schema(
+                [
+                    *((f"{ordinal}_id", pa.int32()) for ordinal in ORDINALS[:length]),
+                    ("count", COUNT),
+                ]
+            )
             write(f"artifacts/ngrams/{name}.parquet", counted(ngrams, length), ids)
             names = [(f"{ordinal}_word", STRING) for ordinal in ORDINALS[:length]]
             schema = pa.schema([*names, ("count", COUNT), ("pmi_bits", pa.float64())])
             write(f"artifacts/collocations/{name}.parquet", table, schema)
             if added is not None:
-                pq.write_table(added[name], tmp_path / "artifacts/collocations" / f"base_{name}.parquet")
+                pq.write_table(
+                    added[name], tmp_path / "artifacts/collocations" / f"base_{name}.parquet"
+                )
         write_json({"n_tokens": N}, tmp_path / "artifacts/metrics/ngrams.json")
         limits = CollocationParams(min_count=2, min_pmi=min_pmi)
-        params = parse_params({"seed": 1}).model_copy(update={"machine": machine, "collocations": limits})
+        params = parse_params({"seed": 1}).model_copy(
+            update={"machine": machine, "collocations": limits}
+        )
         return check_collocations.run(params, out, docs, base)
 
     return _check
@@ -92,7 +112,9 @@ def put(column: str, value: object):
 
 
 def off(difference: float):
-    return lambda bigrams, trigrams: trigrams.__setitem__("pmi_bits", trigrams["pmi_bits"] + difference)
+    return lambda bigrams, trigrams: trigrams.__setitem__(
+        "pmi_bits", trigrams["pmi_bits"] + difference
+    )
 
 
 def repeat(bigrams, trigrams):
@@ -133,7 +155,10 @@ def of_base(*rows: tuple[str, str, int, float]) -> dict[str, pa.Table]:
     bigrams = pa.schema([*((name, STRING) for name in names[:2]), *figures])
     trigrams = pa.schema([*((name, STRING) for name in names), *figures])
     columns = zip(*rows, strict=True) if rows else ([],) * 4
-    return {"bigrams": pa.table(list(map(list, columns)), schema=bigrams), "trigrams": trigrams.empty_table()}
+    return {
+        "bigrams": pa.table(list(map(list, columns)), schema=bigrams),
+        "trigrams": trigrams.empty_table(),
+    }
 
 
 KNOWN, NEW = ("new", "york", 900, 7.0), ("red", "tape", 80, 6.5)
@@ -147,8 +172,14 @@ def test_what_is_no_defect(check, fault):
 def test_a_base_adds_what_the_corpus_lacks(check):
     base = of_base(KNOWN, NEW)
     found = check(base=base, added=of_base(NEW))
-    assert found == {"n_bigrams": 2, "n_trigrams": 1, "n_bigrams_of_base": 1, "n_trigrams_of_base": 0}
-    assert check(bigrams={}, trigrams={}, base=base, added=base)["n_bigrams"] == 0  # the corpus need have none
+    assert found == {
+        "n_bigrams": 2,
+        "n_trigrams": 1,
+        "n_bigrams_of_base": 1,
+        "n_trigrams_of_base": 0,
+    }
+    # the corpus need have none
+    assert check(bigrams={}, trigrams={}, base=base, added=base)["n_bigrams"] == 0
 
 
 @pytest.mark.parametrize("added", [(), (KNOWN, NEW), (("red", "tape", 81, 6.5),), (NEW, NEW)])

@@ -1,4 +1,5 @@
-"""The corpus suite through its SQL: sound tables pass, and each single defect stops the stage with its own message."""
+"""The corpus suite through its SQL: sound tables pass, and each single defect stops the stage with
+its own message."""
 
 import json
 
@@ -13,7 +14,9 @@ from tasks import check_corpus
 from tests.checks.conftest import SECRET, add, put, rules_of
 
 SAMPLE = pa.schema([("doc_id", pa.string()), ("text", pa.string())])
-TOKENS = pa.schema([("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))])
+TOKENS = pa.schema(
+    [("doc_id", pa.string()), ("sentence_id", pa.int32()), ("ids", pa.list_(pa.int32()))]
+)
 WORDS = pa.schema([("word_id", pa.int32()), ("word", pa.string())])
 VOCABULARY = ["hello", SECRET, ".", "bye", "again"]
 
@@ -30,17 +33,30 @@ def sentences() -> pd.DataFrame:
 
 def words(*vocabulary: str | None) -> pd.DataFrame:
     vocabulary = vocabulary or tuple(VOCABULARY)
-    return pd.DataFrame({"word_id": range(len(vocabulary)), "word": pd.Series(vocabulary, dtype=object)})
+    return pd.DataFrame(
+        {"word_id": range(len(vocabulary)), "word": pd.Series(vocabulary, dtype=object)}
+    )
 
 
 @pytest.fixture
 def check(write, docs, out, machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def _check(sample: pd.DataFrame, sentences: pd.DataFrame, words: pd.DataFrame = words(), base: str = NO_BASE):  # noqa: B008
-        for file, table, schema in (("sample", sample, SAMPLE), ("tokens", sentences, TOKENS), ("words", words, WORDS)):
+    def _check(
+        sample: pd.DataFrame,
+        sentences: pd.DataFrame,
+        words: pd.DataFrame = words(),  # noqa: B008
+        base: str = NO_BASE,
+    ):
+        for file, table, schema in (
+            ("sample", sample, SAMPLE),
+            ("tokens", sentences, TOKENS),
+            ("words", words, WORDS),
+        ):
             write(f"artifacts/corpus/{file}.parquet", table, schema)
-        params = parse_params({"seed": 1, "embeddings": {"base": base}}).model_copy(update={"machine": machine})
+        params = parse_params({"seed": 1, "embeddings": {"base": base}}).model_copy(
+            update={"machine": machine}
+        )
         return check_corpus.run(params, out, docs)
 
     return _check
@@ -57,7 +73,8 @@ def test_sound_tables_pass(check, out):
     assert SECRET not in content
 
 
-REPEATS = pd.DataFrame({"doc_id": "b", "sentence_id": [0, 0, 3, 3], "ids": [[0]] * 4})  # whose sums are those of 0 to 3
+# whose sums are those of 0 to 3
+REPEATS = pd.DataFrame({"doc_id": "b", "sentence_id": [0, 0, 3, 3], "ids": [[0]] * 4})
 DEFECTS = [
     (sample().head(0), sentences().head(0), ("rows", 1, 0)),
     (put(sample().tail(1), "text", "\u3000", 2), sentences().head(0), ("n_tokens", 1, 0)),
@@ -70,7 +87,10 @@ DEFECTS = [
     (sample(), add(sentences(), "b", 2, [0]), ("is_misnumbered", 1, 1)),
     (sample(), pd.concat([sentences().head(2), REPEATS]), ("is_misnumbered", 1, 1)),
     *((sample(), put(sentences(), "ids", ids, 1), ("n_unsplittable", 1, 1)) for ids in ([], None)),
-    *((sample(), put(sentences(), "ids", ids, 1), ("n_unnumbered", 1, 1)) for ids in ([3, 5], [-1, 2], [3, None])),
+    *(
+        (sample(), put(sentences(), "ids", ids, 1), ("n_unnumbered", 1, 1))
+        for ids in ([3, 5], [-1, 2], [3, None])
+    ),
 ]
 
 
@@ -89,11 +109,17 @@ def test_white_space_is_what_python_splits_at(write):
     assert not any(chr(code).isspace() for code in range(0x3001, 0x110000))
     characters = [chr(code) for code in range(1, 0x3002)]
     sampled = write("s.parquet", pd.DataFrame({"doc_id": characters, "text": characters}), SAMPLE)
-    cut = {"doc_id": characters, "sentence_id": 0, "ids": [[number] for number in range(len(characters))]}
+    cut = {
+        "doc_id": characters,
+        "sentence_id": 0,
+        "ids": [[number] for number in range(len(characters))],
+    }
     with duckdb_session.session() as con:
         duckdb_session.view(con, "sample", sampled)
         duckdb_session.view(con, "tokens", write("t.parquet", pd.DataFrame(cut), TOKENS))
-        duckdb_session.view(con, "words", write("w.parquet", words(*(f"a{c}b" for c in characters)), WORDS))
+        duckdb_session.view(
+            con, "words", write("w.parquet", words(*(f"a{c}b" for c in characters)), WORDS)
+        )
         totals = duckdb_session.run(con, "checks/corpus_totals").df().set_index("doc_id")
     readable = set(totals.index[totals["is_readable"] == 1])
     assert readable == {c for c in characters if not c.isspace()}
@@ -103,7 +129,11 @@ def test_white_space_is_what_python_splits_at(write):
 
 
 def test_words_numbered_twice_stop(check, fault):
-    assert fault(lambda: check(sample(), sentences(), put(words(), "word_id", 3, 4))) == ("n_unnumbered", 2, 2)
+    assert fault(lambda: check(sample(), sentences(), put(words(), "word_id", 3, 4))) == (
+        "n_unnumbered",
+        2,
+        2,
+    )
 
 
 def test_a_base_may_take_the_place_of_all_documents(check, out):

@@ -23,24 +23,44 @@ BACK_ENDS = {"classifier": "linear", "encoder": "tfidf_mean", "language_model": 
 
 def scores(*each: float) -> dict[str, Any]:
     mean = round(sum(each) / len(each), 9)
-    return {name: {"each": list(each), "mean": mean, "sd": 0.1} for name in ("accuracy", "micro_f1", "macro_f1")}
+    return {
+        name: {"each": list(each), "mean": mean, "sd": 0.1}
+        for name in ("accuracy", "micro_f1", "macro_f1")
+    }
 
 
 def entry(**settings: dict[str, Any]) -> dict[str, Any]:
     counts = {"n_train": 9, "n_learnt": 8, "n_test": 4, "n_classes": 2, "n_left_out": 0}
-    return counts | {"held_out": "test", "left_out": None} | {"majority": {"macro_f1": 0.5}, "scores": settings}
+    return (
+        counts
+        | {"held_out": "test", "left_out": None}
+        | {"majority": {"macro_f1": 0.5}, "scores": settings}
+    )
 
 
 def of_texts() -> dict[str, Any]:
     """Similarity and perplexity, the one at the lower end of its range, the other at the upper."""
-    similarity = {"left_out": None, "n_texts": 3, "n_compared": 2, "n_original_unknown": 1, "n_private_unknown": 1}
+    similarity = {
+        "left_out": None,
+        "n_texts": 3,
+        "n_compared": 2,
+        "n_original_unknown": 1,
+        "n_private_unknown": 1,
+    }
     perplexity = {"left_out": None, "n_texts": 3, "n_tokens": 9, "n_unknown": 1}
     scored = {"mean": -1.0, "sd": None}, {"mean": 1e300, "corpus": 1.0}
     return {"similarity": similarity | scored[0], "perplexity": perplexity | scored[1]}
 
 
 def membership() -> dict[str, Any]:
-    counts = {"left_out": None, "n_in": 9, "n_out": 8, "n_classes": 2, "known_labels": False, "standard_error": 0.1}
+    counts = {
+        "left_out": None,
+        "n_in": 9,
+        "n_out": 8,
+        "n_classes": 2,
+        "known_labels": False,
+        "standard_error": 0.1,
+    }
     return counts | {"auc": scores(0.0, 0.5, 1.0)["macro_f1"]}
 
 
@@ -49,23 +69,39 @@ def records() -> dict[str, dict[str, Any]]:
     utility = entry(private=scores(0.0, 1.0, 0.1), clean=scores(0.3, 0.3, 0.3))
     attack = entry(static=scores(0.5, 0.6, 0.1), adaptive=scores(1.0, 1.0, 1.0))
     letters = {"utility": utility, "attack": attack, "membership": membership()}
-    datasets = {"letters": letters | of_texts(), "notes": dict.fromkeys(letters, left_out) | of_texts()}
+    datasets = {
+        "letters": letters | of_texts(),
+        "notes": dict.fromkeys(letters, left_out) | of_texts(),
+    }
     return {run: BACK_ENDS | {"datasets": deepcopy(datasets)} for run in RUNS}
 
 
 @pytest.fixture
 def check(out, docs, monkeypatch):
-    metrics = [BY_NAME[name] for name in records()[RUNS[0]]["datasets"]["letters"]]  # not one that was added since
+    # not one that was added since
+    metrics = [BY_NAME[name] for name in records()[RUNS[0]]["datasets"]["letters"]]
     monkeypatch.setattr("lexveil.checks.evaluation_cells.METRICS", metrics)
-    return lambda made, datasets=DATASETS, settings=SETTINGS: check_evaluation.run(made, datasets, settings, out, docs)
+    return lambda made, datasets=DATASETS, settings=SETTINGS: check_evaluation.run(
+        made, datasets, settings, out, docs
+    )
 
 
 def test_sound_scores_hold(check, out) -> None:
-    # The classifier of letters is no better than the majority's 0.5 by more than 4 documents tell, the attacker is.
+    # The classifier of letters is no better than the majority's 0.5 by more than 4 documents tell,
+    # the attacker is.
     summary = check(records())
-    assert summary == {"n_runs": 2, "n_cells": 28, "n_scored": 18, "not_above_majority": ["letters/utility"]}
+    assert summary == {
+        "n_runs": 2,
+        "n_cells": 28,
+        "n_scored": 18,
+        "not_above_majority": ["letters/utility"],
+    }
     record = json.loads(out.read_text())
-    assert record["success"] and record["suite"] == "evaluation" and record["summary"]["n_scored"] == 18
+    assert (
+        record["success"]
+        and record["suite"] == "evaluation"
+        and record["summary"]["n_scored"] == 18
+    )
     assert {(one["checked"], one["unexpected"]) for one in record["expectations"]} == {(28, 0)}
 
 
@@ -85,19 +121,37 @@ DEFECTS = [
     (edited("datasets/notes"), ("is_missing", 7, 1)),
     (edited("datasets/letters/attack/scores/static"), ("is_missing", 1, 1)),
     (edited("datasets/letters/attack", {"left_out": "why"}), ("is_at_odds", 2, 1)),
-    (edited("datasets/notes/attack", records()[RUNS[0]]["datasets"]["letters"]["attack"]), ("is_at_odds", 2, 1)),
+    (
+        edited("datasets/notes/attack", records()[RUNS[0]]["datasets"]["letters"]["attack"]),
+        ("is_at_odds", 2, 1),
+    ),
     (edited("datasets/letters/utility/majority", {"macro_f1": 0.25}), ("is_at_odds", 2, 1)),
     (edited("datasets/letters/similarity/n_texts", 4), ("is_at_odds", 1, 1)),
     (edited("datasets/letters/perplexity/n_texts", 2), ("is_at_odds", 1, 1)),
     (edited("datasets/letters/membership/left_out", "why"), ("is_at_odds", 1, 1)),
-    (edited("datasets/letters/attack/scores/static", scores(0.5, 1.0001, 0.1)), ("n_outside", 1, 3)),
+    (
+        edited("datasets/letters/attack/scores/static", scores(0.5, 1.0001, 0.1)),
+        ("n_outside", 1, 3),
+    ),
     (edited("datasets/letters/similarity/mean", 1.0001), ("n_outside", 1, 1)),
     (edited("datasets/letters/perplexity/mean", 0.999), ("n_outside", 1, 1)),
     (edited("datasets/letters/perplexity/corpus", nan), ("n_outside", 1, 1)),
-    (edited("datasets/letters/membership/auc", scores(0.5, 0.5, 1.01)["macro_f1"]), ("n_outside", 1, 1)),
-    (edited("datasets/letters/utility/scores/clean/accuracy/each", [0.3, 0.3]), ("n_shuffles_off", 1, 1)),
-    (edited("datasets/letters/membership/auc", scores(0.5, 0.5)["macro_f1"]), ("n_shuffles_off", 1, 1)),
-    (edited("datasets/letters/membership/auc", {"each": [0.5] * 3, "mean": 0.6}), ("mean_gap", 1, pytest.approx(0.1))),
+    (
+        edited("datasets/letters/membership/auc", scores(0.5, 0.5, 1.01)["macro_f1"]),
+        ("n_outside", 1, 1),
+    ),
+    (
+        edited("datasets/letters/utility/scores/clean/accuracy/each", [0.3, 0.3]),
+        ("n_shuffles_off", 1, 1),
+    ),
+    (
+        edited("datasets/letters/membership/auc", scores(0.5, 0.5)["macro_f1"]),
+        ("n_shuffles_off", 1, 1),
+    ),
+    (
+        edited("datasets/letters/membership/auc", {"each": [0.5] * 3, "mean": 0.6}),
+        ("mean_gap", 1, pytest.approx(0.1)),
+    ),
     (edited("classifier", "another"), ("is_of_another", 8, 1)),
     (edited("encoder", "another"), ("is_of_another", 2, 1)),
     (edited("language_model", "another"), ("is_of_another", 2, 1)),
@@ -110,16 +164,30 @@ def test_each_defect_stops(check, fault, made, first) -> None:
 
 
 def test_a_baseline_far_below_the_majority_stops(check, fault) -> None:
-    """400 documents tell a share to 0.049: a mean of 0.452 is as good as the majority's 0.5, one of 0.4 is not."""
+    """400 documents tell a share to 0.049: a mean of 0.452 is as good as the majority's 0.5, one of
+    0.4 is not."""
     made = records()
     for record in made.values():
-        record["datasets"]["letters"]["utility"] |= {"n_test": 400, "scores": {"private": scores(*[0.452] * 3)}}
+        record["datasets"]["letters"]["utility"] |= {
+            "n_test": 400,
+            "scores": {"private": scores(*[0.452] * 3)},
+        }
         record["datasets"]["letters"]["utility"]["scores"]["clean"] = scores(*[0.552] * 3)
     assert check(made)["not_above_majority"] == []
     # Of a rewriting that is what may well come out, and that no word of it is known.
-    assert check(edited("datasets/letters/similarity", {"left_out": "no known word"}))["n_scored"] == 17
-    assert fault(lambda: check(edited("datasets/letters/utility/scores/private", scores(0.0, 0.0, 0.0)))) is None
-    made["none/none/0.0"]["datasets"]["letters"]["utility"]["scores"]["private"] = scores(*[0.4] * 3)
+    assert (
+        check(edited("datasets/letters/similarity", {"left_out": "no known word"}))["n_scored"]
+        == 17
+    )
+    assert (
+        fault(
+            lambda: check(edited("datasets/letters/utility/scores/private", scores(0.0, 0.0, 0.0)))
+        )
+        is None
+    )
+    made["none/none/0.0"]["datasets"]["letters"]["utility"]["scores"]["private"] = scores(
+        *[0.4] * 3
+    )
     assert fault(lambda: check(made)) == ("below_majority", 1, pytest.approx(0.051))
 
 
@@ -131,5 +199,6 @@ def test_what_is_asked_for_and_missing_stops(check, fault) -> None:
 
 
 def test_each_rule_was_seen_to_fail() -> None:
-    seen = {first for _, (first, _, _) in DEFECTS} | {"rows", "below_majority"}  # cells are made one by one
+    # cells are made one by one
+    seen = {first for _, (first, _, _) in DEFECTS} | {"rows", "below_majority"}
     assert rules_of(evaluation_suite()) - {"run,dataset,setting"} == seen

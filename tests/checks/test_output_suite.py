@@ -12,17 +12,31 @@ from tasks import check_outputs
 from tests.checks.conftest import SECRET, add, put, rules_of
 
 STRING, INT = pa.string(), pa.int64()
-INPUTS = pa.schema([(name, STRING) for name in ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")])
+INPUTS = pa.schema(
+    [
+        (name, STRING)
+        for name in ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
+    ]
+)
 SPENT, KEPT = ("epsilon_spent", pa.float64()), ("n_unprotected", INT)
 MADE = [(f"n_{name}", INT) for name in ("tokens_in", "tokens_out", "words_out")]
 DOCUMENTS = pa.schema([*INPUTS, *MADE, SPENT, KEPT])
 KEY = [(name, STRING) for name in ("dataset", "doc_id", "field")]
 LEDGER = pa.schema(
-    [*KEY, ("position", pa.int32()), ("class", STRING), ("epsilon", pa.float64()), ("action", STRING),
-     ("n_words", pa.int8()), ("word_id", pa.int32())]
-)  # fmt: skip
+    [
+        *KEY,
+        ("position", pa.int32()),
+        ("class", STRING),
+        ("epsilon", pa.float64()),
+        ("action", STRING),
+        ("n_words", pa.int8()),
+        ("word_id", pa.int32()),
+    ]
+)
 COUNTS, AMOUNTS = ("n_words", "n_tokens", "n_perturbed"), ("budget", "epsilon_per_token")
-PLAN = pa.schema([*KEY, *((name, INT) for name in COUNTS), *((name, pa.float64()) for name in AMOUNTS)])
+PLAN = pa.schema(
+    [*KEY, *((name, INT) for name in COUNTS), *((name, pa.float64()) for name in AMOUNTS)]
+)
 V = 100
 
 
@@ -37,7 +51,8 @@ def inputs() -> pd.DataFrame:
 
 
 def documents() -> pd.DataFrame:
-    """Two texts of one document, one of kept marks, one with a sampled token, one without tokens."""
+    """Two texts of one document, one of kept marks, one with a sampled token, one without
+    tokens."""
     rewritten = inputs()
     rewritten["text"] = pd.Series(["other words here.", "...", "a name", ""], dtype=object)
     rewritten["text_b"] = pd.Series(["else", None, None, None], dtype=object)
@@ -91,14 +106,22 @@ def check(write, tmp_path, docs, out, machine):
         stage = "baseline" if plan is None else "privatize@madlib-S1-1.0"
         one = check_outputs.Run(name, stage, tmp_path / name, granted, 0 if plan is None else V)
         table = inputs() if given is None else given
-        given_table = pa.table([pa.array(table[key].tolist(), STRING) for key in INPUTS.names], schema=INPUTS)
+        given_table = pa.table(
+            [pa.array(table[key].tolist(), STRING) for key in INPUTS.names], schema=INPUTS
+        )
         return check_outputs.run(given_table, [one], out, docs, machine)
 
     return _check
 
 
 def test_a_sound_run_and_a_sound_baseline_pass(check, out):
-    totals = {"n_tokens_in": 8, "n_tokens_out": 7, "n_words_out": 8, "n_dropped": 1, "n_unprotected": 2}
+    totals = {
+        "n_tokens_in": 8,
+        "n_tokens_out": 7,
+        "n_words_out": 8,
+        "n_dropped": 1,
+        "n_unprotected": 2,
+    }
     assert check(documents(), ledger(), plan()) == {"madlib/S1/1.0": {"n_documents": 4} | totals}
     record = out.read_text(encoding="utf-8")
     assert json.loads(record)["summary"] == {"runs": {"madlib/S1/1.0": {"n_documents": 4} | totals}}
@@ -132,11 +155,14 @@ DEFECTS = [
     (D, put(L, "word_id", -1), ("n_foreign", 1, 1)),  # perturbed, and nowhere
     (D, put(L, "word_id", 5, 2), ("n_foreign", 1, 1)),  # kept, and somewhere
     (put(D, "n_unprotected", 0), L, ("unprotected_gap", 1, 1)),
-    (put(D, "epsilon_spent", 6.5), put(L, "epsilon", 0.0), ("n_mispriced", 1, 1)),  # perturbed for nothing
-    (put(D, "epsilon_spent", 0.1, 1), put(L, "epsilon", 0.1, 5), ("n_mispriced", 1, 1)),  # kept at a price
+    # perturbed for nothing
+    (put(D, "epsilon_spent", 6.5), put(L, "epsilon", 0.0), ("n_mispriced", 1, 1)),
+    # kept at a price
+    (put(D, "epsilon_spent", 0.1, 1), put(L, "epsilon", 0.1, 5), ("n_mispriced", 1, 1)),
     *((D, put(L, "epsilon", value, 6), ("n_mispriced", 1, 1)) for value in (-0.5, inf, nan, None)),
     (put(D, "epsilon_spent", 0.75, 2), put(L, "epsilon", 0.75, 6), ("epsilon_overrun", 1, 0.25)),
-    (D, put(put(L, "epsilon", 3.5), "epsilon", 3.0, 4), ("epsilon_overrun", 1, pytest.approx(0.2))),  # one of two texts
+    # one of two texts
+    (D, put(put(L, "epsilon", 3.5), "epsilon", 3.0, 4), ("epsilon_overrun", 1, pytest.approx(0.2))),
     (put(D, "epsilon_spent", 9.9), L, ("epsilon_difference", 1, pytest.approx(0.9 / 9.9))),
     (put(D, "epsilon_spent", None), L, ("epsilon_difference", 1, inf)),
 ]
@@ -156,8 +182,15 @@ def test_defects_of_the_baseline_stop(check, fault):
     changed = put(clean_documents(), "text", "else", 2)
     assert fault(lambda: check(changed, clean_ledger())) == ("n_changed", 1, 1)
     spent = put(put(clean_ledger(), "epsilon", 0.5, 6), "action", "perturbed", 6)
-    assert fault(lambda: check(put(clean_documents(), "epsilon_spent", 0.5, 2), spent)) == ("n_foreign", 1, 1)
+    assert fault(lambda: check(put(clean_documents(), "epsilon_spent", 0.5, 2), spent)) == (
+        "n_foreign",
+        1,
+        1,
+    )
 
 
 def test_each_rule_was_seen_to_fail():
-    assert rules_of(output_suite("x", True)) == {first for *_, (first, _, _) in DEFECTS} | {"rows", "n_changed"}
+    assert rules_of(output_suite("x", True)) == {first for *_, (first, _, _) in DEFECTS} | {
+        "rows",
+        "n_changed",
+    }

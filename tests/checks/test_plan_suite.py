@@ -1,4 +1,5 @@
-"""The plan suite through its SQL: sound plans pass, and each single defect stops the stage with its own message."""
+"""The plan suite through its SQL: sound plans pass, and each single defect stops the stage with its
+own message."""
 
 import json
 from math import inf, nan
@@ -14,7 +15,10 @@ from tasks import check_plans
 from tests.checks.conftest import rules_of
 
 MECHANISMS = ["madlib", "tem"]
-NAMES = (pa.string(), ("dataset", "doc_id", "field")), (pa.int64(), ("n_words", "n_tokens", "n_perturbed"))
+NAMES = (
+    (pa.string(), ("dataset", "doc_id", "field")),
+    (pa.int64(), ("n_words", "n_tokens", "n_perturbed")),
+)
 KINDS = *NAMES, (pa.float64(), ("budget", "epsilon_per_token"))
 SCHEMA = pa.schema([(name, kind) for kind, names in KINDS for name in names])
 
@@ -52,21 +56,32 @@ def check(write, docs, out, machine, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("strategy", ["S1", "S2", "S3", "S4"])
 def test_only_s2_may_leave_some_of_the_budget(check, fault, strategy):
-    assert fault(lambda: check(put("epsilon_per_token", 10.0 / 3 + 1e-10), strategy=strategy)) is None  # rounding
+    # rounding
+    assert (
+        fault(lambda: check(put("epsilon_per_token", 10.0 / 3 + 1e-10), strategy=strategy)) is None
+    )
     found = fault(lambda: check(put("epsilon_per_token", 3.0), strategy=strategy))
     assert found == (None if strategy == "S2" else UNSPENT)
 
 
 def test_a_record_does_not_know_the_other_plans(check, out):
-    """Adding an epsilon must not make the runs of the others stale; one bad plan withholds all records."""
+    """Adding an epsilon must not make the runs of the others stale; one bad plan withholds all
+    records."""
     assert check(plan()) == 4
     alone = (out / "madlib/S1/1.0.json").read_bytes()
     record = json.loads(alone)
     assert (out / "tem/S1/1.0.json").read_bytes() == alone and record["success"] is True
     assert record["summary"] == {"n_texts": 4, "n_words": 23, "n_tokens": 19, "n_perturbed": 13}
     check(plan(), put("n_words", 10))
-    assert (out / "madlib/S1/1.0.json").read_bytes() == alone != (out / "madlib/S1/2.0.json").read_bytes()
-    says = r"^plans/S1/2\.0: 1 of 4 texts spend more than their budget .*`dvc repro --force plan_budgets`"
+    assert (
+        (out / "madlib/S1/1.0.json").read_bytes()
+        == alone
+        != (out / "madlib/S1/2.0.json").read_bytes()
+    )
+    says = (
+        r"^plans/S1/2\.0: 1 of 4 texts spend more than their budget .*`dvc repro --force "
+        r"plan_budgets`"
+    )
     with pytest.raises(CheckFailed, match=says):
         check(plan(), put("epsilon_per_token", 4.0))
     assert not out.exists()
@@ -79,7 +94,10 @@ DEFECTS = [
     (put("n_perturbed", -1, row=2), ("n_perturbed", 1, -1)),
     (put("n_tokens", 2), ("n_perturbed_beyond", 1, 1)),
     (put("epsilon_per_token", -0.5, row=2), ("epsilon_per_token", 1, -0.5)),
-    *((put("epsilon_per_token", value), ("is_mismatched", 1, 1)) for value in (0.0, inf, nan, None)),
+    *(
+        (put("epsilon_per_token", value), ("is_mismatched", 1, 1))
+        for value in (0.0, inf, nan, None)
+    ),
     (put("epsilon_per_token", 1.0, row=2), ("is_mismatched", 1, 1)),
     (put("budget", 11.0, row=2), ("is_odd_budget", 3, 1)),
     (put("budget", -1.0, row=3), ("is_odd_budget", 1, 1)),

@@ -1,4 +1,5 @@
-"""The suite of releases through its SQL: a sound release passes, and each single defect stops it with its own words."""
+"""The suite of releases through its SQL: a sound release passes, and each single defect stops it
+with its own words."""
 
 from typing import Any
 
@@ -76,13 +77,25 @@ def test_each_rule_was_seen_to_fail() -> None:
 def test_what_is_counted_of_a_source() -> None:
     numbers = pd.DataFrame([{"release": "x", "coverage": 0.8, "unprotected_share": 1 / 6}])
     assert first_fault(source_suite(0.81, None), numbers) == ("coverage", 1, 0.8)
-    assert first_fault(source_suite(0.8, 0.2), numbers) == first_fault(source_suite(None, None), numbers) is None
-    assert first_fault(source_suite(None, 0.1), numbers) == ("unprotected_share", 1, pytest.approx(1 / 6))
+    assert (
+        first_fault(source_suite(0.8, 0.2), numbers)
+        == first_fault(source_suite(None, None), numbers)
+        is None
+    )
+    assert first_fault(source_suite(None, 0.1), numbers) == (
+        "unprotected_share",
+        1,
+        pytest.approx(1 / 6),
+    )
 
 
 LOOKS_LIKE = [
     ("n_emails", ["jo.doe@example.org", "jo @ example . org"], ["jo at example", "a @ b"]),
-    ("n_phones", ["+43 660 1234567", "(0316) 873 1234", "555-123-4567", "+1 ( 555 ) 123"], ["in 1990 2000", "1,200"]),
+    (
+        "n_phones",
+        ["+43 660 1234567", "(0316) 873 1234", "555-123-4567", "+1 ( 555 ) 123"],
+        ["in 1990 2000", "1,200"],
+    ),
     ("n_numbers", ["123456", "a1234567b"], ["12345", "123 456"]),
     ("n_handles", ["@jo_doe", "hi @jo"], ["jo@example.org", "a @ b"]),
     ("n_urls", ["https://x.org", "http : / / x", "www.x.org", "WWW . x . org"], ["the web", "www"]),
@@ -90,12 +103,16 @@ LOOKS_LIKE = [
 
 
 @pytest.mark.parametrize(("column", "hits", "misses"), LOOKS_LIKE)
-def test_what_looks_like_personal_data(frame, column: str, hits: list[str], misses: list[str]) -> None:
+def test_what_looks_like_personal_data(
+    frame, column: str, hits: list[str], misses: list[str]
+) -> None:
     for text in hits:
         rows = frame(outputs=[(1, f"uno {text} dos"), (2, "x")])
         assert rows[column].tolist() == [1, 0], text
     for text in misses:
         assert frame(outputs=[(1, f"uno {text} dos"), (2, "x")])[column].tolist() == [0, 0], text
-    only = frame(outputs=[(1, hits[0]), (2, "x")]).assign(**{other: 0 for other, *_ in LOOKS_LIKE if other != column})
+    only = frame(outputs=[(1, hits[0]), (2, "x")]).assign(
+        **{other: 0 for other, *_ in LOOKS_LIKE if other != column}
+    )
     assert judge(only, max_length_ratio=None) == (column, 1, 1)
     assert judge(only, max_length_ratio=None, personal=False) is None

@@ -1,4 +1,5 @@
-"""Running a suite: what is recorded, what is published, what is never told, and that nothing leaves the machine."""
+"""Running a suite: what is recorded, what is published, what is never told, and that nothing leaves
+the machine."""
 
 import json
 import os
@@ -31,7 +32,12 @@ def suite(high: float = 1.0):
 
 
 def frame(**columns: list[object]) -> pd.DataFrame:
-    good = {"name": [SECRET, "b", "c"], "group": ["x", "y", "z"], "n_bad": [0, 0, 0], "share": [0.0, 0.5, 1.0]}
+    good = {
+        "name": [SECRET, "b", "c"],
+        "group": ["x", "y", "z"],
+        "n_bad": [0, 0, 0],
+        "share": [0.0, 0.5, 1.0],
+    }
     return pd.DataFrame(good | columns)
 
 
@@ -43,12 +49,21 @@ LOADS = re.compile(
 
 
 def test_the_record_has_the_same_bytes_each_time(docs):
-    records = [json.dumps(validate("a/b", suite(), frame(), docs).record({"n": 3}), sort_keys=True) for _ in range(2)]
+    records = [
+        json.dumps(validate("a/b", suite(), frame(), docs).record({"n": 3}), sort_keys=True)
+        for _ in range(2)
+    ]
     assert records[0] == records[1]
     record = json.loads(records[0])
     assert (record["success"], record["suite"], record["summary"]) == (True, "a/b", {"n": 3})
     none = {"min": 0, "max": 0}
-    limits = {None: {"min": 1}, "name": {}, "n_bad": none, "share": {"min": 0, "max": 1}, "n_missing": none}
+    limits = {
+        None: {"min": 1},
+        "name": {},
+        "n_bad": none,
+        "share": {"min": 0, "max": 1},
+        "n_missing": none,
+    }
     assert {one["column"]: one["limits"] for one in record["expectations"]} == limits
     assert {(one["checked"], one["unexpected"]) for one in record["expectations"]} == {(3, 0)}
 
@@ -58,15 +73,26 @@ def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
     with pytest.raises(CheckFailed) as caught:
         validate("c", suite(0.25), frame(name=[f"<b>{SECRET}", f"<b>{SECRET}", "c"]), docs)
     pages = sorted(docs.root.rglob("*.html"))
-    assert [str(file.relative_to(docs.root)) for file in pages] == ["a/b/index.html", "c/index.html", "index.html"]
+    assert [str(file.relative_to(docs.root)) for file in pages] == [
+        "a/b/index.html",
+        "c/index.html",
+        "index.html",
+    ]
     for file in pages:
         text = file.read_text(encoding="utf-8")
         assert not LOADS.search(text)
-        assert all((file.parent / link).is_file() for link in re.findall(r'href="([^"]+)"', text)), file
+        assert all(
+            (file.parent / link).is_file() for link in re.findall(r'href="([^"]+)"', text)
+        ), file
         assert SECRET not in text
     whole, broken, index = (file.read_text(encoding="utf-8") for file in pages)
     assert whole == page
-    assert "5 of 5" in index and "3 of 5" in index and "<b>" not in index and broken.count("does not hold") == 2
+    assert (
+        "5 of 5" in index
+        and "3 of 5" in index
+        and "<b>" not in index
+        and broken.count("does not hold") == 2
+    )
     # Counts and no values: not even ids, whatever names a row stays in the frame.
     text = (docs.root / "c/results.json").read_text(encoding="utf-8")
     assert SECRET not in text + str(caught.value) and str(ROOT) not in text
@@ -74,7 +100,8 @@ def test_pages_load_nothing_lead_everywhere_and_say_what_was_found(docs):
 
 
 def test_what_cannot_be_evaluated_does_not_pass(docs):
-    """Great Expectations turns exceptions into results; such a result must stop the stage like any other."""
+    """Great Expectations turns exceptions into results; such a result must stop the stage like any
+    other."""
     with pytest.raises(CheckFailed, match=r"could not be evaluated.*$"):
         validate("a", suite(), frame(n_bad=["x", "y", "z"]), docs)
     assert "Traceback" not in (docs.root / "a/results.json").read_text(encoding="utf-8")

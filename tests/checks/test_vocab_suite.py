@@ -1,4 +1,5 @@
-"""Coverage by hand: which words are counted, in which text, and when there are too few that are known."""
+"""Coverage by hand: which words are counted, in which text, and when there are too few that are
+known."""
 
 import json
 
@@ -17,9 +18,16 @@ NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
 
 
 def documents(*rows: tuple[str, str, str, str | None]) -> pa.Table:
-    full = [(dataset, doc_id, "all", text, text_b, None, None) for dataset, doc_id, text, text_b in rows]
+    full = [
+        (dataset, doc_id, "all", text, text_b, None, None) for dataset, doc_id, text, text_b in rows
+    ]
     columns = zip(*full, strict=True) if full else [[] for _ in NAMES]
-    return pa.table({name: pa.array(list(column), pa.string()) for name, column in zip(NAMES, columns, strict=True)})
+    return pa.table(
+        {
+            name: pa.array(list(column), pa.string())
+            for name, column in zip(NAMES, columns, strict=True)
+        }
+    )
 
 
 DOCUMENTS = (
@@ -31,14 +39,18 @@ DOCUMENTS = (
 
 def words_only(segmentation: str) -> Lexicon:
     """The same words for every segmentation; ``mst`` knows one more."""
-    return Lexicon.build("word", ["fine", "a", ",", *(["day"] if segmentation == "mst" else [])], None)
+    return Lexicon.build(
+        "word", ["fine", "a", ",", *(["day"] if segmentation == "mst" else [])], None
+    )
 
 
 @pytest.fixture
 def check(docs, out, machine):
     def _check(rows=DOCUMENTS, lexicon_of=words_only, min_coverage=0.5):
         params = parse_params({"seed": 1, "checks": {"min_coverage": min_coverage}})
-        return check_vocab.run(params.model_copy(update={"machine": machine}), documents(*rows), lexicon_of, out, docs)
+        return check_vocab.run(
+            params.model_copy(update={"machine": machine}), documents(*rows), lexicon_of, out, docs
+        )
 
     return _check
 
@@ -46,8 +58,16 @@ def check(docs, out, machine):
 def test_coverage_by_hand(check, out):
     made = check()
     four = {"n_texts": 3, "n_words": 6, "n_covered": 4, "n_oov": 2, "coverage": 4 / 6}
-    assert made["pairs"] == {"gst": four, "word": four, "mst": four | {"n_covered": 5, "n_oov": 1, "coverage": 5 / 6}}
-    assert {name: one["n_covered"] for name, one in made["singles"].items()} == {"gst": 2, "mst": 3, "word": 2}
+    assert made["pairs"] == {
+        "gst": four,
+        "word": four,
+        "mst": four | {"n_covered": 5, "n_oov": 1, "coverage": 5 / 6},
+    }
+    assert {name: one["n_covered"] for name, one in made["singles"].items()} == {
+        "gst": 2,
+        "mst": 3,
+        "word": 2,
+    }
     record = json.loads(out.read_text(encoding="utf-8"))
     assert record["summary"] == {"coverage": made}
     assert SECRET not in out.read_text(encoding="utf-8")
@@ -65,5 +85,9 @@ def test_words_inside_a_collocation_count_one_by_one():
 def test_what_stops_and_what_does_not(check, fault):
     assert fault(lambda: check(min_coverage=4 / 6)) is None  # the limit itself is enough
     assert fault(lambda: check(min_coverage=0.7)) == ("coverage", 4, pytest.approx(2 / 3))
-    assert fault(lambda: check(rows=(("marks", "a", "?!", None),), min_coverage=0.0)) == ("n_words", 3, 0)
+    assert fault(lambda: check(rows=(("marks", "a", "?!", None),), min_coverage=0.0)) == (
+        "n_words",
+        3,
+        0,
+    )
     assert fault(lambda: check(rows=())) == ("rows", 1, 0)

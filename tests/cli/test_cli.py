@@ -1,4 +1,5 @@
-"""The command line: what it refuses, in one line and before anything is touched, and what it hands on."""
+"""The command line: what it refuses, in one line and before anything is touched, and what it hands
+on."""
 
 import json
 import socket
@@ -9,7 +10,16 @@ from typing import Any
 import pytest
 from scratch_project import Project
 
-PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib", "--strategy", "S3")
+PRIVATIZE = (
+    "privatize",
+    "in.jsonl",
+    "-o",
+    "out.jsonl",
+    "--mechanism",
+    "madlib",
+    "--strategy",
+    "S3",
+)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +32,10 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("data", "use", "--corpus", "absent"), "absent"),
         (("data", "use", "--corpus", "a", "b"), "several need a name each"),
         (("data", "use", "--corpus", "a=b", "a=c"), "the name a is there twice"),
-        (("privatize", "in.jsonl", "out.jsonl"), "nothing takes out.jsonl; values of options follow"),
+        (
+            ("privatize", "in.jsonl", "out.jsonl"),
+            "nothing takes out.jsonl; values of options follow",
+        ),
         ((*PRIVATIZE, "--epsilon", "ten"), "--epsilon is 'ten'; it must be a number"),
         (("report",), "lexveil run"),
         (("collocations",), "Only [1, 1] choices"),
@@ -38,9 +51,15 @@ PRIVATIZE = ("privatize", "in.jsonl", "-o", "out.jsonl", "--mechanism", "madlib"
         (("release",), "inbox.source and inbox.sql are null"),
     ],
 )
-def test_a_wrong_request_is_one_line_and_exit_code_two(project: Project, cli: Any, arguments: Any, says: str) -> None:
+def test_a_wrong_request_is_one_line_and_exit_code_two(
+    project: Project, cli: Any, arguments: Any, says: str
+) -> None:
     assert says in cli(*arguments, code=2).err
-    assert project.artifacts() == {} and not (project.root / "out.jsonl").exists() and project.ran() == []
+    assert (
+        project.artifacts() == {}
+        and not (project.root / "out.jsonl").exists()
+        and project.ran() == []
+    )
 
 
 def test_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any) -> None:
@@ -55,13 +74,17 @@ def test_a_taken_port_is_said(project: Project, cli: Any) -> None:
         assert "--port" in cli("ui", "--port", taken.getsockname()[1], code=2).err
 
 
-def test_files_are_those_of_the_folder_the_command_was_given_in(project: Project, monkeypatch: Any, cli: Any) -> None:
+def test_files_are_those_of_the_folder_the_command_was_given_in(
+    project: Project, monkeypatch: Any, cli: Any
+) -> None:
     """And not of the project's."""
     asked: list[Any] = []
 
     def privatize_file(*arguments: Any, **_: object) -> types.SimpleNamespace:
         asked.extend(arguments)
-        return types.SimpleNamespace(record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None)
+        return types.SimpleNamespace(
+            record=types.SimpleNamespace(to_dict=lambda: {"n_documents": 3}), operator=None
+        )
 
     monkeypatch.setattr("lexveil.privatization.adapters.files.privatize_file", privatize_file)
     below = project.root / "below"

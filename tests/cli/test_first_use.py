@@ -8,12 +8,28 @@ from lexveil.cli.options import command_of, requested
 from lexveil.request import FileRequest, Request
 
 SHOWN = {
-    "protection": None, "mechanism": "madlib", "strategy": "S3", "epsilon": 5.125, "average_words": 1e5,
-    "max_token_epsilon": 8.0, "consistent": True, "keep_layout": True, "stopwords": "drop", "punctuation": "keep",
-    "oov": "sample", "shares": {"stopwords": 0.5, "numbers": 2.0}, "unscreened": True, "detector": "presidio",
-    "spacy_model": "en core", "protect": "my list.txt", "types": {"PERSON": "pseudonym", "CARD": "digits"},
-    "pseudonyms": "names.txt", "spans_column": "found spans", "without_guarantee": True, "workers": 2,
-}  # fmt: skip
+    "protection": None,
+    "mechanism": "madlib",
+    "strategy": "S3",
+    "epsilon": 5.125,
+    "average_words": 1e5,
+    "max_token_epsilon": 8.0,
+    "consistent": True,
+    "keep_layout": True,
+    "stopwords": "drop",
+    "punctuation": "keep",
+    "oov": "sample",
+    "shares": {"stopwords": 0.5, "numbers": 2.0},
+    "unscreened": True,
+    "detector": "presidio",
+    "spacy_model": "en core",
+    "protect": "my list.txt",
+    "types": {"PERSON": "pseudonym", "CARD": "digits"},
+    "pseudonyms": "names.txt",
+    "spans_column": "found spans",
+    "without_guarantee": True,
+    "workers": 2,
+}
 
 
 def test_parameters_without_a_project_are_said_to_be_ignored(outside: Path, cli) -> None:
@@ -21,15 +37,30 @@ def test_parameters_without_a_project_are_said_to_be_ignored(outside: Path, cli)
     assert "params.yaml is ignored" not in cli("inspect", "in.txt", "--model", "toy").err
     (outside / "params.yaml").write_text("policy: {stopwords: drop}\n", encoding="utf-8")
     said = cli("inspect", "in.txt", "--model", "toy").err
-    assert said.count("params.yaml is ignored: this folder is no project") == 1 and "`lexveil init DIR`" in said
+    assert (
+        said.count("params.yaml is ignored: this folder is no project") == 1
+        and "`lexveil init DIR`" in said
+    )
 
 
 def test_a_command_that_is_shown_makes_the_request_that_it_is_of() -> None:
     """With every option; only the input and the model are no part of it."""
     assert set(Request.model_fields) - set(SHOWN) == {
-        *("document_budget", "recovery", "band", "share_list", "allow", "mode", "seed", "on_exhausted"),
+        *(
+            "document_budget",
+            "recovery",
+            "band",
+            "share_list",
+            "allow",
+            "mode",
+            "seed",
+            "on_exhausted",
+        ),
     }
     request = FileRequest.of(SHOWN)
     shown = command_of(request, "my file.csv", None, "en+sentiment=1")
     _, bound, _ = APP.parse_args(shlex.split(shown)[1:], exit_on_error=False)
-    assert requested(bound.arguments["how"], FileRequest) == request and "--model en+sentiment=1" in shown
+    assert (
+        requested(bound.arguments["how"], FileRequest) == request
+        and "--model en+sentiment=1" in shown
+    )

@@ -21,23 +21,38 @@ def test_a_project_is_written_whole(tmp_path: Path, cli: Any) -> None:
     said = cli("init", folder).out
     for name in (*FILES, *FOLDERS, ".git"):
         assert (folder / name).exists(), name
-    assert f"cd {folder}" in said and list(tmp_path.iterdir()) == [folder] and not list(folder.rglob("*.pyc"))
-    listing = partial(subprocess.run, [sys.executable, "-m", "dvc", "stage", "list"], capture_output=True, check=True)
+    assert (
+        f"cd {folder}" in said
+        and list(tmp_path.iterdir()) == [folder]
+        and not list(folder.rglob("*.pyc"))
+    )
+    listing = partial(
+        subprocess.run,
+        [sys.executable, "-m", "dvc", "stage", "list"],
+        capture_output=True,
+        check=True,
+    )
     assert b"train_embeddings@gst" in listing(cwd=folder).stdout
-    written = (folder / "params.yaml").read_text(encoding="utf-8").replace("[word, gst, mst]", "[word]")
+    written = (
+        (folder / "params.yaml").read_text(encoding="utf-8").replace("[word, gst, mst]", "[word]")
+    )
     (folder / "params.yaml").write_text(written, encoding="utf-8")
-    assert b"@word" in (narrow := listing(cwd=folder).stdout) and b"@gst" not in narrow  # DVC by hand builds no more
+    # DVC by hand builds no more
+    assert b"@word" in (narrow := listing(cwd=folder).stdout) and b"@gst" not in narrow
     # Git takes every file that it says to add, and there are no others.
     names = said.split("git add ")[1].split(" &&")[0].split()
     assert subprocess.run(["git", "check-ignore", *names], cwd=folder, check=False).returncode == 1
     assert {file.name for file in folder.iterdir()} - {".git"} <= set(names)
 
 
-def test_queries_are_the_projects_own_where_it_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_are_the_projects_own_where_it_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sql" / "corpus").mkdir(parents=True)
     (tmp_path / "sql" / "corpus" / "sample.sql").write_text("select 1")
-    assert paths.query("corpus/sample") == ROOT / "sql/corpus/sample.sql"  # any folder sql/ is not a project's
+    # any folder sql/ is not a project's
+    assert paths.query("corpus/sample") == ROOT / "sql/corpus/sample.sql"
     (tmp_path / "dvc.yaml").touch()
     assert paths.query("corpus/sample") == tmp_path / "sql/corpus/sample.sql"
     assert paths.query("corpus/words") == ROOT / "sql/corpus/words.sql"

@@ -1,4 +1,5 @@
-"""What `lexveil collocations` finds and how it cuts a text, by hand and against all collocations at once."""
+"""What `lexveil collocations` finds and how it cuts a text, by hand and against all collocations at
+once."""
 
 import io
 import shutil
@@ -28,11 +29,17 @@ TABLE = {
 TEXT = "Old harbor storm signal\nRed wine glass factory"
 
 
-def write(table: dict[str, tuple[float, ...]], measures: tuple[str, ...] = ("count", "pmi_bits", "npmi")) -> None:
+def write(
+    table: dict[str, tuple[float, ...]], measures: tuple[str, ...] = ("count", "pmi_bits", "npmi")
+) -> None:
     """Both files as the stage writes them."""
     paths.COLLOCATIONS.mkdir(parents=True, exist_ok=True)
     for name, size in (("bigrams", 2), ("trigrams", 3)):
-        rows = [(*words.split(), *values) for words, values in table.items() if len(words.split()) == size]
+        rows = [
+            (*words.split(), *values)
+            for words, values in table.items()
+            if len(words.split()) == size
+        ]
         types = [pa.string()] * size + [pa.int64()] + [pa.float64()] * (len(measures) - 1)
         schema = pa.schema(list(zip((*WORDS[:size], *measures), types, strict=True)))
         columns = [[row[at] for row in rows] for at in range(len(schema))]
@@ -56,16 +63,38 @@ def found(**request: object) -> list[str]:
 def test_a_text_is_cut_as_by_hand(small: Path) -> None:
     result = look_up(TEXT)
     # In order of appearance; "signal red" crosses a line break.
-    words = ["old harbor", "harbor storm", "storm signal", "red wine", "red wine glass", "glass factory"]
+    words = [
+        "old harbor",
+        "harbor storm",
+        "storm signal",
+        "red wine",
+        "red wine glass",
+        "glass factory",
+    ]
     assert [tuple(row.values()) for row in result["collocations"]] == [
         (one, len(one.split()), False, *TABLE[one]) for one in words
     ]
     assert result["measures"] == ["count", "pmi_bits", "npmi"]
-    cuts = [{name: (of["tokens"], of["total_pmi_bits"]) for name, of in one.items()} for one in result["sentences"]]
-    pairs = {"gst": (["old harbor", "storm signal"], 10.0), "mst": (["old", "harbor storm", "signal"], 6.0)}
-    assert cuts[0] == pairs | {"word": (["old", "harbor", "storm", "signal"], 0), "mst_exact": pairs["gst"]}
-    pairs = {"gst": (["red wine glass", "factory"], 3.0), "mst": (["red wine", "glass factory"], 12.0)}
-    assert cuts[1] == pairs | {"word": (["red", "wine", "glass", "factory"], 0), "mst_exact": pairs["mst"]}
+    cuts = [
+        {name: (of["tokens"], of["total_pmi_bits"]) for name, of in one.items()}
+        for one in result["sentences"]
+    ]
+    pairs = {
+        "gst": (["old harbor", "storm signal"], 10.0),
+        "mst": (["old", "harbor storm", "signal"], 6.0),
+    }
+    assert cuts[0] == pairs | {
+        "word": (["old", "harbor", "storm", "signal"], 0),
+        "mst_exact": pairs["gst"],
+    }
+    pairs = {
+        "gst": (["red wine glass", "factory"], 3.0),
+        "mst": (["red wine", "glass factory"], 12.0),
+    }
+    assert cuts[1] == pairs | {
+        "word": (["red", "wine", "glass", "factory"], 0),
+        "mst_exact": pairs["mst"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -83,8 +112,10 @@ def test_a_text_is_cut_as_by_hand(small: Path) -> None:
         ({"word": "red", "by": "count", "min_count": 4}, ["red wine", "signal red"]),
         ({"word": "absent"}, []),
     ],
-)  # fmt: skip
-def test_the_best_are_those_by_hand(small: Path, request_: dict[str, object], expected: list[str]) -> None:
+)
+def test_the_best_are_those_by_hand(
+    small: Path, request_: dict[str, object], expected: list[str]
+) -> None:
     assert found(**request_) == expected
 
 
@@ -96,20 +127,30 @@ def test_words_limits_and_what_is_printed(small: Path) -> None:
     assert look_up(word="Don’t")["word"] == "don't"
     assert found(word="Don’t") == ["know don't", *best[: LIMIT - 1]]
     assert len(found(word="don't", limit=LIMIT + 2)) == LIMIT + 2
-    assert found(top=LIMIT + 9)[-2:] == ["don't w0", "red http://a\x1b[2j"]  # alike in both: by their words
+    # alike in both: by their words
+    assert found(top=LIMIT + 9)[-2:] == ["don't w0", "red http://a\x1b[2j"]
     assert as_text(look_up(word="red"))[1].endswith("red http://a\\x1b[2j")
 
 
 def test_hardly_anything(small: Path) -> None:
-    write({"red wine": (5, 4.0)}, ("count", "pmi_bits"))  # measures that were not written are not shown
+    # measures that were not written are not shown
+    write({"red wine": (5, 4.0)}, ("count", "pmi_bits"))
     (row,) = look_up(top=1)["collocations"]
-    assert row == {"words": "red wine", "length": 2, "from_base": False, "count": 5, "pmi_bits": 4.0}
+    assert row == {
+        "words": "red wine",
+        "length": 2,
+        "from_base": False,
+        "count": 5,
+        "pmi_bits": 4.0,
+    }
     write({})
     assert as_text(look_up(top=5)) == ["no collocations"]
     assert look_up("red wine")["sentences"][0]["gst"]["tokens"] == ["red", "wine"]
     (paths.COLLOCATIONS / "trigrams.parquet").unlink()
     for request in ({"text": "a b"}, {"top": 1}, {"word": "a"}):
-        with pytest.raises(MissingArtifact, match=r"trigrams\.parquet is not there yet; `lexveil run` makes it"):
+        with pytest.raises(
+            MissingArtifact, match=r"trigrams\.parquet is not there yet; `lexveil run` makes it"
+        ):
             look_up(**request)
 
 
@@ -128,17 +169,31 @@ def test_hardly_anything(small: Path) -> None:
         (["-"], "not UTF-8 at byte 3"),
     ],
 )
-def test_what_makes_no_sense_is_refused(small: Path, arguments: list[str], says: str, cli: Any, monkeypatch) -> None:
+def test_what_makes_no_sense_is_refused(
+    small: Path, arguments: list[str], says: str, cli: Any, monkeypatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9")))
     assert says in cli("collocations", *arguments, code=2).err
 
 
 def test_collocations_of_the_base_are_found_and_named(small: Path) -> None:
     """They cut a text as well; a measure that the base does not bring is left open."""
-    columns = {"first_word": ["wine"], "second_word": ["factory"], "count": [90], "pmi_bits": [12.0]}
+    columns = {
+        "first_word": ["wine"],
+        "second_word": ["factory"],
+        "count": [90],
+        "pmi_bits": [12.0],
+    }
     pq.write_table(pa.table(columns), paths.COLLOCATIONS / "base_bigrams.parquet")
     found = look_up("red wine factory")
     of_base = {one["words"]: one["from_base"] for one in found["collocations"]}
     assert of_base == {"red wine": False, "wine factory": True}
     assert found["sentences"][0]["mst"]["tokens"] == ["red", "wine factory"]
-    assert as_text(look_up(word="wine", length=2))[1].split() == ["90", "12.00", "–", "base", "wine", "factory"]
+    assert as_text(look_up(word="wine", length=2))[1].split() == [
+        "90",
+        "12.00",
+        "–",
+        "base",
+        "wine",
+        "factory",
+    ]

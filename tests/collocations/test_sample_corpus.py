@@ -22,17 +22,25 @@ TEXTS = [f"Document {i} says hello. It ends." for i in range(60)]
 def shards(folder: Path, *parts: list[str]) -> Path:
     folder.mkdir()
     for number, part in enumerate(parts):
-        with gzip.open(folder / f"corpus-train.{number:05}-of-00009.json.gz", "wt", encoding="utf-8") as file:
-            file.writelines(json.dumps({"url": None, "text": text, "timestamp": "x"}) + "\n" for text in part)
+        with gzip.open(
+            folder / f"corpus-train.{number:05}-of-00009.json.gz", "wt", encoding="utf-8"
+        ) as file:
+            file.writelines(
+                json.dumps({"url": None, "text": text, "timestamp": "x"}) + "\n" for text in part
+            )
     return folder
 
 
 def machine(folder: Path, workers: int = 1) -> MachineParams:
-    return MachineParams(memory_limit="500MB", threads=1, workers=workers, temp_directory=str(folder / "work"))
+    return MachineParams(
+        memory_limit="500MB", threads=1, workers=workers, temp_directory=str(folder / "work")
+    )
 
 
 def params(n: int, seed: int = 1, weights: dict[str, float] | None = None) -> Params:
-    return PARAMS.model_copy(update={"seed": seed, "sample": SampleParams(max_documents=n, weights=weights or {})})
+    return PARAMS.model_copy(
+        update={"seed": seed, "sample": SampleParams(max_documents=n, weights=weights or {})}
+    )
 
 
 def drawn(corpus: Path, n: int, seed: int = 1) -> list[str]:
@@ -46,19 +54,28 @@ def test_order_and_sharding_do_not_matter(tmp_path: Path) -> None:
     one = drawn(shards(tmp_path / "one", TEXTS), 20)
     other = drawn(shards(tmp_path / "other", shuffled[:7], shuffled[7:], TEXTS[:5]), 20)
     assert one == other and len(set(one)) == 20
-    assert (tmp_path / "one-20-1.parquet").read_bytes() == (tmp_path / "other-20-1.parquet").read_bytes()
+    assert (tmp_path / "one-20-1.parquet").read_bytes() == (
+        tmp_path / "other-20-1.parquet"
+    ).read_bytes()
     corpus = tmp_path / "one"
-    assert drawn(corpus, 20, seed=2) != one and set(drawn(corpus, 10)) < set(one)  # a larger one keeps the smaller
+    # a larger one keeps the smaller
+    assert drawn(corpus, 20, seed=2) != one and set(drawn(corpus, 10)) < set(one)
     assert sorted(drawn(corpus, 10_000)) == sorted(TEXTS)
     blanks = drawn(shards(tmp_path / "blanks", ["a", "b", "a", " ", "", "a "]), 9)
-    assert blanks == sorted(["a", "b", "a "], key=lambda text: hashlib.md5(text.encode()).hexdigest())
+    assert blanks == sorted(
+        ["a", "b", "a "], key=lambda text: hashlib.md5(text.encode()).hexdigest()
+    )
 
 
 def test_many_small_shards_fit_into_the_default_memory(tmp_path: Path) -> None:
     """With buffers for the longest allowed document in each, a few of them do not."""
-    folder = shards(tmp_path / "c", *([f"{n} {i} " + "abc " * 400 for i in range(150)] for n in range(60)))
+    folder = shards(
+        tmp_path / "c", *([f"{n} {i} " + "abc " * 400 for i in range(150)] for n in range(60))
+    )
     machine = PARAMS.machine.model_copy(update={"temp_directory": str(tmp_path / "work")})
-    assert sample(folder, tmp_path / "s.parquet", PARAMS.model_copy(update={"machine": machine})) == {"": 9000}
+    assert sample(
+        folder, tmp_path / "s.parquet", PARAMS.model_copy(update={"machine": machine})
+    ) == {"": 9000}
 
 
 def test_a_document_of_twenty_megabytes_is_read(tmp_path: Path) -> None:
@@ -75,20 +92,30 @@ def mixed(folder: Path, **sources: list[str]) -> Path:
 
 
 def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
-    """Few of many: each draw is of `a` with probability 3·1000 / (3·1000 + 2000), within 6 standard errors."""
-    corpus = mixed(tmp_path / "c", a=[f"a {i}" for i in range(1000)], b=[f"b {i}" for i in range(2000)])
+    """Few of many: each draw is of `a` with probability 3·1000 / (3·1000 + 2000), within 6 standard
+    errors."""
+    corpus = mixed(
+        tmp_path / "c", a=[f"a {i}" for i in range(1000)], b=[f"b {i}" for i in range(2000)]
+    )
     out, of_a = tmp_path / "out.parquet", 0
     for seed in range(10):
         found = sample(corpus, out, params(50, seed, {"a": 3.0}))
         assert sum(found.values()) == 50
         table = pq.read_table(out)
-        assert [text[0] for text in table.column("text").to_pylist()] == table.column("source").to_pylist()
+        assert [text[0] for text in table.column("text").to_pylist()] == table.column(
+            "source"
+        ).to_pylist()
         of_a += found["a"]
     assert abs(of_a - 300) < 6 * (500 * 0.6 * 0.4) ** 0.5
     assert sample(corpus, out, params(9999, 1, {"a": 3.0})) == {"a": 1000, "b": 2000}
     corpus = mixed(tmp_path / "same", a=["same", "only a"], b=["same", "only b"], c=["same"])
     sample(corpus, out, params(9, 1, {"b": 2.0, "c": 0.0}))  # what two have is of the heavier
-    found = dict(zip(*(pq.read_table(out).column(name).to_pylist() for name in ("text", "source")), strict=True))
+    found = dict(
+        zip(
+            *(pq.read_table(out).column(name).to_pylist() for name in ("text", "source")),
+            strict=True,
+        )
+    )
     assert found == {"same": "b", "only a": "a", "only b": "b"}
     for weights, message in (
         ({"tickets": 2.0}, r"sample\.weights\.tickets names no source .*there are: a, b"),
@@ -101,9 +128,12 @@ def test_a_heavier_source_is_drawn_by_its_weight(tmp_path: Path) -> None:
     assert not (tmp_path / "none.parquet").exists()
 
 
-def test_the_vocabulary_does_not_depend_on_shards_and_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_vocabulary_does_not_depend_on_shards_and_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Punctuation, connectors, words, each by falling count and then by themselves."""
-    texts = {"doc_id": ["a", "b", "c"], "text": ["b a the a, b c.", "\u3000", "the c d. A b"]}  # one has no token
+    # one has no token
+    texts = {"doc_id": ["a", "b", "c"], "text": ["b a the a, b c.", "\u3000", "the c d. A b"]}
     pq.write_table(pa.table(texts), tmp_path / "sample.parquet")
     monkeypatch.setattr("lexveil.collocations.sampling.SMALL", 1)
     found = []
@@ -122,7 +152,9 @@ def test_the_vocabulary_does_not_depend_on_shards_and_workers(tmp_path: Path, mo
     assert found[0][1] == {"word_id": list(range(7)), "word": words, "count": counts, "kind": kinds}
 
 
-def test_an_interrupted_tokenization_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_tokenization_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("lexveil.collocations.sampling.BATCH", 10)
     sample(shards(tmp_path / "c", TEXTS), tmp_path / "sample.parquet", params(60))
     one = machine(tmp_path)

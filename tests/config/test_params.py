@@ -32,17 +32,41 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("machine.dask_scheduler", "10.0.0.5", r"machine\.dask_scheduler is '10.0.0.5'.*tcp://HOST:PORT"),
-        ("collocations.min_pmy", 2.0, r"unknown key collocations\.min_pmy; did you mean collocations\.min_pmi\?"),
+        (
+            "machine.dask_scheduler",
+            "10.0.0.5",
+            r"machine\.dask_scheduler is '10.0.0.5'.*tcp://HOST:PORT",
+        ),
+        (
+            "collocations.min_pmy",
+            2.0,
+            r"unknown key collocations\.min_pmy; did you mean collocations\.min_pmi\?",
+        ),
         ("sede", 1, r"unknown key sede; did you mean seed\?"),
         ("seed", None, "seed is missing"),
         ("embeddings.epochs", 0, "must lie between 1 and 1000"),
-        ("embeddings.scale", "length", r"embeddings\.scale is 'length'; it must be one of none, unit, frequency"),
-        ("embeddings.scale_list", "names.csv", r"embeddings\.scale_list is 'names\.csv'.*FILE@HASH"),
-        ("embeddings.purposes", {"sentiment": 0}, r"purposes\.sentiment is 0; it must lie between 0"),
+        (
+            "embeddings.scale",
+            "length",
+            r"embeddings\.scale is 'length'; it must be one of none, unit, frequency",
+        ),
+        (
+            "embeddings.scale_list",
+            "names.csv",
+            r"embeddings\.scale_list is 'names\.csv'.*FILE@HASH",
+        ),
+        (
+            "embeddings.purposes",
+            {"sentiment": 0},
+            r"purposes\.sentiment is 0; it must lie between 0",
+        ),
         ("word_orders.models", ["own", "glove"], r"word_orders\.models\[1\] is 'glove'.*NAME@HASH"),
         ("word_orders.models", ["glove@12"], "NAME@HASH"),
-        ("embeddings.word_model", "gst", r"embeddings\.word_model is 'gst'; it must be own, or NAME@HASH"),
+        (
+            "embeddings.word_model",
+            "gst",
+            r"embeddings\.word_model is 'gst'; it must be own, or NAME@HASH",
+        ),
         ("evaluation.sensitive", "names.txt", r"evaluation\.sensitive is 'names\.txt'.*FILE@HASH"),
         ("collocations", [1], "collocations must be a mapping"),
         ("collocations.measures", ["llr"], r"collocations\.measures must name pmi"),
@@ -51,15 +75,27 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("inbox.mechanism", "TEM", "nearest: tem\\)"),
         ("grid.strategies", ["S1", "S5"], r"grid\.strategies\[1\] is 'S5'"),
         ("grid.strategies", ["S1", "S1"], r"grid\.strategies is .*; it repeats S1"),
-        ("grid.segmentations", ["gst", "mst"], r"lacks word, which strategy S1 needs; write \[word, gst, mst\]"),
+        (
+            "grid.segmentations",
+            ["gst", "mst"],
+            r"lacks word, which strategy S1 needs; write \[word, gst, mst\]",
+        ),
         ("grid.segmentations", ["word", "gst"], "lacks mst, which strategy S4 needs"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
-        ("mechanisms.mahalanobis.lambda", 1.0, r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0"),
+        (
+            "mechanisms.mahalanobis.lambda",
+            1.0,
+            r"mechanisms\.mahalanobis\.lambda is 1\.0; it must lie between 0",
+        ),
         ("grid.epsilons", [5, 5.0], r"grid\.epsilons is .*; it repeats 5"),
         ("grid.epsilons", [float("nan")], "is nan; it must be finite and greater than 0"),
         ("grid.epsilons", [10**400], "finite and greater than 0"),
         ("grid.epsilons", [], "grid.epsilons must be a list with at least one entry"),
-        ("grid.epsilons", [1.0, "r1.0"], r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10"),
+        (
+            "grid.epsilons",
+            [1.0, "r1.0"],
+            r"grid\.epsilons\[1\] is 'r1\.0'; it must be a number, such as 10",
+        ),
         ("grid.epsilons", ["r0.2", "r.2"], r"grid\.epsilons is .*; it repeats r0\.2"),
         ("count.min_count", 3, "raise the first or lower the second"),
     ],
@@ -70,7 +106,8 @@ def test_mistakes_are_named(path: str, value: Any, message: str) -> None:
 
 
 def test_the_committed_file_has_the_defaults() -> None:
-    """What may be left out is what the file says; of each mechanism it has a section, or DVC runs no stage of it."""
+    """What may be left out is what the file says; of each mechanism it has a section, or DVC runs
+    no stage of it."""
     assert parse_params({"seed": GOOD["seed"]}) == parse_params(GOOD)
     assert GOOD["mechanisms"].keys() == {*mechanism_names(), "rank_remap"}
 
@@ -87,7 +124,13 @@ def test_a_model_of_the_evaluation_needs_its_folder() -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"a: [", "line"), (b"\xff", "UTF-8"), (b"a: 2026-02-30", "YAML"), (b"", "mapping"), (None, "no such")],
+    [
+        (b"a: [", "line"),
+        (b"\xff", "UTF-8"),
+        (b"a: 2026-02-30", "YAML"),
+        (b"", "mapping"),
+        (None, "no such"),
+    ],
 )
 def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content is not None:
@@ -107,8 +150,14 @@ def test_a_whole_epsilon_is_the_number_and_keeps_its_text_in_names() -> None:
 
 def test_levels_stand_among_epsilons() -> None:
     """A level is written with its prefix and is no epsilon, so that no two runs have one name."""
-    grid = GridParams(mechanisms=["tem"], strategies=["S3"], epsilons=[0.5, Level(0.5), Level(0.05)])
+    grid = GridParams(
+        mechanisms=["tem"], strategies=["S3"], epsilons=[0.5, Level(0.5), Level(0.05)]
+    )
     assert [str(at) for _, _, at in grid.runs()] == ["0.5", "r0.5", "r0.05"]
     assert len(set(grid.runs())) == 3 and grid.runs()[0] != grid.runs()[1]
     assert (grid.base_epsilons, grid.levels) == ([0.5], [Level(0.5), Level(0.05)])
-    assert validated(GridParams, {"epsilons": ["r0.2"]}, "").runs()[0] == ("madlib", "S1", Level(0.2))
+    assert validated(GridParams, {"epsilons": ["r0.2"]}, "").runs()[0] == (
+        "madlib",
+        "S1",
+        Level(0.2),
+    )

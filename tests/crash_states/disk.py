@@ -1,9 +1,11 @@
-"""Files and folders as a file system has them: what was asked of it, and what may be there after a power cut.
+"""Files and folders as a file system has them: what was asked of it, and what may be there after a
+power cut.
 
-It promises what fsync is documented to promise and nothing else: data that was not synced is there or not, sector by
-sector, in any order; so is every name of a folder that was not synced; a file's sync says nothing of its name; a rename
-within a folder is whole or did not happen, one between folders may be half done. Among the states that are looked at
-are those of most machines, where names change in the order in which they were changed.
+It promises what fsync is documented to promise and nothing else: data that was not synced is there
+or not, sector by sector, in any order; so is every name of a folder that was not synced; a file's
+sync says nothing of its name; a rename within a folder is whole or did not happen, one between
+folders may be half done. Among the states that are looked at are those of most machines, where
+names change in the order in which they were changed.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Names that come, go (None) or get another file, as one operation: (folder, name, node) each."""
+    """Names that come, go (None) or get another file, as one operation: (folder, name, node)
+    each."""
 
     entries: tuple[tuple[int, str, int | None], ...]
 
@@ -105,7 +108,9 @@ class Contents:
 
     def copy(self) -> Contents:
         """A copy that can be changed."""
-        return Contents(dict(self.files), {node: dict(names) for node, names in self.folders.items()})
+        return Contents(
+            dict(self.files), {node: dict(names) for node, names in self.folders.items()}
+        )
 
 
 def snapshot(root: Path) -> Contents:
@@ -150,7 +155,9 @@ class Disk:
                 self.data.setdefault(operation.node, []).append(operation)
             case Change(entries):  # the names of each folder by themselves
                 for folder in dict.fromkeys(folder for folder, _, _ in entries):
-                    self.changes.append(Change(tuple(entry for entry in entries if entry[0] == folder)))
+                    self.changes.append(
+                        Change(tuple(entry for entry in entries if entry[0] == folder))
+                    )
             case Sync(node):
                 for change in self.changes:
                     if change.entries[0][0] == node:
@@ -160,17 +167,26 @@ class Disk:
                     self.durable.do(pending)
 
     def states(self, rng: random.Random, most: int) -> Iterator[Tree]:
-        """Yield what may be found after a cut now: what is most telling first, then a choice by chance."""
+        """Yield what may be found after a cut now: what is most telling first, then a choice by
+        chance."""
         n, files = len(self.changes), list(self.data)
         in_order = [[place < end for place in range(n)] for end in {0, n, *range(n)}]
-        singles = [[(place == one) != rest for place in range(n)] for one in range(n) for rest in (False, True)]
+        singles = [
+            [(place == one) != rest for place in range(n)]
+            for one in range(n)
+            for rest in (False, True)
+        ]
         choices = [(mask, [how] * len(files)) for mask in in_order for how in range(3)]
         choices += [(mask, [rng.randrange(3) for _ in files]) for mask in singles]
         chosen = choices if len(choices) <= most // 2 else rng.sample(choices, most // 2)
         while len(chosen) < (most if n or files else 1):
             keep = rng.choice((0.1, 0.5, 0.9))
-            chosen.append(([rng.random() < keep for _ in range(n)], [rng.randrange(3) for _ in files]))
-        yield from (self._state(rng, mask, dict(zip(files, how, strict=True))) for mask, how in chosen)
+            chosen.append(
+                ([rng.random() < keep for _ in range(n)], [rng.randrange(3) for _ in files])
+            )
+        yield from (
+            self._state(rng, mask, dict(zip(files, how, strict=True))) for mask, how in chosen
+        )
 
     def _state(self, rng: random.Random, mask: Sequence[bool], how: dict[int, int]) -> Tree:
         state = self.durable.copy()
@@ -186,7 +202,8 @@ class Disk:
 
 
 def torn(durable: bytes, pending: Sequence[Write | Truncate], rng: random.Random) -> bytes:
-    """Some of what was asked of a file: what came first, all but one, or each sector as any version has it."""
+    """Some of what was asked of a file: what came first, all but one, or each sector as any version
+    has it."""
     way = rng.randrange(3)
     if way == 0:
         return written(durable, pending[: rng.randrange(len(pending))])

@@ -21,7 +21,15 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from tests.crash_states.disk import ROOT, Contents, Disk, Mark, Operation, Tree
 from tests.crash_states.recording import record
-from tests.crash_states.scenarios import CAP, LEDGER, OUTPUTS, folder_of, open_ledger, release, sha256
+from tests.crash_states.scenarios import (
+    CAP,
+    LEDGER,
+    OUTPUTS,
+    folder_of,
+    open_ledger,
+    release,
+    sha256,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,9 @@ def record_all(names: Sequence[str], work: Path) -> dict[str, Recording]:
     return recordings
 
 
-def states(recording: Recording, most: int, seed: int) -> Iterator[tuple[Tree, list[dict[str, Any]]]]:
+def states(
+    recording: Recording, most: int, seed: int
+) -> Iterator[tuple[Tree, list[dict[str, Any]]]]:
     """Yield distinct states after a power cut: what is there, and what had been said by then."""
     disk, said, seen = Disk(recording.before), [*recording.said], set[int]()
     for number, operation in enumerate(recording.operations):
@@ -77,7 +87,8 @@ def states(recording: Recording, most: int, seed: int) -> Iterator[tuple[Tree, l
 def explore(
     recording: Recording, most: int, at_most: int | None = None, until: bool = False
 ) -> tuple[int, Counter[str]]:
-    """Check the states of a recording, each in the folder where it was recorded: the ledger knows its outputs by path.
+    """Check the states of a recording, each in the folder where it was recorded: the ledger knows
+    its outputs by path.
 
     Args:
         most: states after each operation.
@@ -112,13 +123,15 @@ def lay(root: Path, tree: Tree) -> None:
 
 
 def work_folder() -> tempfile.TemporaryDirectory[str]:
-    """Where to work: in memory where there is such a folder, because a disk's syncs take most of the time."""
+    """Where to work: in memory where there is such a folder, because a disk's syncs take most of
+    the time."""
     memory = Path("/dev/shm")
     return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
 
 
 def check(folder: Path, said: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Open the ledger of a folder as the next release does, look at what is out, and make a release.
+    """Open the ledger of a folder as the next release does, look at what is out, and make a
+    release.
 
     Args:
         said: what the recorded process had said before the power cut.
@@ -128,7 +141,11 @@ def check(folder: Path, said: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     found: list[str] = []
     wrote = {one["wrote"]: one["sha256"] for one in said if "wrote" in one}
-    left = {one.get("left", one.get("published")): Counter(one["subjects"]) for one in said if "subjects" in one}
+    left = {
+        one.get("left", one.get("published")): Counter(one["subjects"])
+        for one in said
+        if "subjects" in one
+    }
     try:
         out = _visible(folder, wrote, found)
         with open_ledger(folder) as ledger:
@@ -148,7 +165,8 @@ def check(folder: Path, said: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _visible(folder: Path, wrote: Mapping[str, str], found: list[str]) -> dict[str, Counter[str]]:
-    """The subjects of each output that has its name. One that is not whole, or has no record, is a fault."""
+    """The subjects of each output that has its name. One that is not whole, or has no record, is a
+    fault."""
     out = {}
     for path in (folder / OUTPUTS).glob("[!.]*.txt"):
         out[path.stem] = Counter(path.read_text().split())
@@ -159,12 +177,16 @@ def _visible(folder: Path, wrote: Mapping[str, str], found: list[str]) -> dict[s
     return out
 
 
-def _paid(ledger: Ledger, out: Mapping[str, Counter[str]], found: list[str], is_full: bool = False) -> None:
+def _paid(
+    ledger: Ledger, out: Mapping[str, Counter[str]], found: list[str], is_full: bool = False
+) -> None:
     spent: Counter[str] = Counter()
     for subjects in out.values():
         spent.update(subjects)
     for subject in ("ana", "ben", "cyn"):
-        rows = ledger.database.rows("select nano from balances where subject = ?", (ledger.hasher.one(subject),))
+        rows = ledger.database.rows(
+            "select nano from balances where subject = ?", (ledger.hasher.one(subject),)
+        )
         balance = rows[0][0] / NANO if rows else 0
         if spent[subject] > balance:
             found.append(f"{spent[subject] - balance:g} of {subject} is out and not paid for")

@@ -1,8 +1,8 @@
 """What a process asks the kernel to do with the files of a folder, recorded by strace.
 
-strace sees what any library writes, SQLite's journal included, and asks nothing of the code it watches. That nothing
-was missed (a mapped file that was written, a call not known here) is checked: replayed in full, a recording must give
-what is on the disk.
+strace sees what any library writes, SQLite's journal included, and asks nothing of the code it
+watches. That nothing was missed (a mapped file that was written, a call not known here) is checked:
+replayed in full, a recording must give what is on the disk.
 """
 
 import re
@@ -12,10 +12,22 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from tests.crash_states.disk import ROOT, Born, Change, Contents, Mark, Operation, Sync, Truncate, Write, snapshot
+from tests.crash_states.disk import (
+    ROOT,
+    Born,
+    Change,
+    Contents,
+    Mark,
+    Operation,
+    Sync,
+    Truncate,
+    Write,
+    snapshot,
+)
 
 CALLS = (
-    "open openat creat lseek write pwrite64 truncate ftruncate rename renameat renameat2 link linkat "
+    "open openat creat lseek write pwrite64 truncate ftruncate rename renameat renameat2 "
+    "link linkat "
     "symlink symlinkat unlink unlinkat mkdir mkdirat rmdir fsync fdatasync"
 ).split()
 LONGEST = 1 << 22  # bytes of one write
@@ -28,14 +40,18 @@ PATH = re.compile(r"<((?:\\x[0-9a-f]{2})*)>")
 def is_available() -> bool:
     """Whether there is an strace, and it may watch a process."""
     strace = shutil.which("strace")
-    return strace is not None and subprocess.run([strace, "true"], capture_output=True, check=False).returncode == 0
+    return (
+        strace is not None
+        and subprocess.run([strace, "true"], capture_output=True, check=False).returncode == 0
+    )
 
 
 def record(command: Sequence[str], root: Path, marks: Path) -> tuple[Contents, list[Operation]]:
     """Run a command, of one process, and record what it does below ``root``.
 
     Args:
-        marks: a file outside of ``root``; what is written to it stands as ``Mark`` among the operations.
+        marks: a file outside of ``root``; what is written to it stands as ``Mark`` among the
+            operations.
 
     Returns:
         The folder before, and the operations.
@@ -46,14 +62,18 @@ def record(command: Sequence[str], root: Path, marks: Path) -> tuple[Contents, l
     before, trace = snapshot(root), marks.with_name(f"{marks.name}.strace")
     strace = ["strace", "-f", "-qq", "-y", "-xx", "-s", str(LONGEST), "-o", str(trace)]
     calls = "trace=" + ",".join(f"?{call}" for call in CALLS)
-    done = subprocess.run([*strace, "-e", calls, *command], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*strace, "-e", calls, *command], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
     reader = Reader(root, marks, before.copy())
     with trace.open(encoding="ascii") as lines:
         reader.read(lines)
     if reader.contents.tree() != snapshot(root).tree():
-        raise RuntimeError("the recording is not complete: replayed, it does not give what is on the disk")
+        raise RuntimeError(
+            "the recording is not complete: replayed, it does not give what is on the disk"
+        )
     return before, reader.operations
 
 
@@ -68,7 +88,8 @@ class Reader:
     def __init__(self, root: Path, marks: Path, contents: Contents) -> None:
         self.root, self.marks, self.contents = root, marks, contents
         self.operations: list[Operation] = []
-        self.opened: dict[int, tuple[int | None, bool]] = {}  # the file of a descriptor, and whether it is added to
+        # the file of a descriptor, and whether it is added to
+        self.opened: dict[int, tuple[int | None, bool]] = {}
         self.places: dict[int, int] = {}  # where the next write goes
         self.number = max([*contents.files, *contents.folders])
 
@@ -85,7 +106,9 @@ class Reader:
         node, appends = self.opened.get(descriptor, (None, False))
         match name:
             case "open" | "openat" | "creat":
-                self._open(Path(unescaped(PATH.findall(behind)[0]).decode()), name + arguments, result)
+                self._open(
+                    Path(unescaped(PATH.findall(behind)[0]).decode()), name + arguments, result
+                )
             case "lseek":
                 self.places[descriptor] = result
             case "write" | "pwrite64" if descriptor in self.opened:
@@ -93,7 +116,9 @@ class Reader:
                 if node is None:
                     self.operations.append(Mark(data.decode()))
                     return
-                start = len(self.contents.files[node]) if appends else self.places.get(descriptor, 0)
+                start = (
+                    len(self.contents.files[node]) if appends else self.places.get(descriptor, 0)
+                )
                 if name == "pwrite64":
                     start = int(others[-1])
                 else:
@@ -126,7 +151,9 @@ class Reader:
     def _names(self, name: str, arguments: str) -> None:
         given = [unescaped(text).decode() for text in STRING.findall(arguments)]
         folders = [unescaped(text).decode() for text in PATH.findall(arguments)] or ["/"]
-        paths = [Path(folders[min(place, len(folders) - 1)], path) for place, path in enumerate(given)]
+        paths = [
+            Path(folders[min(place, len(folders) - 1)], path) for place, path in enumerate(given)
+        ]
         if not any(self.root in path.parents for path in paths):
             return
         match name:
@@ -137,7 +164,11 @@ class Reader:
             case "link" | "linkat":
                 self._do(Change((self._entry(paths[1], self._find(paths[0])),)))
             case "rename" | "renameat" | "renameat2":
-                self._do(Change((self._entry(paths[1], self._find(paths[0])), self._entry(paths[0], None))))
+                self._do(
+                    Change(
+                        (self._entry(paths[1], self._find(paths[0])), self._entry(paths[0], None))
+                    )
+                )
             case _:
                 raise RuntimeError(f"{name}: not known here")
 

@@ -1,4 +1,5 @@
-"""What is recorded: releases of a few lines each, in a process that says what has left it, with faults on demand.
+"""What is recorded: releases of a few lines each, in a process that says what has left it, with
+faults on demand.
 
 python -m tests.crash_states.scenarios ROOT MARKS before|during NAME[:FAULT]...
 """
@@ -27,7 +28,12 @@ Say, Action = Callable[[dict[str, Any]], None], Callable[[], None]
 
 
 def release(
-    folder: Path, say: Say, name: str, subjects: list[str], to: str = "published", meanwhile: Action = lambda: None
+    folder: Path,
+    say: Say,
+    name: str,
+    subjects: list[str],
+    to: str = "published",
+    meanwhile: Action = lambda: None,
 ) -> None:
     """One release of two files, as far as ``to``: one line for each document that is not withheld.
 
@@ -151,7 +157,9 @@ def _anchored_first(self: database.Database) -> Iterator[Any]:
     with real_transaction(self) as con:
         yield con
         if self.guard is not None:
-            self.guard.write(*con.execute("select seq, hash from entries order by seq desc limit 1").fetchone())
+            self.guard.write(
+                *con.execute("select seq, hash from entries order by seq desc limit 1").fetchone()
+            )
 
 
 real_transaction = database.Database.transaction
@@ -162,8 +170,14 @@ FAULTS: dict[str, tuple[list[tuple[Any, str]], Any]] = {
     "outputs are not synced before they are renamed": (SYNCS, _no_sync_of_files),
     "folders are not synced": (SYNCS, _no_sync_of_folders),
     "pragma synchronous = full": ([(database, "durable")], _synchronously_full),
-    "noise is drawn when what it costs is not on the disk": ([(transaction.Transaction, "spend")], _spent_lazily),
-    "the anchor is written before the ledger": ([(database.Database, "transaction")], _anchored_first),
+    "noise is drawn when what it costs is not on the disk": (
+        [(transaction.Transaction, "spend")],
+        _spent_lazily,
+    ),
+    "the anchor is written before the ledger": (
+        [(database.Database, "transaction")],
+        _anchored_first,
+    ),
 }
 
 
@@ -182,7 +196,8 @@ def fault(name: str) -> Iterator[None]:
 
 
 def main() -> None:
-    """Carry out scenarios, each in a folder of its own, or what is before them, and say where each ends."""
+    """Carry out scenarios, each in a folder of its own, or what is before them, and say where each
+    ends."""
     root, marks, phase, names = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
     said = marks.open("a", buffering=1, encoding="utf-8")
     for name in names:

@@ -1,4 +1,5 @@
-"""Power cuts at any moment of a release: a few of the states that they may leave; nightly, all of them."""
+"""Power cuts at any moment of a release: a few of the states that they may leave; nightly, all of
+them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,9 @@ from tests.crash_states.recording import is_available
 from tests.crash_states.scenarios import FAULTS, SCENARIOS
 
 pytestmark = pytest.mark.slow
-traced = pytest.mark.skipif(not is_available(), reason="there is no strace, or it may not watch processes")
+traced = pytest.mark.skipif(
+    not is_available(), reason="there is no strace, or it may not watch processes"
+)
 FAULTY = [f"second:{fault}" for fault in FAULTS]
 
 
@@ -22,7 +25,9 @@ def recordings() -> Iterator[dict[str, Recording]]:
 
 @traced
 @pytest.mark.parametrize(
-    ("most", "at_most"), [(6, 40), pytest.param(64, None, marks=pytest.mark.nightly)], ids=["few", "all"]
+    ("most", "at_most"),
+    [(6, 40), pytest.param(64, None, marks=pytest.mark.nightly)],
+    ids=["few", "all"],
 )
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_power_cut_leaves_nothing_unpaid(

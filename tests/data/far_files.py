@@ -1,4 +1,5 @@
-"""A file system that lies elsewhere, for tests: it counts what is read of it and fails where it is told to."""
+"""A file system that lies elsewhere, for tests: it counts what is read of it and fails where it is
+told to."""
 
 import gzip
 import io
@@ -9,9 +10,11 @@ from fsspec.spec import AbstractFileSystem
 
 
 class Far(AbstractFileSystem):
-    """Files by path. ``reads``: (path, position, bytes) of each read; ``breaks``: by path, (position, error) to raise.
+    """Files by path. ``reads``: (path, position, bytes) of each read; ``breaks``: by path,
+    (position, error) to raise.
 
-    An error is raised once, by the first read that would pass its position; None for an error ends the file there.
+    An error is raised once, by the first read that would pass its position; None for an error ends
+    the file there.
     """
 
     protocol = ("far", "hf")
@@ -45,7 +48,11 @@ class Far(AbstractFileSystem):
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         path = self._strip_protocol(path)
-        below = {name[len(path) + 1 :].split("/")[0] for name in self.files if name.startswith(f"{path}/")}
+        below = {
+            name[len(path) + 1 :].split("/")[0]
+            for name in self.files
+            if name.startswith(f"{path}/")
+        }
         entries = [self.info(f"{path}/{name}") for name in sorted(below)]
         return entries if detail else [entry["name"] for entry in entries]
 
@@ -77,7 +84,10 @@ class FarFile(io.BytesIO):
 
 def packed(texts: list[str], **more: Any) -> bytes:
     """A shard in C4's form."""
-    rows = ({"text": text, "timestamp": "2019-04-25T12:57:54Z", "url": "https://x.example/a"} | more for text in texts)
+    rows = (
+        {"text": text, "timestamp": "2019-04-25T12:57:54Z", "url": "https://x.example/a"} | more
+        for text in texts
+    )
     return gzip.compress(b"".join(json.dumps(row).encode() + b"\n" for row in rows), mtime=0)
 
 

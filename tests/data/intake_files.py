@@ -19,7 +19,9 @@ def json_lines(rows: Rows) -> bytes:
 
 def delimited(rows: Rows, dialect: str = "excel") -> bytes:
     out = io.StringIO(newline="")
-    plain: dict[str, Any] = {"quoting": csv.QUOTE_NONE, "quotechar": None} if dialect == "excel-tab" else {}
+    plain: dict[str, Any] = (
+        {"quoting": csv.QUOTE_NONE, "quotechar": None} if dialect == "excel-tab" else {}
+    )
     writer = csv.DictWriter(out, list(rows[0]), dialect=dialect, **plain)
     writer.writeheader()
     writer.writerows(rows)
@@ -53,4 +55,8 @@ def write(path: Path, rows: Rows) -> Path:
 
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below ``folder`` with its bytes."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

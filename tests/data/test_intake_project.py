@@ -35,10 +35,15 @@ def test_default_use_status_and_a_killed_use(real: Path, tmp_path: Path) -> None
     assert data_store.status(real) == data_store.DataStatus("no", None, [], {})
     assert data_store.use_default(real) == {"unchanged": False}
     described = data_store.status(real)
-    assert described.tracked == "yes" and described.corpus is not None and described.corpus.documents == 350
+    assert (
+        described.tracked == "yes"
+        and described.corpus is not None
+        and described.corpus.documents == 350
+    )
     assert described.documents["reviews"].parts == {"train": 192, "validation": 48}
 
-    # Killed between the renames and `dvc add`: the next command gives DVC what is there, then goes on.
+    # Killed between the renames and `dvc add`: the next command gives DVC what is there, then goes
+    # on.
     (real / "data").rename(real / data_store.PREVIOUS)
     new = write(real / "data/corpus/new.json.gz", [{"text": "a b"}])
     digest = hashlib.md5(new.read_bytes()).hexdigest()
@@ -46,11 +51,16 @@ def test_default_use_status_and_a_killed_use(real: Path, tmp_path: Path) -> None
     tickets = write(tmp_path / "tickets.jsonl", [{"text": "d"}])
     summary = data_store.use({"web": web, "tickets": tickets}, [], "text", real)
     assert (real / ".dvc/cache/files/md5" / digest[:2] / digest[2:]).exists()
-    assert {name: facts.documents for name, facts in summary.corpus.items()} == {"web": 2, "tickets": 1}
+    assert {name: facts.documents for name, facts in summary.corpus.items()} == {
+        "web": 2,
+        "tickets": 1,
+    }
     assert "corpus/web: 1 rows without text were skipped" in summary.notes
     described = data_store.status(real)
     assert described.tracked == "yes" and described.corpus.parts == {"tickets": 1, "web": 2}
-    assert list((real / ".lexveil").iterdir()) == [] and (real / ".gitignore").read_bytes() == ignored
+    assert (
+        list((real / ".lexveil").iterdir()) == [] and (real / ".gitignore").read_bytes() == ignored
+    )
     with pytest.raises(RequestError, match=r"corpus \.\./x=…: a source's name"):
         data_store.use({"../x": web}, [], "text", real)
 
@@ -61,13 +71,25 @@ def test_default_use_status_and_a_killed_use(real: Path, tmp_path: Path) -> None
 
 
 def test_documents_are_read_as_one_table(tmp_path: Path) -> None:
-    """Files without optional columns and with labels as numbers go together; order is (dataset, doc_id)."""
+    """Files without optional columns and with labels as numbers go together; order is (dataset,
+    doc_id)."""
     pq.write_table(
-        pa.table({"doc_id": ["2", "10"], "text": ["x", ""], "label": [1, 0], "more": [1, 1]}), tmp_path / "b.parquet"
+        pa.table({"doc_id": ["2", "10"], "text": ["x", ""], "label": [1, 0], "more": [1, 1]}),
+        tmp_path / "b.parquet",
     )
-    pq.write_table(pa.table({"text": ["y"], "doc_id": ["1"], "split": ["dev"]}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"text": ["y"], "doc_id": ["1"], "split": ["dev"]}), tmp_path / "a.parquet"
+    )
     table = load_documents(tmp_path)
-    assert table.column_names == ["dataset", "doc_id", "split", "text", "text_b", "label", "attribute"]
+    assert table.column_names == [
+        "dataset",
+        "doc_id",
+        "split",
+        "text",
+        "text_b",
+        "label",
+        "attribute",
+    ]
     assert set(table.schema.types) == {pa.string()}
     assert [tuple(row.values()) for row in table.to_pylist()] == [
         ("a", "1", "dev", "y", None, None, None),
@@ -85,7 +107,9 @@ def test_documents_are_read_as_one_table(tmp_path: Path) -> None:
         (b"PAR1 but not really", "not a sound Parquet file"),
     ],
 )
-def test_documents_that_cannot_be_used(tmp_path: Path, content: pa.Table | bytes | None, said: str) -> None:
+def test_documents_that_cannot_be_used(
+    tmp_path: Path, content: pa.Table | bytes | None, said: str
+) -> None:
     if isinstance(content, bytes):
         (tmp_path / "x.parquet").write_bytes(content)
     elif content is not None:

@@ -1,4 +1,5 @@
-"""`lexveil data use`: what comes in, what is refused, that what was there stays there; and the embedded default."""
+"""`lexveil data use`: what comes in, what is refused, that what was there stays there; and the
+embedded default."""
 
 import gzip
 import hashlib
@@ -40,47 +41,102 @@ def document_set(root: Path, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("ending", "json json.gz jsonl ndjson csv csv.gz tsv parquet txt".split())
-def test_every_form_gives_the_same_documents_and_corpus(root: Path, tmp_path: Path, ending: str) -> None:
+def test_every_form_gives_the_same_documents_and_corpus(
+    root: Path, tmp_path: Path, ending: str
+) -> None:
     file = write(tmp_path / f"set.{ending}", ROWS)
     data_store.use(file, [file], "text", root)
     assert shards(root) == [{"text": text, "timestamp": None, "url": None} for text in TEXTS]
     empty = {"split": "all", "text_b": None, "label": None, "attribute": None}
-    rows = [{"doc_id": f"set-{number:06d}", "text": text} | empty for number, text in enumerate(TEXTS, 1)]
+    rows = [
+        {"doc_id": f"set-{number:06d}", "text": text} | empty
+        for number, text in enumerate(TEXTS, 1)
+    ]
     assert document_set(root, "set") == rows
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending: str) -> None:
     rows = [
-        {"doc_id": 7, "text": "a", "text_b": "b", "split": "dev", "label": 1, "attribute": "f", "stars": 5},
-        {"doc_id": 3, "text": "c", "text_b": None, "split": None, "label": None, "attribute": "m", "stars": 1},
+        {
+            "doc_id": 7,
+            "text": "a",
+            "text_b": "b",
+            "split": "dev",
+            "label": 1,
+            "attribute": "f",
+            "stars": 5,
+        },
+        {
+            "doc_id": 3,
+            "text": "c",
+            "text_b": None,
+            "split": None,
+            "label": None,
+            "attribute": "m",
+            "stars": 1,
+        },
     ]
     summary = data_store.use(None, [write(tmp_path / f"x.{ending}", rows)], "text", root)
     assert document_set(root, "x") == [
         {"doc_id": "7", "split": "dev", "text": "a", "text_b": "b", "label": "1", "attribute": "f"},
-        {"doc_id": "3", "split": "all", "text": "c", "text_b": None, "label": None, "attribute": "m"},
+        {
+            "doc_id": "3",
+            "split": "all",
+            "text": "c",
+            "text_b": None,
+            "label": None,
+            "attribute": "m",
+        },
     ]
     assert "documents/x: columns dropped: `stars`" in summary.notes
-    summary = data_store.use(None, [write(tmp_path / f"y.{ending}", [{"text": "a", "label": 1}])], "text", root)
-    assert any("documents/y: utility and attack are not evaluated" in note for note in summary.notes)
+    summary = data_store.use(
+        None, [write(tmp_path / f"y.{ending}", [{"text": "a", "label": 1}])], "text", root
+    )
+    assert any(
+        "documents/y: utility and attack are not evaluated" in note for note in summary.notes
+    )
 
 
 def test_labels_become_strings_without_a_trace_of_their_type() -> None:
     values = [1, 1.0, 0.5, True, None, float("nan"), "", "1.0", "pos", 10**20, float("inf")]
     said = [plain_value(value, "label", "here") for value in values]
-    assert said == ["1", "1", "0.5", "true", None, None, None, "1.0", "pos", "100000000000000000000", "inf"]
+    assert said == [
+        "1",
+        "1",
+        "0.5",
+        "true",
+        None,
+        None,
+        None,
+        "1.0",
+        "pos",
+        "100000000000000000000",
+        "inf",
+    ]
 
 
 def test_another_text_column(root: Path, tmp_path: Path) -> None:
-    rows = [{"review": "good", "text": SECRET, "url": "http://x", "timestamp": "2001-01-01T00:00:00Z"}]
+    rows = [
+        {"review": "good", "text": SECRET, "url": "http://x", "timestamp": "2001-01-01T00:00:00Z"}
+    ]
     file = write(tmp_path / "r.jsonl", rows)
     data_store.use(file, [file], "review", root)
-    assert shards(root) == [{"text": "good", "timestamp": "2001-01-01T00:00:00Z", "url": "http://x"}]
+    assert shards(root) == [
+        {"text": "good", "timestamp": "2001-01-01T00:00:00Z", "url": "http://x"}
+    ]
     assert [row["text"] for row in document_set(root, "r")] == ["good"]
 
 
 def test_blank_rows_of_a_corpus_are_skipped_and_counted(root: Path, tmp_path: Path) -> None:
-    rows: Rows = [{"text": "a"}, {"text": None}, {"text": ""}, {"text": " \t"}, {"other": 1}, {"text": "b"}]
+    rows: Rows = [
+        {"text": "a"},
+        {"text": None},
+        {"text": ""},
+        {"text": " \t"},
+        {"other": 1},
+        {"text": "b"},
+    ]
     summary = data_store.use(write(tmp_path / "c.jsonl", rows), [], "text", root)
     assert [row["text"] for row in shards(root)] == ["a", "b"] and summary.corpus.skipped_blank == 4
     assert "corpus: 4 rows without text were skipped" in summary.notes
@@ -98,7 +154,9 @@ def test_a_corpus_is_cut_into_shards_and_the_same_bytes_come_twice(
         assert data_store.use(tmp_path / "in", [], "text", root).corpus.shards == 7  # 130 kB
         trees.append(tree(root / "data/corpus"))
     assert trees[0] == trees[1]
-    assert [one["text"] for one in shards(root)] == [row["text"] for part in range(3) for row in rows[part::3]]
+    assert [one["text"] for one in shards(root)] == [
+        row["text"] for part in range(3) for row in rows[part::3]
+    ]
 
 
 def test_the_other_side_stays_or_is_the_default(root: Path, tmp_path: Path) -> None:
@@ -114,28 +172,65 @@ def test_the_other_side_stays_or_is_the_default(root: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("samples", ["null", "0", "4"])
-def test_it_says_how_many_of_new_texts_the_report_will_show(root: Path, tmp_path: Path, samples: str) -> None:
+def test_it_says_how_many_of_new_texts_the_report_will_show(
+    root: Path, tmp_path: Path, samples: str
+) -> None:
     """Only a number in params.yaml shows any, and it was perhaps written for other documents."""
     params = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    (root / "params.yaml").write_text(params.replace("samples: null", f"samples: {samples}"), encoding="utf-8")
+    (root / "params.yaml").write_text(
+        params.replace("samples: null", f"samples: {samples}"), encoding="utf-8"
+    )
     summary = data_store.use(None, [write(tmp_path / "a.jsonl", ROWS)], "text", root)
-    assert any("report.samples of params.yaml is 4" in note for note in summary.notes) == (samples == "4")
+    assert any("report.samples of params.yaml is 4" in note for note in summary.notes) == (
+        samples == "4"
+    )
 
 
 GOOD = {"text": f"fine {SECRET}"}
-# Every kind of file that is refused stands in tests/privatization/bad_inputs.py; these are read by the same code.
+# Every kind of file that is refused stands in tests/privatization/bad_inputs.py; these are read by
+# the same code.
 REFUSED = [
-    ("corpus", "f.jsonl", json_lines([{"body": SECRET, "id": 1}]), ("no column `text` among its 2", "text_column")),
+    (
+        "corpus",
+        "f.jsonl",
+        json_lines([{"body": SECRET, "id": 1}]),
+        ("no column `text` among its 2", "text_column"),
+    ),
     ("corpus", "f.jsonl", json_lines([{"text": None}, {"text": " "}]), ("every row", "`text`")),
-    ("corpus", "f.jsonl", json_lines([{"text": "a", "url": [SECRET]}]), ("line 1", "`url`", "a list")),
-    ("documents", "f.jsonl", json_lines([{"body": SECRET, "id": 1}]), ("no column `text` among its 2", "text_column")),
+    (
+        "corpus",
+        "f.jsonl",
+        json_lines([{"text": "a", "url": [SECRET]}]),
+        ("line 1", "`url`", "a list"),
+    ),
+    (
+        "documents",
+        "f.jsonl",
+        json_lines([{"body": SECRET, "id": 1}]),
+        ("no column `text` among its 2", "text_column"),
+    ),
     ("documents", "f.jsonl", json_lines([GOOD, {"text": None, "label": 1}]), ("line 2", "null")),
     ("documents", "f.parquet", parquet([{"text": "a"}, {"text": None}]), ("row 2", "null")),
     ("documents", "f.csv", b"doc_id,text\n1,a\n,b\n", ("line 3", "doc_id")),
-    ("documents", "f.jsonl", json_lines([{"doc_id": "a\nb", "text": "x"}]), ("line 1", "control character")),
+    (
+        "documents",
+        "f.jsonl",
+        json_lines([{"doc_id": "a\nb", "text": "x"}]),
+        ("line 1", "control character"),
+    ),
     ("documents", "f.jsonl", json_lines([{"doc_id": "a\0", "text": "x"}]), ("line 1", "NUL")),
-    ("documents", "f.jsonl", json_lines([{"text": "a", "label": [SECRET]}]), ("line 1", "`label`", "a list")),
-    ("documents", "f.jsonl", json_lines([{"text": "a", "text_b": 1}]), ("line 1", "`text_b`", "a number")),
+    (
+        "documents",
+        "f.jsonl",
+        json_lines([{"text": "a", "label": [SECRET]}]),
+        ("line 1", "`label`", "a list"),
+    ),
+    (
+        "documents",
+        "f.jsonl",
+        json_lines([{"text": "a", "text_b": 1}]),
+        ("line 1", "`text_b`", "a number"),
+    ),
 ]
 
 
@@ -163,7 +258,9 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_touched(
 def test_a_duplicate_id_across_files_names_both(root: Path, tmp_path: Path) -> None:
     write(tmp_path / "in/a.csv", [{"doc_id": "x", "text": "1"}, {"doc_id": "y", "text": "2"}])
     write(tmp_path / "in/b.parquet", [{"doc_id": "z", "text": "1"}, {"doc_id": "y", "text": "2"}])
-    with pytest.raises(RequestError, match=r"a\.csv, line 3 and .*b\.parquet, row 2 have the same doc_id"):
+    with pytest.raises(
+        RequestError, match=r"a\.csv, line 3 and .*b\.parquet, row 2 have the same doc_id"
+    ):
         data_store.use(None, [tmp_path / "in"], "text", root)
 
 
@@ -176,7 +273,9 @@ def test_data_that_dvc_has_not_saved_is_not_replaced(root: Path, tmp_path: Path)
     assert kept.exists()
 
 
-def test_when_dvc_fails_the_old_data_comes_back(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_dvc_fails_the_old_data_comes_back(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data_store.use_default(root)
     (root / "data.dvc").write_text("old\n")
     before = tree(root / "data")
@@ -216,7 +315,8 @@ def test_a_killed_use_can_be_repeated(root: Path, tmp_path: Path, moment: str) -
 
 
 def test_files_that_are_kept_are_links_and_never_written(root: Path, tmp_path: Path) -> None:
-    """DVC may have linked data/ to its cache, read-only: a write into such a file would damage the cache."""
+    """DVC may have linked data/ to its cache, read-only: a write into such a file would damage the
+    cache."""
     data_store.use_default(root)
     old = next((root / "data/documents").glob("reviews.parquet"))
     cache = tmp_path / "cache"
@@ -232,7 +332,11 @@ def test_files_that_are_kept_are_links_and_never_written(root: Path, tmp_path: P
 def test_a_model_takes_the_place_of_a_corpus(
     root: Path, tmp_path: Path, packaged: PackagedModel, outside: Path
 ) -> None:
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8").replace("\n  base: en ", "\n  base: none ")
+    text = (
+        (ROOT / "params.yaml")
+        .read_text(encoding="utf-8")
+        .replace("\n  base: en ", "\n  base: none ")
+    )
     (root / "params.yaml").write_text(text, encoding="utf-8")
     file = write(tmp_path / "a.jsonl", ROWS)
     with pytest.raises(RequestError, match="model toy replaces"):
@@ -247,7 +351,8 @@ def test_a_model_takes_the_place_of_a_corpus(
     assert found is not None and found.documents == 0
 
 
-# A change here changes the committed data.dvc and every number made from the default data: on purpose only.
+# A change here changes the committed data.dvc and every number made from the default data: on
+# purpose only.
 MD5 = {
     "corpus/corpus-train.00000-of-00001.json.gz": "831708906e34fedeedff5f7b4eee3faf",
     "documents/pang_lee.parquet": "02cc210ea9f24a2425c5deda839d26e1",
@@ -269,10 +374,16 @@ def test_the_bytes_are_the_committed_ones(made: Path) -> None:
 
 
 def test_twice_the_same_in_another_folder_and_process(made: Path, tmp_path: Path) -> None:
-    """Another process has another hash seed: no order of a set may have a say. Importing gensim takes seconds."""
-    code = f"import pathlib, sys, lexveil.data.data_store as p; p.materialize_default(pathlib.Path({str(tmp_path)!r}))"
+    """Another process has another hash seed: no order of a set may have a say. Importing gensim
+    takes seconds."""
+    code = (
+        "import pathlib, sys, lexveil.data.data_store as p; "
+        f"p.materialize_default(pathlib.Path({str(tmp_path)!r}))"
+    )
     code += "; assert 'gensim' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={"PYTHONHASHSEED": "12345"})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=ROOT, env={"PYTHONHASHSEED": "12345"}
+    )
     assert tree(tmp_path / "data") == tree(made)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lexveil", "data"]
 

@@ -1,4 +1,5 @@
-"""Models that come in: sound ones as they are, plain vectors with composed collocations, hostile ones refused."""
+"""Models that come in: sound ones as they are, plain vectors with composed collocations, hostile
+ones refused."""
 
 import json
 import shutil
@@ -37,9 +38,12 @@ def folder(packaged: PackagedModel, tmp_path: Path) -> Path:
 
 
 def sign(folder: Path, **fields: object) -> None:
-    """Write the hashes of the files as they are now into the card, as who makes a model can, and change its fields."""
+    """Write the hashes of the files as they are now into the card, as who makes a model can, and
+    change its fields."""
     card = json.loads((folder / "model.json").read_text())
-    card["files"] = {name: sha256(folder / name) for name in card["files"] if (folder / name).is_file()}
+    card["files"] = {
+        name: sha256(folder / name) for name in card["files"] if (folder / name).is_file()
+    }
     (folder / "model.json").write_text(json.dumps(card | fields))
 
 
@@ -115,22 +119,34 @@ def linked(folder: Path) -> None:
         (array("pmi.npy", lambda values: values + 1), "a single word has a PMI"),
         (array("scales.npy", at(3, np.inf)), "finite and greater than 0"),
         (array("scales.npy", at(3, 1e30)), "is the largest"),
-        (lambda folder: shutil.copy(folder / "scales.npy", folder / "trained_scales.npy"), "no file of a model"),
+        (
+            lambda folder: shutil.copy(folder / "scales.npy", folder / "trained_scales.npy"),
+            "no file of a model",
+        ),
         (array("vectors.npy", lambda values: values[:, 1:]), "vectors.npy: int8 of shape"),
-        (array("vectors.npy", lambda values: np.asfortranarray(values).astype(np.float16)), "vectors.npy: .*bytes"),
+        (
+            array("vectors.npy", lambda values: np.asfortranarray(values).astype(np.float16)),
+            "vectors.npy: .*bytes",
+        ),
         (array("orders/all.npy", at(0, 1)), "order 1 is not a permutation|order 1"),
         (structure(segmentation="gst"), "not the measurement of a segmentation"),
         (structure(texts="many"), "not measurements"),
         (lambda folder: (folder / "structure.json").write_text("[" * 10**5), "not measurements"),
         (pickled, "pmi.npy: not an array of plain numbers"),
-        (lambda folder: (folder / "NOTICE.md").write_bytes(bytes(2**23)), "NOTICE.md: 8,388,608 bytes"),
+        (
+            lambda folder: (folder / "NOTICE.md").write_bytes(bytes(2**23)),
+            "NOTICE.md: 8,388,608 bytes",
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_fault_is_refused(folder: Path, damage: Change, says: str) -> None:
-    """Each with hashes that fit, as who makes a model can write them; and each without, as damage on the way is."""
+    """Each with hashes that fit, as who makes a model can write them; and each without, as damage
+    on the way is."""
     damage(folder)
     if (folder / "model.json").exists():
-        with pytest.raises(UnsoundModel, match=r"sha256 differs|missing|no file of a model|a link|bytes"):
+        with pytest.raises(
+            UnsoundModel, match=r"sha256 differs|missing|no file of a model|a link|bytes"
+        ):
             verify_folder(folder)
         sign(folder)
     with pytest.raises(UnsoundModel, match=says) as error:
@@ -168,7 +184,11 @@ def entry(name: str, mode: int = stat.S_IFREG | 0o644) -> zipfile.ZipInfo:
     ("extra", "content", "says"),
     [
         (entry("../outside"), b"x", r"\.\./outside: no file of a model"),
-        (entry("orders/link", stat.S_IFLNK | 0o777), b"/etc/passwd", "orders/link: a link or a folder"),
+        (
+            entry("orders/link", stat.S_IFLNK | 0o777),
+            b"/etc/passwd",
+            "orders/link: a link or a folder",
+        ),
         (entry("NOTICE.md"), b"again", "NOTICE.md: there twice"),
         (entry("more.py"), b"print()", "more.py: no file of a model"),
     ],
@@ -216,7 +236,8 @@ def test_a_bomb_is_refused_before_it_is_unpacked(folder: Path) -> None:
 
 
 def test_out_and_in_again(outside: Path, packaged: PackagedModel, cli: Any) -> None:
-    """export, remove, add: the same model; twice the same bytes; add takes the unpacked folder, too."""
+    """export, remove, add: the same model; twice the same bytes; add takes the unpacked folder,
+    too."""
     assert command("model", "export", "toy") == 0
     archive = outside / "toy-1.0.lexveil.zip"
     assert command("model", "export", "toy") == 2
@@ -233,8 +254,15 @@ def test_out_and_in_again(outside: Path, packaged: PackagedModel, cli: Any) -> N
         opened.extractall(outside / "unpacked")
     assert command("model", "add", outside / "unpacked", "--force") == 0
     assert find("toy").hash == packaged.hash
-    assert command("model", "verify", "toy") == command("model", "list") == command("model", "show", "toy") == 0
-    left = {path.name for path in find("toy").folder.parents[1].iterdir() if "incoming" in path.name}
+    assert (
+        command("model", "verify", "toy")
+        == command("model", "list")
+        == command("model", "show", "toy")
+        == 0
+    )
+    left = {
+        path.name for path in find("toy").folder.parents[1].iterdir() if "incoming" in path.name
+    }
     assert left <= {"incoming-model.lock"}
 
 
@@ -243,8 +271,13 @@ def test_an_unsound_model_is_not_added(outside: Path, folder: Path, cli: Any) ->
     array("pmi.npy", at(5, np.inf))(folder)
     sign(folder)
     for verb, code in (("verify", 1), ("add", 2)):
-        assert cli("model", verb, folder, code=code).err.count("pmi.npy: number 6 is not finite\n") == 1
-    assert command("model", "verify", outside / "absent") == command("model", "verify", "absent") == 2
+        assert (
+            cli("model", verb, folder, code=code).err.count("pmi.npy: number 6 is not finite\n")
+            == 1
+        )
+    assert (
+        command("model", "verify", outside / "absent") == command("model", "verify", "absent") == 2
+    )
     with pytest.raises(RequestError):
         find("toy")
 
@@ -258,24 +291,40 @@ def vectors_of(packaged: PackagedModel, n: int) -> tuple[list[str], np.ndarray]:
 ADD = ("--license", "CC0-1.0", "--language", "en", "--collocations", "toy", "--name", "glove")
 
 
-def test_plain_vectors_become_a_whole_model(packaged: PackagedModel, outside: Path, monkeypatch: Any) -> None:
-    """Words as in the file, collocations of the toy with composed vectors, its PMI and counts; sound, and sayable."""
+def test_plain_vectors_become_a_whole_model(
+    packaged: PackagedModel, outside: Path, monkeypatch: Any
+) -> None:
+    """Words as in the file, collocations of the toy with composed vectors, its PMI and counts;
+    sound, and sayable."""
     monkeypatch.setattr(imported_models, "articles", lambda: articles()[:40])
     tokens, vectors = vectors_of(packaged, 600)
-    lines = (" ".join(map(str, (word, *vector))) for word, vector in zip(tokens, vectors.tolist(), strict=True))
+    lines = (
+        " ".join(map(str, (word, *vector)))
+        for word, vector in zip(tokens, vectors.tolist(), strict=True)
+    )
     (outside / "glove.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     assert command("model", "add", "glove.txt", *ADD) == 0
     made = find("glove")
     verify_folder(made.folder)
     rows = {word: row for row, word in enumerate(tokens)}
-    expected = [token for token in packaged.tokens if "_" in token and all(word in rows for word in token.split("_"))]
+    expected = [
+        token
+        for token in packaged.tokens
+        if "_" in token and all(word in rows for word in token.split("_"))
+    ]
     assert len(expected) > 5
     assert sorted(made.tokens) == sorted([*tokens, *expected])
     space, number = made.space("mst"), {token: row for row, token in enumerate(made.tokens)}
-    # 8 bits: an error of at most half a step, which is a 127th of the largest coordinate of the row.
+    # 8 bits: an error of at most half a step, which is a 127th of the largest coordinate of the
+    # row.
     for token, vector in zip(expected, composed(expected, rows, vectors), strict=True):
-        assert np.abs(space.vectors[number[token]] - vector).max() <= 0.5001 * np.abs(vector).max() / 127
-    ours, theirs = ([all_.index(token) for token in expected] for all_ in (made.tokens, packaged.tokens))
+        assert (
+            np.abs(space.vectors[number[token]] - vector).max()
+            <= 0.5001 * np.abs(vector).max() / 127
+        )
+    ours, theirs = (
+        [all_.index(token) for token in expected] for all_ in (made.tokens, packaged.tokens)
+    )
     assert np.array_equal(made.pmi[ours], packaged.pmi[theirs])
     assert np.array_equal(space.counts[ours], packaged.space("mst").counts[theirs])
     assert made.structure("gst") is not None and "Lee corpus" in str(made.structure("gst"))
@@ -291,7 +340,9 @@ def test_of_another_language_nothing_is_measured(packaged: PackagedModel, outsid
     asked = ("--language", "de", "--name", "wort", "--collocations", "none")
     assert command("model", "add", "v.parquet", *ADD[:2], *asked) == 0
     made = find("wort")
-    assert made.structure("word") is None and any("not measured" in fault for fault in made.card.known_faults)
+    assert made.structure("word") is None and any(
+        "not measured" in fault for fault in made.card.known_faults
+    )
     assert made.tokens == tokens and made.space("word").counts.tolist() == list(range(30, 0, -1))
 
 
@@ -317,12 +368,22 @@ def test_parquet_with_faults(tmp_path: Path) -> None:
         return read_model(tmp_path / "v.parquet")
 
     good = read(word=["a", "B", "c d"], vector=[[1.0, 2.0]] * 3, count=[3, 2, 1])
-    assert (list(good.space.tokens), good.space.counts.tolist(), good.form) == (["a", "b"], [3, 2], "parquet")
+    assert (list(good.space.tokens), good.space.counts.tolist(), good.form) == (
+        ["a", "b"],
+        [3, 2],
+        "parquet",
+    )
     for columns, says in (
         ({"word": ["a"]}, "without the columns"),
-        ({"word": ["a", None], "vector": [[1.0, 2.0]] * 2}, "row 2: a word, a number or a count is missing"),
+        (
+            {"word": ["a", None], "vector": [[1.0, 2.0]] * 2},
+            "row 2: a word, a number or a count is missing",
+        ),
         ({"word": ["a", "b"], "vector": [[1.0, 2.0], [1.0]]}, "row 2: 1 numbers"),
-        ({"word": ["a", "b"], "vector": [[1.0, 2.0], [1.0, float("nan")]]}, "row 2: a number is not finite"),
+        (
+            {"word": ["a", "b"], "vector": [[1.0, 2.0], [1.0, float("nan")]]},
+            "row 2: a number is not finite",
+        ),
         ({"word": ["a"], "vector": [[1.0, 2.0]], "count": [-1]}, "row 1"),
         ({"word": ["a"], "vector": [[1.0, 2.0]], "count": ["x"]}, "whole numbers"),
     ):

@@ -1,4 +1,5 @@
-"""A corpus that is read through from elsewhere: what is kept, what is read, and what breaks on the way."""
+"""A corpus that is read through from elsewhere: what is kept, what is read, and what breaks on the
+way."""
 
 import gzip
 import json
@@ -29,7 +30,10 @@ PARAMS = load_params(ROOT / "params.yaml")
 SECRET = "Zanzibar"
 # Digits of a hash, so that they do not shrink to nothing when packed.
 SHARDS = [
-    [f"Shard {s}, Dokument Nº {d}\n{SECRET}, {sha256(bytes([s, d])).hexdigest()}." for d in range(150)]
+    [
+        f"Shard {s}, Dokument Nº {d}\n{SECRET}, {sha256(bytes([s, d])).hexdigest()}."
+        for d in range(150)
+    ]
     for s in range(4)
 ]
 ALL = SampleRequest(share=1.0)
@@ -57,14 +61,18 @@ def root(root: Path) -> Path:
     return root
 
 
-def use(root: Path, address: str = "far://c4/en", wanted: SampleRequest = ALL) -> data_store.DataReport:
+def use(
+    root: Path, address: str = "far://c4/en", wanted: SampleRequest = ALL
+) -> data_store.DataReport:
     return data_store.use(address, [], "text", root, wanted)
 
 
 def corpus(root: Path) -> dict[str, list[str]]:
     """Texts of each file of the corpus."""
     files = sorted((root / "data/corpus").rglob("*.json.gz"))
-    return {file.name: [json.loads(line)["text"] for line in gzip.open(file, "rb")] for file in files}
+    return {
+        file.name: [json.loads(line)["text"] for line in gzip.open(file, "rb")] for file in files
+    }
 
 
 def origin(root: Path) -> Any:
@@ -75,12 +83,24 @@ def test_a_folder_of_c4_is_its_train_shards(root: Path, capsys: pytest.CaptureFi
     paths = put("c4/en", *SHARDS)
     Far.etags = {path: f'"{n}"' for n, path in enumerate(paths)}
     summary = use(root)
-    assert corpus(root) == {f"corpus-train.{n:05d}-of-00004.json.gz": texts for n, texts in enumerate(SHARDS)}
+    assert corpus(root) == {
+        f"corpus-train.{n:05d}-of-00004.json.gz": texts for n, texts in enumerate(SHARDS)
+    }
     with gzip.open(root / "data/corpus/corpus-train.00000-of-00004.json.gz", "rb") as file:
         line = json.loads(file.readline())
-    assert line == {"text": SHARDS[0][0], "timestamp": "2019-04-25T12:57:54Z", "url": "https://x.example/a"}
+    assert line == {
+        "text": SHARDS[0][0],
+        "timestamp": "2019-04-25T12:57:54Z",
+        "url": "https://x.example/a",
+    }
     found = summary.corpus
-    assert (found.files, found.shards, found.read, found.documents, found.share) == (4, 4, 600, 600, 1.0)
+    assert (found.files, found.shards, found.read, found.documents, found.share) == (
+        4,
+        4,
+        600,
+        600,
+        1.0,
+    )
     record = origin(root)
     assert (record["address"], record["seed"], record["share"]) == ("far://c4/en", PARAMS.seed, 1.0)
     assert [(one["name"], one["size"], one["etag"], one["read"]) for one in record["shards"]] == [
@@ -101,7 +121,11 @@ def test_the_sample_of_what_is_kept_is_the_sample_of_the_whole(root: Path, tmp_p
     assert kept == sum(uniform(text, PARAMS.seed) < 0.3 for texts in SHARDS for text in texts) > 120
 
     def drawn(folder: Path, n: int) -> bytes:
-        sample(folder, tmp_path / "s.parquet", PARAMS.model_copy(update={"sample": SampleParams(max_documents=n)}))
+        sample(
+            folder,
+            tmp_path / "s.parquet",
+            PARAMS.model_copy(update={"sample": SampleParams(max_documents=n)}),
+        )
         return (tmp_path / "s.parquet").read_bytes()
 
     for n, same in ((1, True), (kept // 2, True), (kept, True), (kept + 1, False)):
@@ -130,7 +154,8 @@ def test_a_number_of_documents_becomes_a_share(root: Path) -> None:
     put("c4/en", *SHARDS)
     for n in (50, 200):
         summary = use(root, wanted=SampleRequest(max_documents=n)).corpus
-        # The documents are counted right here: the probe reads the whole first shard, and all are alike.
+        # The documents are counted right here: the probe reads the whole first shard, and all are
+        # alike.
         assert summary.share == pytest.approx(share_for(n, 600), rel=0.02)
         assert n <= summary.documents < 2.5 * n
     assert use(root, wanted=SampleRequest()).corpus.share == 1.0  # params.yaml asks for a million
@@ -144,7 +169,9 @@ def test_a_share_by_hand() -> None:
 
 
 @pytest.mark.parametrize("moment", ["in the middle", "before the state is written"])
-def test_an_interrupted_call_goes_on_with_the_next_shard(root: Path, moment: str, monkeypatch: Any) -> None:
+def test_an_interrupted_call_goes_on_with_the_next_shard(
+    root: Path, moment: str, monkeypatch: Any
+) -> None:
     data_store.use_default(root)
     before = tree(root / "data")
     paths = put("c4/en", *SHARDS)
@@ -167,7 +194,11 @@ def test_an_interrupted_call_goes_on_with_the_next_shard(root: Path, moment: str
     assert not list((root / ".lexveil/stream").rglob(".*partial"))
     Far.reads = []
     use(root, wanted=wanted)
-    assert [Far.read_of(path) for path in paths] == [0, 0, *(len(Far.files[path]) for path in paths[2:])]
+    assert [Far.read_of(path) for path in paths] == [
+        0,
+        0,
+        *(len(Far.files[path]) for path in paths[2:]),
+    ]
     again = tree(root / "data/corpus")
     use(root, wanted=wanted)
     assert tree(root / "data/corpus") == again
@@ -191,27 +222,38 @@ def test_a_shard_that_changed_is_read_again_and_another_request_starts_afresh(ro
 
 
 def test_a_broken_connection_goes_on_at_the_same_byte(
-    root: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path,
+    waits: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(remote, "CHUNK", 512)
     path = put("c4/en", SHARDS[0])[0]
     response = httpx.Response(503, request=httpx.Request("GET", f"https://h.example/{SECRET}"))
     Far.breaks[path] = [
-        (0, ConnectionResetError()), (100, TimeoutError(SECRET)), (100, httpx.ReadTimeout(SECRET)), (900, None),
+        (0, ConnectionResetError()),
+        (100, TimeoutError(SECRET)),
+        (100, httpx.ReadTimeout(SECRET)),
+        (900, None),
         (901, httpx.HTTPStatusError(SECRET, request=response.request, response=response)),
-    ]  # fmt: skip
+    ]
     use(root)
     assert list(corpus(root).values()) == [SHARDS[0]]
     assert Far.read_of(path) == len(Far.files[path])  # nothing twice
-    assert waits == [1, 1, 2, 1, 1]  # a wait grows while nothing comes, and begins anew when something did
+    # a wait grows while nothing comes, and begins anew when something did
+    assert waits == [1, 1, 2, 1, 1]
     said = capsys.readouterr().err
     assert "HTTPStatusError, HTTP 503; try 2 of 6" in said and SECRET not in said
 
 
-def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(root: Path, waits: list[float]) -> None:
+def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(
+    root: Path, waits: list[float]
+) -> None:
     paths = put("c4/en", *SHARDS)
     Far.breaks[paths[1]] = [(0, ConnectionResetError(SECRET)) for _ in range(6)]
-    with pytest.raises(LexveilError, match=r"c4-train.00001-of-00004.json.gz: not to be had in 6 tries") as error:
+    with pytest.raises(
+        LexveilError, match=r"c4-train.00001-of-00004.json.gz: not to be had in 6 tries"
+    ) as error:
         use(root)
     assert error.value.exit_code == 1 and SECRET not in str(error.value)
     assert waits == [1, 2, 4, 8, 16]
@@ -228,7 +270,9 @@ def test_a_place_that_stays_away_ends_the_call_and_keeps_what_is_finished(root: 
         (httpx.HTTPStatusError("", request=None, response=httpx.Response(401)), "log in"),  # type: ignore
     ],
 )
-def test_what_is_refused_is_not_asked_again(root: Path, fault: Exception, said: str, waits: list[float]) -> None:
+def test_what_is_refused_is_not_asked_again(
+    root: Path, fault: Exception, said: str, waits: list[float]
+) -> None:
     path = put("c4/en", SHARDS[0])[0]
     Far.breaks[path] = [(0, fault)]
     with pytest.raises(RequestError, match=f"{path}.*{said}"):
@@ -245,7 +289,9 @@ def test_what_is_refused_is_not_asked_again(root: Path, fault: Exception, said: 
         (b"", "empty"),
     ],
 )
-def test_a_fault_in_a_shard_names_it(root: Path, content: bytes, said: str, waits: list[float]) -> None:
+def test_a_fault_in_a_shard_names_it(
+    root: Path, content: bytes, said: str, waits: list[float]
+) -> None:
     paths = put("c4/en", *SHARDS)
     Far.files[paths[2]] = content
     with pytest.raises(RequestError) as error:
@@ -282,7 +328,7 @@ def test_a_shard_without_anything_kept_has_no_file(root: Path) -> None:
         ("far://c4/en/c4-train.00003-of-00004.json.gz", ["c4-train.00003-of-00004.json.gz"]),
         ("far://c4/other/", ["x.jsonl", "y.txt"]),
     ],
-)  # fmt: skip
+)
 def test_what_an_address_stands_for(address: str, names: list[str]) -> None:
     put("c4/en", *SHARDS)
     Far.files |= {f"c4/other/{name}": b"a" for name in ("x.jsonl", "y.txt", "README.md", "z.bin")}
@@ -326,7 +372,9 @@ def test_the_hub_is_read_at_the_commit_of_the_revision(
     commit.assert_called_once_with(*asked)
 
 
-def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_leaves_the_shards_alone_costs_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(remote, "url_to_fs", lambda url: (Far(), Far._strip_protocol(url)))
     for commit in ("one", "two"):
         monkeypatch.setattr(remote, "hub_commit", lambda repo, revision, commit=commit: commit)
@@ -343,7 +391,10 @@ def test_a_commit_that_leaves_the_shards_alone_costs_nothing(root: Path, monkeyp
 
 
 def test_no_secret_of_an_address_is_shown() -> None:
-    assert shown_address("https://me:key@h.example/a/b.json.gz?token=key") == "https://h.example/a/b.json.gz"
+    assert (
+        shown_address("https://me:key@h.example/a/b.json.gz?token=key")
+        == "https://h.example/a/b.json.gz"
+    )
     assert shown_address("hf://allenai/c4@v1/en/*") == "hf://allenai/c4@v1/en/*"
     assert shown_address("simplecache::s3://me:key@b/c") == "simplecache::s3://b/c"
     # Over HTTP the path of a file is its whole address.
@@ -357,7 +408,10 @@ def test_no_secret_of_an_address_is_shown() -> None:
 
 
 def test_parquet_shards(root: Path) -> None:
-    Far.files = {f"p/train-{n}.parquet": parquet([{"text": text, "id": 1} for text in SHARDS[n]]) for n in range(2)}
+    Far.files = {
+        f"p/train-{n}.parquet": parquet([{"text": text, "id": 1} for text in SHARDS[n]])
+        for n in range(2)
+    }
     path = "p/train-1.parquet"
     Far.breaks[path] = [(len(Far.files[path]) // 2, ConnectionResetError())]
     summary = use(root, "far://p", SampleRequest(max_documents=1000))
@@ -368,9 +422,15 @@ def test_parquet_shards(root: Path) -> None:
 def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
     put("c4/en", *SHARDS)
     (tmp_path / "t.txt").write_text("ticket\n")
-    summary = data_store.use({"web": "far://c4/en", "tickets": tmp_path / "t.txt"}, [], "text", root, ALL)
-    assert set(summary.corpus) == {"web", "tickets"} and (root / "data/corpus/web/origin.json").exists()
-    # The other side's documents can change without the corpus, and it stays with where it came from.
+    summary = data_store.use(
+        {"web": "far://c4/en", "tickets": tmp_path / "t.txt"}, [], "text", root, ALL
+    )
+    assert (
+        set(summary.corpus) == {"web", "tickets"}
+        and (root / "data/corpus/web/origin.json").exists()
+    )
+    # The other side's documents can change without the corpus, and it stays with where it came
+    # from.
     kept = tree(root / "data/corpus")
     data_store.use(None, [tmp_path / "t.txt"], "text", root)
     assert tree(root / "data/corpus") == kept
@@ -378,7 +438,9 @@ def test_files_and_addresses_side_by_side(root: Path, tmp_path: Path) -> None:
     assert drawn == {"tickets": 1, "web": 600}
 
 
-def test_requests_that_make_no_sense(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_that_make_no_sense(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put("c4/en", *SHARDS)
     (tmp_path / "t.txt").write_text("ticket\n")
     with pytest.raises(RequestError, match="has 4 shards, from 0"):

@@ -1,4 +1,5 @@
-"""Word vectors made by others: every published form, every fault by its place, words as the tokenizer makes them."""
+"""Word vectors made by others: every published form, every fault by its place, words as the
+tokenizer makes them."""
 
 import gzip
 import struct
@@ -20,13 +21,19 @@ VECTORS = np.random.default_rng(1).standard_normal((5, 4)).astype(np.float32)
 
 
 def rows(words: list[str] = WORDS, vectors: np.ndarray = VECTORS, end: str = "\n") -> bytes:
-    lines = (" ".join([word, *map(repr, map(float, vector))]) for word, vector in zip(words, vectors, strict=True))
+    lines = (
+        " ".join([word, *map(repr, map(float, vector))])
+        for word, vector in zip(words, vectors, strict=True)
+    )
     return "".join(line + end for line in lines).encode()
 
 
 def binary(end: bytes, words: list[bytes] | None = None) -> bytes:
     words = [word.encode() for word in WORDS] if words is None else words
-    packed = (word + b" " + struct.pack("<4f", *vector) + end for word, vector in zip(words, VECTORS, strict=True))
+    packed = (
+        word + b" " + struct.pack("<4f", *vector) + end
+        for word, vector in zip(words, VECTORS, strict=True)
+    )
     return b"5 4\n" + b"".join(packed)
 
 
@@ -76,8 +83,23 @@ def test_what_gensim_writes_is_read(tmp_path: Path, is_binary: bool) -> None:
     assert np.array_equal(few.space.vectors, vectors[:5000]) and few.n_read == 5000
 
 
-def test_words_become_normal_forms_and_the_first_of_equal_ones_stays(file: Callable[[bytes], Path]) -> None:
-    words = ["the", "The", "the", "New_York", "new＿york", "cafe\u0301", "café", "'s", "</s>", "don’t", "....", "##"]
+def test_words_become_normal_forms_and_the_first_of_equal_ones_stays(
+    file: Callable[[bytes], Path],
+) -> None:
+    words = [
+        "the",
+        "The",
+        "the",
+        "New_York",
+        "new＿york",
+        "cafe\u0301",
+        "café",
+        "'s",
+        "</s>",
+        "don’t",
+        "....",
+        "##",
+    ]
     model = read_model(file(rows(words, np.arange(48, dtype=np.float32).reshape(12, 4))))
     assert list(model.space.tokens) == ["the", "café", "don't", "..."]
     assert model.space.vectors[:, 0].tolist() == [0, 20, 36, 40]
@@ -87,8 +109,13 @@ def test_words_become_normal_forms_and_the_first_of_equal_ones_stays(file: Calla
     assert not any("_" in token for token in model.space.tokens)
 
 
-def test_words_with_white_space_or_foreign_bytes_are_left_out(file: Callable[[bytes], Path]) -> None:
-    content = b"a 1 2 3\n. . . 4 5 6\nat name@domain.com 7 8 9\n 1 2 3\n\xff\xfe 1 2 3\nb 4 5 6\n\xc2\xa0 1 2 3\n"
+def test_words_with_white_space_or_foreign_bytes_are_left_out(
+    file: Callable[[bytes], Path],
+) -> None:
+    content = (
+        b"a 1 2 3\n. . . 4 5 6\nat name@domain.com 7 8 9\n 1 2 3\n\xff\xfe 1 2 3\nb 4 5 "
+        b"6\n\xc2\xa0 1 2 3\n"
+    )
     model = read_model(file(content))
     assert list(model.space.tokens) == ["a", "b"]
     assert model.left_out == {"no_token": 4, "not_utf8": 1}
@@ -112,51 +139,91 @@ def test_words_with_white_space_or_foreign_bytes_are_left_out(file: Callable[[by
         (binary(b"")[:-1], "word 5: truncated, of 5 words"),
         (binary(b"") + b"x", "word 5: more follows after the words"),
         (b"5 4\n" + b"\xff" * 4000, "word 1: no end of the word"),
-        (binary(b"").replace(struct.pack("<f", VECTORS[1, 2]), struct.pack("<f", np.inf)), "word 2: .*not finite"),
+        (
+            binary(b"").replace(struct.pack("<f", VECTORS[1, 2]), struct.pack("<f", np.inf)),
+            "word 2: .*not finite",
+        ),
         (gzip.compress(rows(), mtime=0)[:-9], "damaged or truncated"),
         (b"a_b 1 2\nc_d 1 2\n", "none of its 2 words"),
     ],
-)  # fmt: skip
-def test_faults_are_named_by_their_place(file: Callable[[bytes], Path], content: bytes, said: str) -> None:
+)
+def test_faults_are_named_by_their_place(
+    file: Callable[[bytes], Path], content: bytes, said: str
+) -> None:
     with pytest.raises(RequestError, match=said):
         read_model(file(content))
 
 
-def test_a_model_is_added_listed_replaced_and_kept(root: Path, file: Callable[[bytes], Path]) -> None:
+def test_a_model_is_added_listed_replaced_and_kept(
+    root: Path, file: Callable[[bytes], Path]
+) -> None:
     """The rest of data/ stays; `data use` and `data default` keep models."""
     path = file(FORMS["word2vec binary, gensim"][1])
     first = external_embeddings.add("mine", path, root)
-    assert (first["replaced"], first["words"], first["read"], first["left_out"]) == (False, 5, 5, {})
-    assert sorted(entry.name for entry in (root / "data").iterdir()) == ["corpus", "documents", "embeddings"]
+    assert (first["replaced"], first["words"], first["read"], first["left_out"]) == (
+        False,
+        5,
+        5,
+        {},
+    )
+    assert sorted(entry.name for entry in (root / "data").iterdir()) == [
+        "corpus",
+        "documents",
+        "embeddings",
+    ]
     assert np.array_equal(read_space(root / "data/embeddings/mine").vectors, VECTORS)
 
-    others = {name: content for name, content in tree(root / "data").items() if not name.startswith("embeddings")}
+    others = {
+        name: content
+        for name, content in tree(root / "data").items()
+        if not name.startswith("embeddings")
+    }
     path.write_bytes(rows(WORDS[:3], VECTORS[:3]))
     second = external_embeddings.add("mine", path, root)
     assert second["replaced"] and second["model"] != first["model"] and second["words"] == 3
     external_embeddings.add("other", path, root, max_words=2)
     listed = external_embeddings.listed(root)
-    assert [name.split("@")[0] for name in listed] == ["mine", "other"] and second["model"] in listed
+    assert [name.split("@")[0] for name in listed] == ["mine", "other"] and second[
+        "model"
+    ] in listed
 
-    kept = {name: content for name, content in tree(root / "data").items() if name.startswith("embeddings")}
+    kept = {
+        name: content
+        for name, content in tree(root / "data").items()
+        if name.startswith("embeddings")
+    }
     data_store.use_default(root)
     assert tree(root / "data") == others | kept
     (root.parent / "c.txt").write_text("a b\n")
     data_store.use(root.parent / "c.txt", [], "text", root)
-    assert {name: one for name, one in tree(root / "data").items() if name.startswith("embeddings")} == kept
+    assert {
+        name: one for name, one in tree(root / "data").items() if name.startswith("embeddings")
+    } == kept
 
 
 def test_the_same_file_is_the_same_model(root: Path, file: Callable[[bytes], Path]) -> None:
-    text, again = (external_embeddings.add(name, file(FORMS["GloVe"][1]), root)["model"] for name in ("one", "two"))
+    text, again = (
+        external_embeddings.add(name, file(FORMS["GloVe"][1]), root)["model"]
+        for name in ("one", "two")
+    )
     assert text.split("@")[1] == again.split("@")[1]
     # Another form of the same vectors, too.
-    assert external_embeddings.add("one", file(FORMS["word2vec binary, gensim"][1]), root)["model"] == text
+    assert (
+        external_embeddings.add("one", file(FORMS["word2vec binary, gensim"][1]), root)["model"]
+        == text
+    )
 
 
 def test_a_refused_file_changes_nothing(root: Path, file: Callable[[bytes], Path]) -> None:
     external_embeddings.add("mine", file(FORMS["GloVe"][1]), root)
     before = tree(root)
-    for name, content in [("mine", b"a 1 2\nb 1\n"), ("Mine", rows()), ("own", rows()), ("../x", rows()), ("", rows())]:
+    for name, content in [
+        ("mine", b"a 1 2\nb 1\n"),
+        ("Mine", rows()),
+        ("own", rows()),
+        ("../x", rows()),
+        ("", rows()),
+    ]:
         with pytest.raises(RequestError):
             external_embeddings.add(name, file(content), root)
     with pytest.raises(RequestError, match="at least 2"):
@@ -164,7 +231,9 @@ def test_a_refused_file_changes_nothing(root: Path, file: Callable[[bytes], Path
     assert tree(root) == before
 
 
-def test_absent_data_that_dvc_knows_is_not_replaced_by_the_default(root: Path, file: Callable[[bytes], Path]) -> None:
+def test_absent_data_that_dvc_knows_is_not_replaced_by_the_default(
+    root: Path, file: Callable[[bytes], Path]
+) -> None:
     (root / "data.dvc").write_text("outs: []\n")
     with pytest.raises(RequestError, match="dvc pull"):
         external_embeddings.add("mine", file(rows()), root)

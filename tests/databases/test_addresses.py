@@ -11,7 +11,10 @@ from lexveil.errors import RequestError
 
 
 def test_addresses_as_libpq_has_them() -> None:
-    for text in ("postgres:///crm?host=/run/postgresql&sslmode=require", "postgresql://me@[::1]:5432/crm"):
+    for text in (
+        "postgres:///crm?host=/run/postgresql&sslmode=require",
+        "postgresql://me@[::1]:5432/crm",
+    ):
         assert is_address(text) and read_address(text).engine == "postgresql"
 
 
@@ -35,7 +38,9 @@ def test_a_password_in_an_address_is_refused_and_not_quoted(text: str, cli) -> N
     assert "tiger" not in cli("inspect", text, "--sql", "select 1", code=2).err
 
 
-def test_a_path_of_sqlite_is_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_of_sqlite_is_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert read_address("sqlite:///crm.db").path == tmp_path / "crm.db"
     assert read_address(f"sqlite:///{tmp_path}/crm.db").path == tmp_path / "crm.db"

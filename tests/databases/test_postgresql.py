@@ -1,4 +1,5 @@
-"""A real PostgreSQL on loopback: rows stream, types are kept, and what goes wrong leaves nothing behind."""
+"""A real PostgreSQL on loopback: rows stream, types are kept, and what goes wrong leaves nothing
+behind."""
 
 import json
 from contextlib import closing
@@ -22,7 +23,12 @@ dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
 
 pytestmark = pytest.mark.slow
 
-TEM: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "document_budget": 300.0, "model": "toy"}
+TEM: dict[str, Any] = {
+    "mechanism": "tem",
+    "strategy": "S3",
+    "document_budget": 300.0,
+    "model": "toy",
+}
 
 # Of each type: its name, a value of it, what it is in Arrow.
 TYPES = [
@@ -57,8 +63,10 @@ def crm(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     sql(
         database,
         "create type mood as enum ('calm')",
-        "create table tickets (id int primary key, customer uuid default gen_random_uuid(), body text)",
-        "insert into tickets (id, body) select i, 'the people said that the fire was under control near ' || i "
+        "create table tickets (id int primary key, customer uuid default gen_random_uuid(), "
+        "body text)",
+        "insert into tickets (id, body) select i, 'the people said that the fire was under "
+        "control near ' || i "
         "from generate_series(1, 20) i",
         f"update tickets set body = '{SECRET}' where id = 7",
         "update tickets set body = null where id = 9",
@@ -67,10 +75,13 @@ def crm(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def charged() -> tuple[list[str], int]:
-    """The states of the releases of the user's ledger, and the nano-epsilon that is spent in all."""
+    """The states of the releases of the user's ledger, and the nano-epsilon that is spent in
+    all."""
     params = ledger_of(Project.find())
     with Ledger.open(params.folder, anchor=params.anchor) as ledger:
-        states = [state for (state,) in ledger.database.rows("select state from releases order by number")]
+        states = [
+            state for (state,) in ledger.database.rows("select state from releases order by number")
+        ]
         ((spent,),) = ledger.database.rows("select coalesce(sum(nano), 0) from balances")
     return states, int(spent)
 
@@ -78,18 +89,33 @@ def charged() -> tuple[list[str], int]:
 def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
     columns = ", ".join(f"c{number} {kind}" for number, (kind, _, _) in enumerate(TYPES))
     values, nulls = ", ".join(value for _, value, _ in TYPES), ", ".join("null" for _ in TYPES)
-    sql(crm, f"create table kinds ({columns}, text text)", f"insert into kinds values ({values}, 'a'), ({nulls}, 'b')")
+    sql(
+        crm,
+        f"create table kinds ({columns}, text text)",
+        f"insert into kinds values ({values}, 'a'), ({nulls}, 'b')",
+    )
     privatize_file(crm, tmp_path / "out.parquet", sql="select * from kinds order by text", **NONE)
     schema = pq.read_schema(tmp_path / "out.parquet")
     for number, (kind, _, arrow) in enumerate(TYPES):
         field = schema.field(f"c{number}").type
-        assert field.value_type == arrow.value_type if pa.types.is_list(arrow) else field == arrow, kind
+        assert (
+            field.value_type == arrow.value_type if pa.types.is_list(arrow) else field == arrow
+        ), kind
     privatize_file(crm, crm, sql="select * from kinds order by text;", table="copied", **NONE)
     names = ", ".join(f"c{number}::text" for number in range(len(TYPES)))
-    assert sql(crm, f"select {names} from copied order by text") == sql(crm, f"select {names} from kinds order by text")
-    types = "select attname, format_type(atttypid, -1) from pg_attribute where attnum > 0 and attrelid = "
-    differ = dict(sql(crm, f"{types}'kinds'::regclass")).items() ^ dict(sql(crm, f"{types}'copied'::regclass")).items()
-    assert {TYPES[int(name[1:])][0] for name, _ in differ} == {"varchar(9)"}  # which comes back as text
+    assert sql(crm, f"select {names} from copied order by text") == sql(
+        crm, f"select {names} from kinds order by text"
+    )
+    types = (
+        "select attname, format_type(atttypid, -1) from pg_attribute where attnum > 0 "
+        "and attrelid = "
+    )
+    differ = (
+        dict(sql(crm, f"{types}'kinds'::regclass")).items()
+        ^ dict(sql(crm, f"{types}'copied'::regclass")).items()
+    )
+    # which comes back as text
+    assert {TYPES[int(name[1:])][0] for name, _ in differ} == {"varchar(9)"}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +127,10 @@ def test_types_are_kept_there_and_back(crm: str, tmp_path: Path) -> None:
         ("select id, id from tickets", "same name"),
         (f"select '{SECRET}'::int as id", "SQLSTATE 22P02"),
         ("select body::int as id from tickets where id = 7", "the query failed after 0 rows"),
-        ("select 1 / (i - 100000) as id from generate_series(1, 100000) i", "may hold a value and is not shown"),
+        (
+            "select 1 / (i - 100000) as id from generate_series(1, 100000) i",
+            "may hold a value and is not shown",
+        ),
         ("select 'NaN'::numeric(5,2) as price", "`price` holds a value that is none of decimal"),
     ],
 )
@@ -109,11 +138,18 @@ def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, query: str, s
     with pytest.raises(RequestError) as caught:
         spool_query(read_address(crm), query, tmp_path / "rows")
     message = str(caught.value)
-    assert says in message and "\n" not in message and SECRET not in message and PASSWORD not in message
+    assert (
+        says in message
+        and "\n" not in message
+        and SECRET not in message
+        and PASSWORD not in message
+    )
     assert sql(crm, "select count(*) from tickets") == [(20,)]
 
 
-def test_who_is_refused_reads_why(crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_refused_reads_why(
+    crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(address: str, query: str = "select * from tickets") -> str:
         with pytest.raises(RequestError) as caught:
             spool_query(read_address(address), query, tmp_path / "rows")
@@ -131,14 +167,23 @@ def test_who_is_refused_reads_why(crm: str, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_connection_that_drops_is_named(crm: str) -> None:
-    query = "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 200000) i"
+    query = (
+        "select i as id, repeat('words of a text ', 40) as text from generate_series(1, 200000) i"
+    )
     with (
-        pytest.raises(RequestError, match=r"connection was lost after [1-9][\d,]* rows; nothing was released or spent"),
+        pytest.raises(
+            RequestError,
+            match=r"connection was lost after [1-9][\d,]* rows; nothing was released or spent",
+        ),
         connected(read_address(f"{crm}?application_name=dropped"), [], to_write=False) as database,
     ):
         for number, _ in enumerate(database.rows(query).batches):
             if number == 0:
-                sql(crm, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'dropped'")
+                sql(
+                    crm,
+                    "select pg_terminate_backend(pid) from pg_stat_activity where "
+                    "application_name = 'dropped'",
+                )
 
 
 def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path) -> None:
@@ -151,11 +196,23 @@ def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path) -> None:
 
 def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, crm: str) -> None:
     query = "select id, customer, body as text from tickets order by id"
-    done = privatize_file(crm, crm, sql=query, table="public.private", subject_column="customer", **TEM)
-    ((name, release, kept),) = sql(crm, "select table_name, release, record::text from lexveil_records")
-    assert name == "private" and json.loads(kept) == json.loads((outside / "public.private.record.json").read_text())
-    assert done.record.release is not None and release == done.record.release.id and done.record.output is None
-    rows = sql(crm, "select p.text, t.body from private p join tickets t using (id, customer) order by id")
+    done = privatize_file(
+        crm, crm, sql=query, table="public.private", subject_column="customer", **TEM
+    )
+    ((name, release, kept),) = sql(
+        crm, "select table_name, release, record::text from lexveil_records"
+    )
+    assert name == "private" and json.loads(kept) == json.loads(
+        (outside / "public.private.record.json").read_text()
+    )
+    assert (
+        done.record.release is not None
+        and release == done.record.release.id
+        and done.record.output is None
+    )
+    rows = sql(
+        crm, "select p.text, t.body from private p join tickets t using (id, customer) order by id"
+    )
     assert len(rows) == 20 and rows[8] == (None, None) and rows[6][0] not in (None, SECRET)
     assert pq.read_metadata(outside / "public.private.tokens.parquet").num_rows > 100
     assert not (outside / "public.private").exists() and not list(outside.glob(".partial*"))
@@ -167,8 +224,14 @@ def test_a_release_is_charged_and_its_record_goes_with_the_table(outside: Path, 
     assert charged() == (state, spent)
 
 
-def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(outside: Path, crm: str) -> None:
-    sql(crm, "create table private (id int check (id < 15), text text)", "insert into private values (3, 'kept')")
+def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(
+    outside: Path, crm: str
+) -> None:
+    sql(
+        crm,
+        "create table private (id int check (id < 15), text text)",
+        "insert into private values (3, 'kept')",
+    )
     query = "select id, body as text from tickets order by id"
     with pytest.raises(LexveilError, match=r"SQLSTATE 23514.*as it was.*stays spent") as caught:
         privatize_file(crm, crm, sql=query, table="private", if_exists="replace", **TEM)
@@ -180,7 +243,9 @@ def test_a_table_that_cannot_be_written_leaves_what_was_spent_and_nothing_else(o
     assert state == ["failed"] and spent > 0
 
 
-def test_a_table_is_never_without_its_record(outside: Path, crm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_never_without_its_record(
+    outside: Path, crm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the files fail after the rows are committed, the record in the database is there."""
 
     def full(self: Outputs) -> None:
@@ -188,6 +253,10 @@ def test_a_table_is_never_without_its_record(outside: Path, crm: str, monkeypatc
 
     query = "select id, body as text from tickets order by id"
     monkeypatch.setattr(Outputs, "forget", full)
-    with pytest.raises(LexveilError, match="the table private is written, with its record in the database"):
+    with pytest.raises(
+        LexveilError, match="the table private is written, with its record in the database"
+    ):
         privatize_file(crm, crm, sql=query, table="private", **TEM)
-    assert sql(crm, "select count(*), (select count(*) from lexveil_records) from private") == [(20, 1)]
+    assert sql(crm, "select count(*), (select count(*) from lexveil_records) from private") == [
+        (20, 1)
+    ]

@@ -22,8 +22,13 @@ from tests.databases.conftest import NONE, SECRET
 def crm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     with closing(sqlite3.connect("crm.db")) as con, con:
-        con.execute("create table tickets (id integer primary key, body text, price real, raw blob, day date)")
-        rows = [(i, None if i <= 3000 else f"text {i}", i if i % 2 else i / 2) for i in range(1, 5001)]
+        con.execute(
+            "create table tickets (id integer primary key, body text, price real, raw blob, "
+            "day date)"
+        )
+        rows = [
+            (i, None if i <= 3000 else f"text {i}", i if i % 2 else i / 2) for i in range(1, 5001)
+        ]
         con.executemany("insert into tickets values (?, ?, ?, x'00', '2026-11-23')", rows)
     return "sqlite:///crm.db"
 
@@ -34,8 +39,18 @@ def read(address: str, sql: str, out: Path) -> pa.Table:
 
 
 def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm: str, tmp_path: Path) -> None:
-    table = read(crm, "select id, body, price, raw, day, null as empty from tickets order by id;", tmp_path / "rows")
-    kinds = {"id": pa.int64(), "body": pa.string(), "price": pa.float64(), "raw": pa.binary(), "day": pa.string()}
+    table = read(
+        crm,
+        "select id, body, price, raw, day, null as empty from tickets order by id;",
+        tmp_path / "rows",
+    )
+    kinds = {
+        "id": pa.int64(),
+        "body": pa.string(),
+        "price": pa.float64(),
+        "raw": pa.binary(),
+        "day": pa.string(),
+    }
     assert table.schema == pa.schema(kinds | {"empty": pa.string()})
     assert table.num_rows == 5000 and table["body"][2999:3001].to_pylist() == [None, "text 3001"]
     assert table["price"][:2].to_pylist() == [1.0, 1.0]
@@ -52,7 +67,9 @@ def test_types_are_those_of_the_values_and_texts_may_follow_nulls(crm: str, tmp_
         ("text.db", "select * from t", "no database of SQLite"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, address: str, sql: str, says: str) -> None:
+def test_what_cannot_be_read_is_one_line(
+    crm: str, tmp_path: Path, address: str, sql: str, says: str
+) -> None:
     (tmp_path / "text.db").write_text("This is a text, and no database. " * 100)
     with pytest.raises(RequestError, match=says) as caught:
         read(f"sqlite:///{address}", sql, tmp_path / "rows")
@@ -60,7 +77,9 @@ def test_what_cannot_be_read_is_one_line(crm: str, tmp_path: Path, address: str,
     assert not (tmp_path / "absent.db").exists()
 
 
-def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_waited_for_and_then_named(
+    crm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sqlite, "LOCK_SECONDS", 0.05)
     with closing(sqlite3.connect("crm.db")) as other:
         other.execute("begin exclusive")
@@ -71,10 +90,14 @@ def test_a_lock_is_waited_for_and_then_named(crm: str, tmp_path: Path, monkeypat
 def test_rows_go_back_with_their_record_or_not_at_all(crm: str, tmp_path: Path) -> None:
     sql = "select id, body as text, price, raw from tickets"
     done = privatize_file(crm, crm, sql=sql, table="copied", **NONE)
-    assert done.target == tmp_path / "copied" and done.table == "copied" and not done.target.exists()
+    assert (
+        done.target == tmp_path / "copied" and done.table == "copied" and not done.target.exists()
+    )
     with closing(sqlite3.connect("crm.db")) as con:
         assert con.execute("select * from copied").fetchall() == con.execute(sql).fetchall()
-        (kept,) = con.execute("select record from lexveil_records where table_name = 'copied'").fetchone()
+        (kept,) = con.execute(
+            "select record from lexveil_records where table_name = 'copied'"
+        ).fetchone()
         assert json.loads(kept) == json.loads(Path("copied.record.json").read_text())
         con.execute("create table strict_one (id integer check (id < 4000), text, price, raw)")
         con.execute("insert into strict_one (id) values (7)")
@@ -91,7 +114,9 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm: str) -> None
     def put(if_exists: str, n_rows: int) -> int:
         sql = f"select id, body as text from tickets where id <= {n_rows}"
         privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists=if_exists, **NONE)
-        with pytest.raises(RequestError, match="rows that may still be in the table; run this in another folder"):
+        with pytest.raises(
+            RequestError, match="rows that may still be in the table; run this in another folder"
+        ):
             privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists="append", **NONE)
         Path("t.record.json").rename(f"{if_exists}.json")
         with closing(sqlite3.connect("new.db")) as con:
@@ -105,11 +130,24 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm: str) -> None
 def test_a_column_that_the_table_lacks_is_found_before_anything_is_spent(outside: Path) -> None:
     with closing(sqlite3.connect("crm.db")) as con, con:
         con.execute("create table t (text text)")
-    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 10.0, "average_words": 11, "model": "toy"}
+    how: dict[str, Any] = {
+        "mechanism": "tem",
+        "strategy": "S1",
+        "epsilon": 10.0,
+        "average_words": 11,
+        "model": "toy",
+    }
     for if_exists in ("append", "replace"):
         sql = "select 'The fire burned.' as text, 1 as more"
         with pytest.raises(RequestError, match="no column `more`"):
-            privatize_file("sqlite:///crm.db", "sqlite:///crm.db", sql=sql, table="t", if_exists=if_exists, **how)
+            privatize_file(
+                "sqlite:///crm.db",
+                "sqlite:///crm.db",
+                sql=sql,
+                table="t",
+                if_exists=if_exists,
+                **how,
+            )
     assert [file.name for file in outside.iterdir()] == ["crm.db"]
     assert not (outside.parent / "home" / "ledger").exists()
 

@@ -13,7 +13,9 @@ BIN = Path(sys.executable).parent
 
 
 def checked(*command: str | Path) -> str:
-    done = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(each) for each in command], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -25,15 +27,24 @@ def test_the_container_file_lints_clean() -> None:
 
 
 def test_the_compose_file_follows_the_specification() -> None:
-    checked(BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
+    checked(
+        BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml"
+    )
 
 
 def test_ports_are_of_this_machine_alone_and_no_password_is_in_the_files() -> None:
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"].values()
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))[
+        "services"
+    ].values()
     published = [port for service in services for port in service.get("ports", [])]
     assert published and all(port.startswith("127.0.0.1:") for port in published)
     assert "PREFECT_DATABASE_PASSWORD=\n" in (DEPLOY / ".env.example").read_text(encoding="utf-8")
-    given = [item for service in services for item in service.get("environment", {}).items() if "PASSWORD" in item[0]]
+    given = [
+        item
+        for service in services
+        for item in service.get("environment", {}).items()
+        if "PASSWORD" in item[0]
+    ]
     assert given and all(value.startswith("${PREFECT_DATABASE_PASSWORD:?") for _, value in given)
 
 

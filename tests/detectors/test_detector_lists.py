@@ -22,7 +22,9 @@ def test_headings_name_types_and_capitals_and_white_space_make_no_difference() -
     assert found == [("ACME", LISTED), ("Blue Sky", "PROJECT"), ("ann\n LEE", "PERSON")]
 
 
-def test_a_word_is_met_with_a_possessive_s_and_in_a_word_with_hyphens_and_not_in_another_word() -> None:
+def test_a_word_is_met_with_a_possessive_s_and_in_a_word_with_hyphens_and_not_in_another_word() -> (
+    None
+):
     found = met("Roy's Lee-Roy, Ann Lee's royal")
     assert found == [("Ann Lee's", "PERSON"), ("Lee-Roy", "PERSON"), ("Roy's", "PERSON")]
 
@@ -38,7 +40,12 @@ def test_allowed_words_are_whole() -> None:
 
 @pytest.mark.parametrize(
     ("lines", "message"),
-    [([], "no word"), (["[]"], "1: no name"), (["a", " [X"], "2: a heading"), (["a", "[X]", "A"], "two headings")],
+    [
+        ([], "no word"),
+        (["[]"], "1: no name"),
+        (["a", " [X"], "2: a heading"),
+        (["a", "[X]", "A"], "two headings"),
+    ],
 )
 def test_lists_that_are_refused(lines: list[str], message: str) -> None:
     with pytest.raises(RequestError, match=message):
@@ -53,7 +60,9 @@ def test_an_entry_on_both_lists_is_refused() -> None:
 SPAN = {"start": 0, "end": 3, "type": "person"}
 
 
-@pytest.mark.parametrize("value", [[SPAN], [Span(0, 3, "PERSON")], '[{"start": 0, "end": 3, "type": "PERSON"}]'])
+@pytest.mark.parametrize(
+    "value", [[SPAN], [Span(0, 3, "PERSON")], '[{"start": 0, "end": 3, "type": "PERSON"}]']
+)
 def test_spans_that_come_with_a_text(value: object) -> None:
     assert given_spans(value, ["Ann is"], ["text"], "here") == [GivenSpan(0, Span(0, 3, "PERSON"))]
 

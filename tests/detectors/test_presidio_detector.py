@@ -1,4 +1,5 @@
-"""Presidio's pattern recognizers, without a network, and names that a pipeline of spaCy finds, by a list of its own."""
+"""Presidio's pattern recognizers, without a network, and names that a pipeline of spaCy finds, by a
+list of its own."""
 
 import importlib.util
 import json
@@ -60,7 +61,9 @@ def configure(project: Path, model: str | Path, **presidio: object) -> None:
     params["policy"]["presidio"] |= {"spacy_model": str(model), **presidio}
     (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     rows = [TEXT, None, "We met Bo Ylem at the station ."]
-    (project / "in.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in rows), encoding="utf-8")
+    (project / "in.jsonl").write_text(
+        "".join(json.dumps({"text": row}) + "\n" for row in rows), encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
@@ -68,40 +71,75 @@ def test_a_name_comes_out_as_its_type(built: Path, ruled: Path, capfd, workers: 
     shutil.copytree(ruled, built / "toy_names")
     configure(built, "./toy_names")  # from where one is
     done = privatize_file("in.jsonl", "out.jsonl", workers=workers, **HOW)
-    texts = [json.loads(line)["text"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [text and text.count("[PERSON]") for text in texts] == [1, None, 1] and "Quix" not in texts[0]
+    texts = [
+        json.loads(line)["text"]
+        for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert [text and text.count("[PERSON]") for text in texts] == [
+        1,
+        None,
+        1,
+    ] and "Quix" not in texts[0]
     assert done.record.counts.found["PERSON"] == {"placeholder": 2}
     assert done.record.detection.sources[0].endswith("(patterns and toy_names)")
     log = pq.read_table("out.jsonl.tokens.parquet").to_pylist()
     # Two words are one token, which no epsilon is spent on.
-    assert [(row["action"], row["epsilon"]) for row in log if row["type"] == "PERSON"] == [("placeholder", 0.0)] * 2
+    assert [(row["action"], row["epsilon"]) for row in log if row["type"] == "PERSON"] == [
+        ("placeholder", 0.0)
+    ] * 2
     assert "quix" not in "".join(capfd.readouterr()).lower()
     # Without the model the same words are no find.
     configure(built, ruled, entities=["EMAIL_ADDRESS"])
     assert "[PERSON]" not in lexveil.privatize([TEXT], seed=1, **HOW).values[0]
 
 
-def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(built: Path, capsys) -> None:
+def test_a_model_that_is_not_there_is_refused_before_anything_is_read_or_charged(
+    built: Path, capsys
+) -> None:
     configure(built, "/nowhere/en_core_web_lg")
-    assert main("privatize in.jsonl -o out.jsonl --mechanism tem --strategy S3 --epsilon 5".split()) == 2
+    assert (
+        main("privatize in.jsonl -o out.jsonl --mechanism tem --strategy S3 --epsilon 5".split())
+        == 2
+    )
     said = capsys.readouterr().err
-    assert "spacy_model: en_core_web_lg is neither an installed model of spaCy nor a folder of one" in said
+    assert (
+        "spacy_model: en_core_web_lg is neither an installed model of spaCy nor a folder of one"
+        in said
+    )
     assert "No model is fetched" in said and "/nowhere" not in said
     assert not (built / "out.jsonl").exists() and not (built / ".lexveil/ledger").exists()
 
 
-def test_a_request_names_its_own_model(outside: Path, ruled: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside the detector that uses it; of one that is not there it is said what to do, and nothing is written."""
+def test_a_request_names_its_own_model(
+    outside: Path, ruled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the detector that uses it; of one that is not there it is said what to do, and nothing
+    is written."""
     asked = HOW | {"model": "toy", "seed": 1}
     done = lexveil.privatize([TEXT], detector="presidio", spacy_model=ruled, **asked)
     assert done.values[0].count("[PERSON]") == 1
-    with pytest.raises(RequestError, match=r"^spacy_model: no detector would use it; add detector presidio$"):
+    with pytest.raises(
+        RequestError, match=r"^spacy_model: no detector would use it; add detector presidio$"
+    ):
         lexveil.privatize([TEXT], spacy_model=ruled, **asked)
     (outside / "in.jsonl").write_text(json.dumps({"text": TEXT}) + "\n", encoding="utf-8")
-    command = ["privatize", "in.jsonl", "-o", "out.jsonl", "--model", "toy", "--detector", "presidio"]
+    command = [
+        "privatize",
+        "in.jsonl",
+        "-o",
+        "out.jsonl",
+        "--model",
+        "toy",
+        "--detector",
+        "presidio",
+    ]
     assert main([*command, "--spacy-model", "en_core_web_none"]) == 2
-    assert "--spacy-model: en_core_web_none is neither an installed model" in (said := capsys.readouterr().err)
-    assert "`python -m spacy download NAME`" in said and [file.name for file in outside.iterdir()] == ["in.jsonl"]
+    assert "--spacy-model: en_core_web_none is neither an installed model" in (
+        said := capsys.readouterr().err
+    )
+    assert "`python -m spacy download NAME`" in said and [
+        file.name for file in outside.iterdir()
+    ] == ["in.jsonl"]
 
 
 def test_what_presidio_cannot_look_for_is_refused(ruled: Path, tmp_path: Path) -> None:

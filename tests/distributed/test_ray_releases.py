@@ -1,4 +1,5 @@
-"""Data sets of Ray on two nodes: what is published, what is charged, and workers that are killed."""
+"""Data sets of Ray on two nodes: what is published, what is charged, and workers that are
+killed."""
 
 import json
 import os
@@ -46,14 +47,20 @@ def nodes() -> Iterator[str]:
 def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Any:
     """60 rows in six blocks, of five subjects, with a nested column.
 
-    Its worker is killed when it reads the first block for the ``dies``th time: it is read once to count, once to
-    rewrite, and again after each death.
+    Its worker is killed when it reads the first block for the ``dies``th time: it is read once to
+    count, once to rewrite, and again after each death.
     """
     connect(nodes)
     ray.data.DataContext.get_current().enable_progress_bars = False
     reads = outside.parent / "reads"
 
-    def made(dies: int = 0, seconds: float = 0.0, raises: bool = False, who: str | None = "c0", **how: Any) -> Any:
+    def made(
+        dies: int = 0,
+        seconds: float = 0.0,
+        raises: bool = False,
+        who: str | None = "c0",
+        **how: Any,
+    ) -> Any:
         def dying(batch: Any) -> Any:
             time.sleep(seconds)
             if raises:
@@ -65,8 +72,13 @@ def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Any:
                     os.kill(os.getpid(), signal.SIGKILL)
             return batch
 
-        rows = [{"id": i, "body": TEXT, "who": f"c{i % 5}" if i else who, "more": [{"a": i}]} for i in range(60)]
-        read = ray.data.from_items(rows, override_num_blocks=6).map_batches(dying, batch_format="pyarrow")
+        rows = [
+            {"id": i, "body": TEXT, "who": f"c{i % 5}" if i else who, "more": [{"a": i}]}
+            for i in range(60)
+        ]
+        read = ray.data.from_items(rows, override_num_blocks=6).map_batches(
+            dying, batch_format="pyarrow"
+        )
         return lexveil.ray.privatize(read, **{**HOW, "model_folder": str(packaged.folder), **how})
 
     return made
@@ -74,14 +86,19 @@ def table(nodes: Any, outside: Path, packaged: PackagedModel) -> Any:
 
 def charged() -> tuple[list[str], float]:
     """States of all transactions; what five subjects have spent."""
-    with Ledger.open(paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json") as ledger:
+    with Ledger.open(
+        paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json"
+    ) as ledger:
         states = [entry.state for entry in summary(ledger, None).releases]
         return states, sum(subject(ledger, f"c{i}", None).epsilon for i in range(5))
 
 
 @pytest.mark.parametrize("kill", [0, 1, 2, *KILLS])
-def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table: Any, outside: Path, kill: Any) -> None:
-    """A worker dies while it reads a block to count (1), while it rewrites one (2), or at any time."""
+def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
+    table: Any, outside: Path, kill: Any
+) -> None:
+    """A worker dies while it reads a block to count (1), while it rewrites one (2), or at any
+    time."""
     private = table(*([kill] if isinstance(kill, int) else [0, 0.3]))
     with killing(lexveil.ray._RayJob, None if isinstance(kill, int) else kill, "ray::"):
         released = private.write_parquet("out")
@@ -91,10 +108,14 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(table: An
     ]
     assert TEXT not in {row["body"] for row in rows}
     assert released.record.release is not None and released.record.counts.n_rows == 60
-    written = json.loads((outside / "out" / f"_lexveil-{released.record.release.id}.record.json").read_text())
+    written = json.loads(
+        (outside / "out" / f"_lexveil-{released.record.release.id}.record.json").read_text()
+    )
     states, spent = charged()
     assert states == ["committed"] and spent == pytest.approx(released.record.spent.mean * 60)
-    assert written == released.record.to_dict() and [file.name for file in outside.iterdir()] == ["out"]
+    assert written == released.record.to_dict() and [file.name for file in outside.iterdir()] == [
+        "out"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -118,11 +139,16 @@ def test_who_is_refused_spends_nothing_and_rays_logs_hold_no_text(
     folder = Path(ray._private.worker._global_node.get_session_dir_path())
     logs = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
     assert b"MapBatches" in logs
-    assert not any(word in logs + str(raised.value).encode() for word in (SECRET.encode(), b"South Wales"))
+    assert not any(
+        word in logs + str(raised.value).encode() for word in (SECRET.encode(), b"South Wales")
+    )
 
 
 def test_a_folder_that_is_there_or_in_object_storage_is_refused(table: Any, outside: Path) -> None:
     (outside / "out").mkdir()
-    for path, said in (("out", "exists already"), ("s3://bucket/out", "storage that all nodes mount")):
+    for path, said in (
+        ("out", "exists already"),
+        ("s3://bucket/out", "storage that all nodes mount"),
+    ):
         with pytest.raises(RequestError, match=said):
             table().write_parquet(path)

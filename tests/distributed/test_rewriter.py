@@ -1,4 +1,5 @@
-"""A release on a cluster, whose engine is played here: what is counted, charged, rewritten and published."""
+"""A release on a cluster, whose engine is played here: what is counted, charged, rewritten and
+published."""
 
 import pickle
 import threading
@@ -22,13 +23,18 @@ from lexveil.privatization.release.preconditions import Checked, check
 from lexveil.request import Request
 
 TEXT = "The prime minister said in New South Wales that the fire was under control."
-NAMES = ["ann", "Ben", " ann", *["many"] * 30]  # the last one's rows together cost more than the ledger's cap
-TABLE = pa.table({"id": range(33), "body": [TEXT] * 33, "who": NAMES, "more": [{"a": [n]} for n in range(33)]})
+# the last one's rows together cost more than the ledger's cap
+NAMES = ["ann", "Ben", " ann", *["many"] * 30]
+TABLE = pa.table(
+    {"id": range(33), "body": [TEXT] * 33, "who": NAMES, "more": [{"a": [n]} for n in range(33)]}
+)
 
 
 @pytest.fixture
 def checked(outside: Path) -> Checked:
-    return check(Request.of({"document_budget": 60.0, "max_token_epsilon": 60.0}), Model.load(name="toy"))
+    return check(
+        Request.of({"document_budget": 60.0, "max_token_epsilon": 60.0}), Model.load(name="toy")
+    )
 
 
 def made(checked: Checked, **changed: Any) -> Rewriter:
@@ -36,9 +42,12 @@ def made(checked: Checked, **changed: Any) -> Rewriter:
 
 
 class PlayedEngine:
-    """Batches of 5 rows; every task is tried twice, and the second output is taken. It fails at one of its steps."""
+    """Batches of 5 rows; every task is tried twice, and the second output is taken. It fails at one
+    of its steps."""
 
-    def __init__(self, fails: str = "", again: pa.Table = TABLE, beside: Sequence[str] = ()) -> None:
+    def __init__(
+        self, fails: str = "", again: pa.Table = TABLE, beside: Sequence[str] = ()
+    ) -> None:
         self.fails, self.again, self.beside = fails, again, beside
         self.rows, self.hidden = list[Any](), list[Any]()
 
@@ -59,8 +68,12 @@ class PlayedEngine:
         self.reach("rewrite")
         rewriter, totals = pickle.loads(pickle.dumps(rewriter)), RunTotals()
         for batch in self.again.to_batches(5):
-            lost, taken = rewriter.rewrite(batch, RunTotals()), rewriter.rewrite(batch, attempt := RunTotals())
-            assert lost.num_rows == taken.num_rows == 0 or lost != taken  # each has noise of its own
+            lost, taken = (
+                rewriter.rewrite(batch, RunTotals()),
+                rewriter.rewrite(batch, attempt := RunTotals()),
+            )
+            # each has noise of its own
+            assert lost.num_rows == taken.num_rows == 0 or lost != taken
             self.hidden += taken.to_pylist()
             totals.merge(attempt)
         return totals
@@ -74,14 +87,18 @@ class PlayedEngine:
 
 
 STEPS = ("count", "spend", "rewrite")
-KILLS = [pytest.param((step, seed), marks=pytest.mark.nightly) for seed in range(20) for step in STEPS]
+KILLS = [
+    pytest.param((step, seed), marks=pytest.mark.nightly) for seed in range(20) for step in STEPS
+]
 
 
 @contextmanager
 def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[None]:
-    """At some time of a step of a release kill a process with these words in its command; an idle one if all are.
+    """At some time of a step of a release kill a process with these words in its command; an idle
+    one if all are.
 
-    ``spend`` is between the passes. An agent of Ray is none: its node ends with it, and the driver with the node.
+    ``spend`` is between the passes. An agent of Ray is none: its node ends with it, and the driver
+    with the node.
     """
     if kill is None:
         yield
@@ -113,7 +130,9 @@ def killing(job: type, kill: tuple[str, int] | None, words: str) -> Iterator[Non
 
 def charged() -> tuple[dict[str, float], list[str]]:
     """What each subject has spent, and the states of all transactions."""
-    with Ledger.open(paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json") as ledger:
+    with Ledger.open(
+        paths.user_data() / "ledger", anchor=paths.user_data() / "ledger-anchor.json"
+    ) as ledger:
         spent = {key: subject(ledger, key, None).epsilon for key in ("ann", "Ben", "many")}
         return spent, [entry.state for entry in reversed(summary(ledger, None).releases)]
 
@@ -123,13 +142,21 @@ def test_a_table_is_charged_once_for_the_output_that_is_published(checked: Check
     engine = PlayedEngine()
     done = release_table(checked, made(checked), engine)
     assert [row["id"] for row in engine.rows] == [0, 1, 2]
-    assert all(row["body"] not in (TEXT, None) and row["more"] == {"a": [row["id"]]} for row in engine.rows)
+    assert all(
+        row["body"] not in (TEXT, None) and row["more"] == {"a": [row["id"]]} for row in engine.rows
+    )
     spent, states = charged()
-    assert states == ["committed"] and spent["many"] == 0 and 0 < spent["ann"] / 2 == spent["Ben"] <= 60
+    assert (
+        states == ["committed"]
+        and spent["many"] == 0
+        and 0 < spent["ann"] / 2 == spent["Ben"] <= 60
+    )
     assert done.record.counts.n_rows == 3 and done.record.spent.mean == pytest.approx(spent["Ben"])
     assert any("all rows of a subject" in condition for condition in done.record.guarantee.because)
     assert (done.operator.ledger.documents_withheld, done.operator.ledger.subjects) == (30, 3)
-    later = PlayedEngine(beside=[engine.folder, ".lexveil-other", engine.folder.removeprefix(".lexveil-")])
+    later = PlayedEngine(
+        beside=[engine.folder, ".lexveil-other", engine.folder.removeprefix(".lexveil-")]
+    )
     release_table(checked, made(checked), later)
     assert later.left == [engine.folder] != [later.folder] and engine.left == []
 
@@ -137,10 +164,20 @@ def test_a_table_is_charged_once_for_the_output_that_is_published(checked: Check
 @pytest.mark.parametrize(
     ("fails", "again", "state", "said"),
     [
-        ("count", TABLE, "aborted", r"^the cluster's job failed \(OSError in test_rewriter\.py, line"),
+        (
+            "count",
+            TABLE,
+            "aborted",
+            r"^the cluster's job failed \(OSError in test_rewriter\.py, line",
+        ),
         ("rewrite", TABLE, "failed", "the epsilon stays spent"),
         ("publish", TABLE, "failed", "the epsilon stays spent"),
-        ("", pa.concat_tables([TABLE, TABLE[:1]]), "failed", "was not the same when it was read again.*stays spent"),
+        (
+            "",
+            pa.concat_tables([TABLE, TABLE[:1]]),
+            "failed",
+            "was not the same when it was read again.*stays spent",
+        ),
         ("", TABLE.set_column(2, "who", [["x", *NAMES[1:]]]), "failed", "was not the same"),
     ],
 )
@@ -171,7 +208,9 @@ def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(
     packed = pickle.dumps(made(checked, **changed))
     assert len(packed) < 20_000  # names and hashes
     with pytest.raises(WorkerError) as raised:
-        pickle.loads(packed).count(pa.RecordBatch.from_pylist([{"body": body, "who": who}], TABLE.schema))
+        pickle.loads(packed).count(
+            pa.RecordBatch.from_pylist([{"body": body, "who": who}], TABLE.schema)
+        )
     with pytest.raises(RequestError, match=said) as of_driver:
         raise told(RuntimeError(f"Traceback ...\nWorkerError: {raised.value}\n at java"))
     assert "prime" not in str(raised.value) + str(of_driver.value)
@@ -181,6 +220,12 @@ def test_a_worker_says_what_is_wrong_in_words_that_the_driver_finds(
 
 
 def test_a_python_that_cannot_be_a_worker() -> None:
-    for said in ("No module named 'lexveil'", "[PYTHON_VERSION_MISMATCH] Python in worker", "[PACKAGE_NOT_INSTALLED]"):
-        assert "install the driver's versions" in str(told(RuntimeError(f"Traceback ...\n{said}\n at java")))
+    for said in (
+        "No module named 'lexveil'",
+        "[PYTHON_VERSION_MISMATCH] Python in worker",
+        "[PACKAGE_NOT_INSTALLED]",
+    ):
+        assert "install the driver's versions" in str(
+            told(RuntimeError(f"Traceback ...\n{said}\n at java"))
+        )
     assert told(RuntimeError("No module named 'theirs'")) is None

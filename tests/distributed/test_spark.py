@@ -19,42 +19,71 @@ from lexveil.errors import RequestError
 
 pyspark = pytest.importorskip("pyspark")
 releasing = pytest.importorskip("lexveil.spark")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("java"), reason="Spark needs Java")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("java"), reason="Spark needs Java"),
+]
 
 HOW: dict[str, Any] = {"column": "body", "subjects": "who", "document_budget": 60.0, "model": "en"}
 SCHEMA = "id bigint, body string, who string, more map<string,array<struct<a:bigint,b:binary>>>"
 ROWS = [
-    (n, f"The zorblax said in New South Wales {n}", "Ben" if n % 5 else "ann", {"k": [(n, b"\0")]}) for n in range(60)
+    (n, f"The zorblax said in New South Wales {n}", "Ben" if n % 5 else "ann", {"k": [(n, b"\0")]})
+    for n in range(60)
 ]
-SETTINGS = {"driver.host": "127.0.0.1", "executor.memory": "512m", "sql.shuffle.partitions": "3", "ui.port": "0"}
-SETTINGS |= {"task.maxFailures": "9", "speculation": "true", "speculation.quantile": "0.1"}  # tasks are tried twice
-SETTINGS |= {"speculation.multiplier": "1.1", "speculation.minTaskRuntime": "0ms", "speculation.interval": "50ms"}
+SETTINGS = {
+    "driver.host": "127.0.0.1",
+    "executor.memory": "512m",
+    "sql.shuffle.partitions": "3",
+    "ui.port": "0",
+}
+# tasks are tried twice
+SETTINGS |= {"task.maxFailures": "9", "speculation": "true", "speculation.quantile": "0.1"}
+SETTINGS |= {
+    "speculation.multiplier": "1.1",
+    "speculation.minTaskRuntime": "0ms",
+    "speculation.interval": "50ms",
+}
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A session of a master and two workers on loopback; and the folder with what they write."""
     root, home = tmp_path_factory.mktemp("spark"), str(Path(pyspark.__file__).parent)
-    own = {"PYTHONPATH": str(Path(__file__).parents[2]), "SPARK_WORKER_DIR": str(root), "SPARK_HOME": home}
+    own = {
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "SPARK_WORKER_DIR": str(root),
+        "SPARK_HOME": home,
+    }
     own["SPARK_SCALA_VERSION"] = "2.13"  # as Spark's own scripts say
     port = str(free_port())
     url, log = f"spark://127.0.0.1:{port}", (root / "daemons.log").open("wb")
 
     def start(kind: str, *rest: str) -> subprocess.Popen[bytes]:
-        command = ["java", "-Xmx256m", "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{kind}", *rest]
+        command = [
+            "java",
+            "-Xmx256m",
+            "-cp",
+            f"{home}/jars/*",
+            f"org.apache.spark.deploy.{kind}",
+            *rest,
+        ]
         command += ["--host", "127.0.0.1", "--webui-port", "0"]
         return subprocess.Popen(command, env=os.environ | own, cwd=root, stdout=log, stderr=log)
 
     daemons = [start("master.Master", "--port", port)]
     try:
-        while "elected leader" not in (root / "daemons.log").read_text() and daemons[0].poll() is None:
+        while (
+            "elected leader" not in (root / "daemons.log").read_text() and daemons[0].poll() is None
+        ):
             time.sleep(0.1)
         daemons += [start("worker.Worker", url, "--cores", "1") for _ in range(2)]
         builder = pyspark.sql.SparkSession.builder.master(url)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PYSPARK_PYTHON", sys.executable)
             patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-            session = builder.config(map={f"spark.{key}": value for key, value in SETTINGS.items()}).getOrCreate()
+            session = builder.config(
+                map={f"spark.{key}": value for key, value in SETTINGS.items()}
+            ).getOrCreate()
         yield session, root
         session.stop()
     finally:
@@ -71,15 +100,23 @@ def table(spark: Any, **first: Any) -> Any:
             time.sleep(0.5)
             yield batch
 
-    changed = tuple(first.get(name, value) for name, value in zip(("id", "body", "who", "more"), ROWS[0], strict=True))
-    return spark.createDataFrame([changed, *ROWS[1:]], SCHEMA).repartition(6).mapInArrow(slowly, SCHEMA)
+    changed = tuple(
+        first.get(name, value)
+        for name, value in zip(("id", "body", "who", "more"), ROWS[0], strict=True)
+    )
+    return (
+        spark.createDataFrame([changed, *ROWS[1:]], SCHEMA)
+        .repartition(6)
+        .mapInArrow(slowly, SCHEMA)
+    )
 
 
 @pytest.mark.parametrize("kill", [("rewrite", 1), *KILLS])
 def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
     cluster: Any, outside: Path, kill: tuple[str, int]
 ) -> None:
-    """While rows are counted, while they are rewritten, or between. Then others are added to them."""
+    """While rows are counted, while they are rewritten, or between. Then others are added to
+    them."""
     private, out, before = (
         releasing.privatize(table(cluster[0]), **HOW),
         str(outside / "out"),
@@ -89,10 +126,16 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
         done = private.write_parquet(out, partition_by=["who"])
     after = done.frame.select("id", "body", "who", "more").collect()
     assert Counter(row.id for row in after) == dict.fromkeys(before, 1)
-    assert all((row.id, before[row.id][1], *row[2:]) == before[row.id] != tuple(row) for row in after)
+    assert all(
+        (row.id, before[row.id][1], *row[2:]) == before[row.id] != tuple(row) for row in after
+    )
     spent, states = charged()
-    assert states == ["committed"] and spent["Ben"] + spent["ann"] == pytest.approx(done.record.spent.mean * 60)
-    assert (outside / f"out/_lexveil-{done.record.release.id}.record.json").exists() and len([*outside.iterdir()]) == 1
+    assert states == ["committed"] and spent["Ben"] + spent["ann"] == pytest.approx(
+        done.record.spent.mean * 60
+    )
+    assert (outside / f"out/_lexveil-{done.record.release.id}.record.json").exists() and len(
+        [*outside.iterdir()]
+    ) == 1
     if kill != ("rewrite", 1):  # once is enough for what follows
         return
     for of_whom in (done.record.release.id, "others"):  # as a driver leaves one that is killed
@@ -111,7 +154,12 @@ def test_each_row_comes_out_once_and_is_charged_once_whoever_is_killed(
     ],
 )
 def test_who_is_refused_spends_nothing_and_spark_shows_no_text(
-    cluster: Any, outside: Path, monkeypatch: pytest.MonkeyPatch, first: Any, build: str | None, said: str
+    cluster: Any,
+    outside: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: Any,
+    build: str | None,
+    said: str,
 ) -> None:
     """Neither in the logs of its processes nor on its pages."""
     (spark, root), of_here = cluster, rewriters.build()
@@ -121,7 +169,13 @@ def test_who_is_refused_spends_nothing_and_spark_shows_no_text(
     assert charged()[1] == ["aborted"] and not [*outside.iterdir()]
     of_application = f"/api/v1/applications/{spark.sparkContext.applicationId}"
     pages = ["/SQL/", "/stages/", f"{of_application}/sql?details=true", f"{of_application}/stages"]
-    shown = b"".join(urllib.request.urlopen(spark.sparkContext.uiWebUrl + page).read() for page in pages)
-    logs = b"".join(file.read_bytes() for file in root.rglob("*") if file.name in ("stderr", "stdout", "daemons.log"))
+    shown = b"".join(
+        urllib.request.urlopen(spark.sparkContext.uiWebUrl + page).read() for page in pages
+    )
+    logs = b"".join(
+        file.read_bytes()
+        for file in root.rglob("*")
+        if file.name in ("stderr", "stdout", "daemons.log")
+    )
     assert b"MapInArrow" in shown and b"WorkerError" in logs
     assert not any(word in shown + logs for word in (b"zorblax", b"South Wales"))

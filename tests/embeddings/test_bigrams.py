@@ -1,4 +1,5 @@
-"""Bigram counts: by SQL as by counting one pair after another, and of single words as of the text cut into them."""
+"""Bigram counts: by SQL as by counting one pair after another, and of single words as of the text
+cut into them."""
 
 import shutil
 from collections import Counter
@@ -21,13 +22,18 @@ TOKENS = ["new", "york", "new_york", "is", "big_apple_pie", "big", "apple", "pie
 def sentences(n: int = 300) -> list[list[str]]:
     """Random sentences of the tokens, and of a word that no embedding knows."""
     rng = np.random.default_rng(5)
-    return [[[*TOKENS, "rare"][i] for i in rng.integers(10, size=rng.integers(1, 9))] for _ in range(n)]
+    return [
+        [[*TOKENS, "rare"][i] for i in rng.integers(10, size=rng.integers(1, 9))] for _ in range(n)
+    ]
 
 
 def pairs(some: Bigrams) -> dict[tuple[str, str], int]:
     """Counts by tokens."""
     first, second = some.first.tolist(), some.ids.tolist()
-    return {(TOKENS[a], TOKENS[b]): c for a, b, c in zip(first, second, some.counts.tolist(), strict=True)}
+    return {
+        (TOKENS[a], TOKENS[b]): c
+        for a, b, c in zip(first, second, some.counts.tolist(), strict=True)
+    }
 
 
 def counted(tmp_path: Path, lines: list[list[str]], **limits: int) -> Bigrams:
@@ -43,7 +49,8 @@ def plainly(lines: list[list[str]]) -> Counter[tuple[str, str]]:
 
 
 def test_the_query_counts_pairs_inside_sentences(tmp_path: Path) -> None:
-    """Each pair of known tokens that is there twice, the most frequent where there is a limit; and so from disk."""
+    """Each pair of known tokens that is there twice, the most frequent where there is a limit; and
+    so from disk."""
     expected = {pair: n for pair, n in plainly(sentences()).items() if n > 1}
     found = counted(tmp_path, sentences())
     assert pairs(found) == expected
@@ -57,7 +64,9 @@ def test_the_query_counts_pairs_inside_sentences(tmp_path: Path) -> None:
 def test_numbers_are_ordered(most: int) -> None:
     """Also those that leave no room for their places."""
     numbers = np.random.default_rng(1).integers(most, size=1000)
-    assert (numbers[_order(numbers)] == np.sort(numbers)).all() and len({*_order(numbers).tolist()}) == 1000
+    assert (numbers[_order(numbers)] == np.sort(numbers)).all() and len(
+        {*_order(numbers).tolist()}
+    ) == 1000
 
 
 def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path: Path) -> None:
@@ -76,15 +85,21 @@ def test_single_words_are_counted_as_in_text_cut_into_them(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"), [("ids", [1, 1, 0]), ("ids", [0, 60_000, 1]), ("counts", [3, 0, 1]), ("starts", [0, 2])]
+    ("name", "wrong"),
+    [("ids", [1, 1, 0]), ("ids", [0, 60_000, 1]), ("counts", [3, 0, 1]), ("starts", [0, 2])],
 )
 def test_a_model_with_unsound_counts_is_refused(
     packaged: PackagedModel, tmp_path: Path, name: str, wrong: list[int]
 ) -> None:
-    """Twice the same token after another, one that the model does not have, a pair never seen, too few tokens."""
+    """Twice the same token after another, one that the model does not have, a pair never seen, too
+    few tokens."""
     folder = tmp_path / "toy"
     shutil.copytree(packaged.folder, folder)
-    sound = Bigrams(np.array([0, 2, *[3] * (len(packaged.tokens) - 1)]), np.array([0, 1, 0]), np.array([3, 2, 1]))
+    sound = Bigrams(
+        np.array([0, 2, *[3] * (len(packaged.tokens) - 1)]),
+        np.array([0, 1, 0]),
+        np.array([3, 2, 1]),
+    )
     add_bigrams(folder, sound)
     assert verify_folder(folder)
     add_bigrams(folder, sound._replace(**{name: np.array(wrong)}))

@@ -1,4 +1,5 @@
-"""Training, with a base or without: the same bytes twice, in any process, interrupted or not; its loss by hand."""
+"""Training, with a base or without: the same bytes twice, in any process, interrupted or not; its
+loss by hand."""
 
 import subprocess
 import sys
@@ -12,7 +13,13 @@ import pytest
 
 from lexveil.embeddings.base import Base, start
 from lexveil.embeddings.intrinsic_evaluation import by_frequency
-from lexveil.embeddings.training import Probe, TrainingState, Word2VecSettings, displacement, train_word2vec
+from lexveil.embeddings.training import (
+    Probe,
+    TrainingState,
+    Word2VecSettings,
+    displacement,
+    train_word2vec,
+)
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 
@@ -33,7 +40,8 @@ def corpus(tmp_path: Path) -> Path:
 def test_same_bytes_whatever_the_hash_seed(corpus: Path, tmp_path: Path) -> None:
     """Python randomises string hashes per process; the vectors must not notice."""
     program = (
-        "import sys, numpy as np; from lexveil.embeddings.training import Word2VecSettings, train_word2vec; "
+        "import sys, numpy as np; from lexveil.embeddings.training import Word2VecSettings, "
+        "train_word2vec; "
         f"np.save(sys.argv[2], train_word2vec(sys.argv[1], {SETTINGS!r}).space.vectors)"
     )
     for seed in ("1", "2"):
@@ -48,7 +56,8 @@ def test_vocabulary_counts_losses_and_workers(corpus: Path) -> None:
     assert "once" not in trained.space.tokens  # rarer than min_count
     words = corpus.read_text().split()
     assert trained.space.counts.tolist() == [words.count(token) for token in trained.space.tokens]
-    assert trained.losses[-1] < trained.losses[0] < 3 * np.log(2)  # before training, with two words drawn as noise
+    # before training, with two words drawn as noise
+    assert trained.losses[-1] < trained.losses[0] < 3 * np.log(2)
     two = train_word2vec(str(corpus), replace(SETTINGS, workers=2))
     assert two.losses == [None, None, None] and np.isfinite(two.space.vectors).all()
     assert (displacement(two.space.vectors, 3) > 0).all()  # both halves of the file were read
@@ -60,7 +69,9 @@ def copy(state: TrainingState) -> TrainingState:
     """The arrays belong to gensim, which goes on with them."""
     arrays = (array.copy() for array in (state.vectors, state.output_vectors, state.generator_key))
     vectors, outputs, key = arrays
-    return TrainingState(state.epoch, vectors, outputs, key, state.generator_position, list(state.losses))
+    return TrainingState(
+        state.epoch, vectors, outputs, key, state.generator_position, list(state.losses)
+    )
 
 
 def test_displacement_is_measured_from_gensims_own_start() -> None:
@@ -133,25 +144,40 @@ def test_the_base_keeps_its_vectors_or_adapts(few_words: Path, keep: bool) -> No
         token: trained.space.vectors[row_of[token]].tobytes() == BASE.vectors[row].tobytes()
         for row, token in enumerate(BASE.tokens)
     }
-    assert same == {"new": keep, "york": keep, "tea": keep, "red_tape": True}  # the last is not in the corpus
-    assert not np.array_equal(trained.space.vectors[row_of["new_york"]], [0.5, 0.5, 0, 0])  # it is trained in any case
+    # the last is not in the corpus
+    assert same == {"new": keep, "york": keep, "tea": keep, "red_tape": True}
+    # it is trained in any case
+    assert not np.array_equal(trained.space.vectors[row_of["new_york"]], [0.5, 0.5, 0, 0])
     assert trained.began == {"of_base": 3, "composed": 1, "random": 2, "not_trained": 1}
     # Only what began at random can be far from a random start.
-    assert {token for token, row in row_of.items() if not np.isnan(trained.moved[row])} == {"unknown", "new_unknown"}
+    assert {token for token, row in row_of.items() if not np.isnan(trained.moved[row])} == {
+        "unknown",
+        "new_unknown",
+    }
     figures = by_frequency(trained.space, trained.moved)
-    assert figures["hardly_moved"] is not None and figures["bands"][-1]["hardly_moved"] in (None, 0.0, 0.5, 1.0)
+    assert figures["hardly_moved"] is not None and figures["bands"][-1]["hardly_moved"] in (
+        None,
+        0.0,
+        0.5,
+        1.0,
+    )
 
 
 @pytest.mark.parametrize("skip_gram", [True, False])
 @pytest.mark.parametrize("keep", [None, True, False], ids=["no base", "kept base", "adapted base"])
-def test_a_resumed_training_ends_with_the_same_bytes(corpus: Path, few_words: Path, skip_gram: bool, keep: Any) -> None:
+def test_a_resumed_training_ends_with_the_same_bytes(
+    corpus: Path, few_words: Path, skip_gram: bool, keep: Any
+) -> None:
     """After every epoch, the last one too; from a copy of the state, as from disk."""
     file, base = (corpus, None) if keep is None else (few_words, Base(BASE, keep))
     settings = replace(WITH_BASE if base else SETTINGS, skip_gram=skip_gram)
     words = file.read_text().split()
     train = partial(train_word2vec, str(file), base=base, sentences=[words])
     states, begun = list[TrainingState](), list[int]()
-    told = {"on_start": lambda n_tokens, _: begun.append(n_tokens), "on_epoch": lambda one: states.append(copy(one))}
+    told = {
+        "on_start": lambda n_tokens, _: begun.append(n_tokens),
+        "on_epoch": lambda one: states.append(copy(one)),
+    }
     whole = train(settings, **told)
     assert [state.epoch for state in states] == [1, 2, 3] and begun == [len(words)]
     for state in states:

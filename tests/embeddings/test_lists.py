@@ -1,4 +1,5 @@
-"""Greedy orders: every word once, each step to the nearest unused word, the same whatever the blocks."""
+"""Greedy orders: every word once, each step to the nearest unused word, the same whatever the
+blocks."""
 
 import numpy as np
 import pytest
@@ -29,11 +30,15 @@ def cloud(n: int, p: int, seed: int) -> np.ndarray:
 
 
 # Small whole numbers: sums are exact, so that ties are ties, and there are many of them.
-GRIDS = st.integers(1, 60).flatmap(lambda n: arrays(np.float32, (n, 2), elements=st.integers(0, 3).map(float)))
+GRIDS = st.integers(1, 60).flatmap(
+    lambda n: arrays(np.float32, (n, 2), elements=st.integers(0, 3).map(float))
+)
 
 
 @given(vectors=GRIDS, data=st.data(), neighbors=st.sampled_from([1, 3, 50]))
-def test_an_order_is_the_naive_one(vectors: np.ndarray, data: st.DataObject, neighbors: int) -> None:
+def test_an_order_is_the_naive_one(
+    vectors: np.ndarray, data: st.DataObject, neighbors: int
+) -> None:
     start = data.draw(st.integers(0, len(vectors) - 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_orders, "NEIGHBORS", neighbors)
@@ -42,7 +47,9 @@ def test_an_order_is_the_naive_one(vectors: np.ndarray, data: st.DataObject, nei
 
 @pytest.mark.parametrize("blocks", [(256, 4096), (7, 64)])
 @pytest.mark.parametrize("neighbors", [2, 50])
-def test_a_longer_order_is_the_naive_one(monkeypatch, blocks: tuple[int, int], neighbors: int) -> None:
+def test_a_longer_order_is_the_naive_one(
+    monkeypatch, blocks: tuple[int, int], neighbors: int
+) -> None:
     monkeypatch.setattr(knn_graph, "QUERY_BLOCK", blocks[0])
     monkeypatch.setattr(knn_graph, "WORD_BLOCK", blocks[1])
     monkeypatch.setattr(word_orders, "NEIGHBORS", neighbors)
@@ -70,7 +77,8 @@ def test_quality_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert share_near(vectors, orders, np.arange(4)) == [1.0, 0.5]
 
 
-CLOUD = cloud(700, 10, seed=8)  # on the unit sphere lengths rule nothing out, elsewhere nearly everything
+# on the unit sphere lengths rule nothing out, elsewhere nearly everything
+CLOUD = cloud(700, 10, seed=8)
 
 
 @example(CLOUD)

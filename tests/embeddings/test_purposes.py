@@ -15,9 +15,12 @@ def space_of(tokens: list[str], vectors: np.ndarray) -> WordSpace:
 
 
 def test_the_distance_on_the_axis_is_that_of_the_formula() -> None:
-    """Weight · reach · score · length² / the median length; a collocation has its words' mean unless its own."""
+    """Weight · reach · score · length² / the median length; a collocation has its words' mean
+    unless its own."""
     tokens = ["good", "bad", "not_bad", "fine_art", "table"]
-    made = with_axes(space_of(tokens, np.diag([4.0, 1, 2, 2, 2])), [Purpose("s", 2.0, SCORES, "", True)])
+    made = with_axes(
+        space_of(tokens, np.diag([4.0, 1, 2, 2, 2])), [Purpose("s", 2.0, SCORES, "", True)]
+    )
     assert made.vectors.shape == (5, 6) and made.vectors.dtype == np.float32
     np.testing.assert_array_equal(made.vectors[:, :5], np.diag([4.0, 1, 2, 2, 2]))
     expected = np.array([1 * 16, -1 * 1, -0.5 * 4, 0.5 * 4, 0]) * 2 * REACH / 2
@@ -53,7 +56,9 @@ def test_what_is_told_against_counting_pairs() -> None:
                 if scores[words[one]] > 0 > scores[words[other]]:
                     first, second = scores[found[one]], scores[found[other]]
                     total += weights[one] * weights[other]
-                    right += weights[one] * weights[other] * ((first > second) + (first == second) / 2)
+                    right += (
+                        weights[one] * weights[other] * ((first > second) + (first == second) / 2)
+                    )
         return right / total
 
     def side(found: np.ndarray) -> float:
@@ -64,4 +69,6 @@ def test_what_is_told_against_counting_pairs() -> None:
     assert found.share == pytest.approx(weights[on].sum() / weights.sum())
     assert found.auc == pytest.approx(max(auc(outputs), auc(guesses)))
     assert found.side == pytest.approx(max(side(outputs), side(guesses)))
-    assert found.named == pytest.approx(weights[on][guesses[on] == words[on]].sum() / weights[on].sum())
+    assert found.named == pytest.approx(
+        weights[on][guesses[on] == words[on]].sum() / weights[on].sum()
+    )

@@ -1,4 +1,5 @@
-"""Figures of quality: on spaces small enough to see the answer, and against gensim's own evaluation."""
+"""Figures of quality: on spaces small enough to see the answer, and against gensim's own
+evaluation."""
 
 from pathlib import Path
 
@@ -19,7 +20,9 @@ def space_of(tokens: list[str], vectors: object, counts: object = None) -> WordS
 
 def test_neighbours_against_a_plain_scan() -> None:
     tokens = [f"w{i}" for i in range(300)] + [f"new_w{i}" for i in range(40)] + ["a_b_c", ","]
-    space = space_of(tokens, RNG.normal(size=(len(tokens), 6)) * RNG.uniform(0.1, 9, size=(len(tokens), 1)))
+    space = space_of(
+        tokens, RNG.normal(size=(len(tokens), 6)) * RNG.uniform(0.1, 9, size=(len(tokens), 1))
+    )
     found = neighbour_samples(space)
     assert [len(found["unigram"][name]) for name in ("frequent", "medium", "rare")] == [3, 3, 3]
     assert [one["token"] for one in found["unigram"]["rare"]] == ["w240", "w270", "w297"]
@@ -30,18 +33,26 @@ def test_neighbours_against_a_plain_scan() -> None:
         cosine = unit @ unit[row]
         order = [i for i in np.argsort(-cosine) if i != row][:5]
         assert [near["token"] for near in one["neighbours"]] == [tokens[i] for i in order]
-        assert [near["cosine"] for near in one["neighbours"]] == pytest.approx(cosine[order], abs=1e-4)
+        assert [near["cosine"] for near in one["neighbours"]] == pytest.approx(
+            cosine[order], abs=1e-4
+        )
         assert one["count"] == len(tokens) - row
 
 
 def test_similarity() -> None:
     angles = np.array([0, 10, 30, 80]) * np.pi / 180
-    space = space_of(["a", "b", "c", "d"], np.column_stack([np.cos(angles), np.sin(angles)]) * [[1], [5], [2], [9]])
+    space = space_of(
+        ["a", "b", "c", "d"],
+        np.column_stack([np.cos(angles), np.sin(angles)]) * [[1], [5], [2], [9]],
+    )
     pairs = [("a", "b", 9.0), ("a", "c", 5.0), ("a", "d", 1.0), ("a", "unknown", 3.0)]
     assert similarity(space, pairs) == {"pairs": 4, "pairs_known": 3, "spearman": 1.0}
-    assert similarity(space, [("a", "b", 1.0), ("a", "c", 5.0), ("a", "d", 9.0)])["spearman"] == -1.0
+    assert (
+        similarity(space, [("a", "b", 1.0), ("a", "c", 5.0), ("a", "d", 9.0)])["spearman"] == -1.0
+    )
     assert similarity(space, pairs[:2]) == {"pairs": 2, "pairs_known": 2, "spearman": None}
-    assert similarity(space, [("a", "b", 1.0)] * 3)["spearman"] is None  # all alike: there is no order
+    # all alike: there is no order
+    assert similarity(space, [("a", "b", 1.0)] * 3)["spearman"] is None
 
 
 def test_analogies_as_gensim_counts_them(tmp_path: Path) -> None:
@@ -51,14 +62,24 @@ def test_analogies_as_gensim_counts_them(tmp_path: Path) -> None:
     for first in (0, 2, 4):
         vectors[first + 1] = vectors[first] + step * RNG.uniform(0.5, 2)
     space = space_of(words, vectors)
-    pairs = [("man", "woman"), ("king", "queen"), ("uncle", "aunt"), ("w1", "w2"), ("prince", "princess")]
+    pairs = [
+        ("man", "woman"),
+        ("king", "queen"),
+        ("uncle", "aunt"),
+        ("w1", "w2"),
+        ("prince", "princess"),
+    ]
     sections = {
         "family": [(*a, *b) for a in pairs[:3] for b in pairs if a != b],
         "rest": [(*a, *b) for a in pairs[3:4] for b in pairs[:2]],
     }
     found = analogies(space, sections)
     file = tmp_path / "questions.txt"
-    file.write_text("".join(f": {name}\n" + "".join(" ".join(q) + "\n" for q in qs) for name, qs in sections.items()))
+    file.write_text(
+        "".join(
+            f": {name}\n" + "".join(" ".join(q) + "\n" for q in qs) for name, qs in sections.items()
+        )
+    )
     keyed = KeyedVectors(8)
     keyed.add_vectors(words, space.vectors)
     score, by_section = keyed.evaluate_word_analogies(str(file))

@@ -1,4 +1,5 @@
-"""Products of 8 bits: the answers of a float64 scan, and the bounds that docs/proofs/screen.md rests on."""
+"""Products of 8 bits: the answers of a float64 scan, and the bounds that docs/proofs/screen.md
+rests on."""
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ def spikes() -> np.ndarray:
 
 def brim() -> np.ndarray:
     """Equal coordinates: the 16-bit sums are as large as they may become."""
-    return np.repeat(np.random.default_rng(1).choice([-1.0, 1.0], (200, 20)), 15, axis=1).astype(np.float32)
+    return np.repeat(np.random.default_rng(1).choice([-1.0, 1.0], (200, 20)), 15, axis=1).astype(
+        np.float32
+    )
 
 
 VECTORS = {
@@ -31,7 +34,8 @@ VECTORS = {
     "copies": np.repeat(wide_words(10), 20, axis=0)[:, :100],
     "all equal": np.repeat(wide_words(1)[:, :50], 400, axis=0),
     "zeros": wide_words(300)[:, :61] * (np.arange(300) % 3 > 0)[:, None],
-    "lengths from 1e-20 to 1e6": wide_words(400)[:, :17] * 10.0 ** np.linspace(-20, 6, 400)[:, None],
+    "lengths from 1e-20 to 1e6": wide_words(400)[:, :17]
+    * 10.0 ** np.linspace(-20, 6, 400)[:, None],
     "far from zero": wide_words(500)[:, :33] + 1e4,
     "spikes": spikes(),
     "sums to the brim": brim(),
@@ -91,7 +95,8 @@ def test_queries_and_words_of_any_length(at_once: None) -> None:
 
 @here
 def test_most_queries_are_answered_and_bounds_that_are_too_small_show() -> None:
-    """Only where more words than there is room for are too near to tell apart another search has to help."""
+    """Only where more words than there is room for are too near to tell apart another search has to
+    help."""
     made = Screen(wide_words(1003), KIND)
     assert made.nearest_k(far_queries(made.vectors, 300, 5.0), 2)[2].all()
     equal = Screen(np.ascontiguousarray(VECTORS["all equal"]), KIND)
@@ -109,37 +114,60 @@ def test_no_sum_overflows_and_no_error_leaves_its_bound(name: str, kind: int) ->
     vectors = np.ascontiguousarray(VECTORS[name], dtype=np.float32)
     made, queries = Screen(vectors, kind), queries_of(vectors)[:-1]
     packed, offset, sums = made.packed(queries), made.chosen.offset, made.chosen.sums
-    numbers = packed.numbers.transpose(0, 3, 1, 2, 4).reshape(-1, 4 * made.n_chunks * made.depth)[: len(queries)]
+    numbers = packed.numbers.transpose(0, 3, 1, 2, 4).reshape(-1, 4 * made.n_chunks * made.depth)[
+        : len(queries)
+    ]
     factors = packed.factors.transpose(0, 2, 1).reshape(-1, 4)[: len(queries)]
     words = (
-        made.words.numbers.transpose(0, 3, 4, 1, 2, 5).reshape(-1, numbers.shape[1])[: len(vectors)].astype(np.int64)
+        made.words.numbers.transpose(0, 3, 4, 1, 2, 5)
+        .reshape(-1, numbers.shape[1])[: len(vectors)]
+        .astype(np.int64)
     )
     moved = numbers.astype(np.int64) - offset
     lanes = 2 if sums else 4
     if sums:
-        assert 2 * int(numbers.max()) * int(np.abs(words).max()) < 2**15  # vpmaddubsw cuts off beyond
-        per_chunk = (moved[:, None] * words[None]).reshape(len(moved), len(words), made.n_chunks, made.depth, 2, 2)
+        # vpmaddubsw cuts off beyond
+        assert 2 * int(numbers.max()) * int(np.abs(words).max()) < 2**15
+        per_chunk = (moved[:, None] * words[None]).reshape(
+            len(moved), len(words), made.n_chunks, made.depth, 2, 2
+        )
         assert np.abs(per_chunk.sum(axis=(3, 5))).max() <= sums
     # What sums begin with takes the offset out again, in as many bits as they have.
-    start = made.words.start.reshape(len(made.words.start), made.n_chunks, -1, made.chosen.lanes, 4 // lanes)
-    start = start.transpose(0, 2, 3, 1, 4).reshape(-1, made.n_chunks, 4 // lanes)[: len(words)].astype(np.int64)
+    start = made.words.start.reshape(
+        len(made.words.start), made.n_chunks, -1, made.chosen.lanes, 4 // lanes
+    )
+    start = (
+        start.transpose(0, 2, 3, 1, 4)
+        .reshape(-1, made.n_chunks, 4 // lanes)[: len(words)]
+        .astype(np.int64)
+    )
     by_sum = words.reshape(len(words), made.n_chunks, made.depth, 4 // lanes, lanes)
     assert ((start + offset * by_sum.sum(axis=(2, 4))) % 2 ** (16 if sums else 32) == 0).all()
-    # The score as it is computed, in single precision, against the score in the widest floats there are.
-    scales, halves = made.words.scales.reshape(-1)[: len(words)], made.words.halves.reshape(-1)[: len(words)]
+    # The score as it is computed, in single precision, against the score in the widest floats there
+    # are.
+    scales, halves = (
+        made.words.scales.reshape(-1)[: len(words)],
+        made.words.halves.reshape(-1)[: len(words)],
+    )
     scored = (moved @ words.T).astype(np.float32) * (factors[:, :1] * scales) - halves
     x = vectors[made.order].astype(np.longdouble) - made.centre
     y = queries.astype(np.longdouble) - made.centre
     true = y @ x.T - (x * x).sum(axis=1) / 2
-    errors = np.repeat(made.words.errors, dot.VECTORS * made.chosen.lanes, axis=0)[: len(words)].astype(np.float64)
+    errors = np.repeat(made.words.errors, dot.VECTORS * made.chosen.lanes, axis=0)[
+        : len(words)
+    ].astype(np.float64)
     usable = np.isfinite(factors[:, 1]) | (factors[:, 1] < 0)  # others are left to another search
     bound = factors[:, 2:3] * errors[:, 0] + factors[:, 3:4] * errors[:, 1] + errors[:, 2]
     assert usable.sum() > len(queries) // 2 or name == "one word"
     assert (np.abs(scored - true) <= bound)[usable].all()
 
 
-def test_the_instruction_is_chosen_by_the_processor(monkeypatch: pytest.MonkeyPatch, at_once: None) -> None:
-    for kind, features in enumerate(({"avx2", "avx512f", "avx512vnni"}, {"avx2", "avxvnni"}, {"avx2", "avx512f"})):
+def test_the_instruction_is_chosen_by_the_processor(
+    monkeypatch: pytest.MonkeyPatch, at_once: None
+) -> None:
+    for kind, features in enumerate(
+        ({"avx2", "avx512f", "avx512vnni"}, {"avx2", "avxvnni"}, {"avx2", "avx512f"})
+    ):
         assert dot.kind_of(frozenset(features)) == kind
     assert dot.kind_of(frozenset({"sse4.2", "avx"})) == dot.kind_of(frozenset({"neon"})) == -1
     monkeypatch.setattr(dot, "processor_kind", lambda: -1)

@@ -1,4 +1,5 @@
-"""Exact search: the answer of a float64 scan, whatever the blocks; and bounds of distances, never beyond them."""
+"""Exact search: the answer of a float64 scan, whatever the blocks; and bounds of distances, never
+beyond them."""
 
 import numpy as np
 import pytest
@@ -14,14 +15,18 @@ from lexveil.embeddings.sketch import Sketch
 
 
 def scan_k(vectors: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The definition: distances in the widest floats there are; of equal ones the lowest row comes first."""
+    """The definition: distances in the widest floats there are; of equal ones the lowest row comes
+    first."""
     wide = vectors.astype(np.longdouble)
-    squares = np.array([((wide - query) ** 2).sum(axis=1) for query in queries.astype(np.longdouble)])
+    squares = np.array(
+        [((wide - query) ** 2).sum(axis=1) for query in queries.astype(np.longdouble)]
+    )
     ids = np.argsort(squares, axis=1, kind="stable")[:, :k]
     return ids, np.sqrt(np.take_along_axis(squares, ids, axis=1)).astype(np.float64)
 
 
-# Small whole numbers: all sums are exact, so ties are ties, and there are many; few words, and not in sixteens.
+# Small whole numbers: all sums are exact, so ties are ties, and there are many; few words, and not
+# in sixteens.
 GRIDS = st.tuples(st.integers(1, 70), st.integers(1, 3)).flatmap(
     lambda shape: arrays(np.float32, shape, elements=st.integers(-2, 2).map(float))
 )
@@ -37,7 +42,9 @@ GRIDS = st.tuples(st.integers(1, 70), st.integers(1, 3)).flatmap(
 def test_the_k_nearest_with_ties_and_copies(
     vectors: np.ndarray, data: st.DataObject, far: int, k: int, blocks: tuple[int, int]
 ) -> None:
-    queries = data.draw(arrays(np.float64, (3, vectors.shape[1]), elements=st.integers(-6, 6).map(lambda x: x / 2)))
+    queries = data.draw(
+        arrays(np.float64, (3, vectors.shape[1]), elements=st.integers(-6, 6).map(lambda x: x / 2))
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_search, "QUERY_BLOCK", blocks[0])
         patch.setattr(exact_search, "WORD_BLOCK", blocks[1])
@@ -56,7 +63,8 @@ def far_queries(vectors: np.ndarray, n: int, epsilon: float) -> np.ndarray:
 
 
 def near_ties(spread: int) -> np.ndarray:
-    """17 words in 300 dimensions, each with 20 others a few float32 steps beside it in every coordinate; shuffled."""
+    """17 words in 300 dimensions, each with 20 others a few float32 steps beside it in every
+    coordinate; shuffled."""
     rng = np.random.default_rng(7)
     words = np.repeat(rng.standard_normal((17, 300)).astype(np.float32), 21, axis=0)
     steps = rng.integers(-spread, spread + 1, size=words.shape)
@@ -80,8 +88,11 @@ def test_rounding_that_is_not_allowed_for_shows(monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.parametrize("screens", [False, True])
 @pytest.mark.parametrize("length", [1e8, 1e10, 1e12, 1e14, 9e14, 1e16])
-def test_queries_far_away_have_the_answer_of_a_float64_scan(monkeypatch, length: float, screens: bool) -> None:
-    """Where float64 itself tells words apart only by how it rounds: every word is measured that could be nearest."""
+def test_queries_far_away_have_the_answer_of_a_float64_scan(
+    monkeypatch, length: float, screens: bool
+) -> None:
+    """Where float64 itself tells words apart only by how it rounds: every word is measured that
+    could be nearest."""
     monkeypatch.setattr(exact_search, "SCREEN_QUERIES", 0)
     monkeypatch.setattr(exact_search, "SCREEN_WORK", 0)
     vectors = wide_words(2003)
@@ -97,9 +108,15 @@ def test_queries_far_away_have_the_answer_of_a_float64_scan(monkeypatch, length:
 
 
 def words(n: int, p: int, scale: float = 1.0) -> np.ndarray:
-    """Words of very different norms, a few directions of most variance, a zero and two equal words."""
+    """Words of very different norms, a few directions of most variance, a zero and two equal
+    words."""
     rng = np.random.default_rng(p)
-    some = rng.standard_normal((n, p)) * np.geomspace(3, 0.1, p) * np.exp(rng.normal(0, 1, (n, 1))) * scale
+    some = (
+        rng.standard_normal((n, p))
+        * np.geomspace(3, 0.1, p)
+        * np.exp(rng.normal(0, 1, (n, 1)))
+        * scale
+    )
     some[7] = 0
     some[5] = some[3]
     return some.astype(np.float32)
@@ -111,9 +128,12 @@ def test_a_sketch_bounds_every_distance(p: int, scale: float) -> None:
     vectors = words(120, p, scale)
     norms = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
     sketch, distance = Sketch(vectors, norms), distance_rows(vectors, np.arange(120))
-    bounds = np.array([[sketch_bounds(sketch.rows, sketch.step, i, j) for j in range(120)] for i in range(120)])
+    bounds = np.array(
+        [[sketch_bounds(sketch.rows, sketch.step, i, j) for j in range(120)] for i in range(120)]
+    )
     assert (bounds[..., 0] <= distance).all() and (distance <= bounds[..., 1]).all()
-    # No looser than what the norms alone say, and the distance itself where no direction is left out.
+    # No looser than what the norms alone say, and the distance itself where no direction is left
+    # out.
     assert (bounds[..., 0] >= np.abs(norms[:, None] - norms) - 1e-3 * norms.max()).all()
     if p <= 31:
         assert np.allclose(bounds[..., 0], bounds[..., 1], rtol=0, atol=1e-3 * norms.max())

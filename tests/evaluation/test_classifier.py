@@ -1,4 +1,5 @@
-"""The classifiers: what they learn, that nothing else decides, and what they do when there is nothing to learn."""
+"""The classifiers: what they learn, that nothing else decides, and what they do when there is
+nothing to learn."""
 
 import stat
 import sys
@@ -25,7 +26,9 @@ TEXTS, CLASSES = GOOD + BAD, ["good"] * 8 + ["bad"] * 8
 @pytest.mark.parametrize("name", ["linear", "fasttext"])
 def test_learns_the_word_that_decides_and_no_class_that_nothing_decides(name: str) -> None:
     """Crossed classes have half of the good texts and half of the bad ones each."""
-    model, crossed = (CLASSIFIERS[name].make(0).fit(TEXTS, classes) for classes in (CLASSES, ["x", "y"] * 8))
+    model, crossed = (
+        CLASSIFIERS[name].make(0).fit(TEXTS, classes) for classes in (CLASSES, ["x", "y"] * 8)
+    )
     assert model.name == name
     assert model.predict(["Lovely!", "so dreadful"]) == ["good", "bad"]
     assert crossed.predict(["lovely"]) == crossed.predict(["dreadful"])
@@ -41,7 +44,9 @@ def test_learns_the_word_that_decides_and_no_class_that_nothing_decides(name: st
         ("linear", *joined(["left", "right"], ["right", "left"])),
     ],
 )
-def test_sees_punctuation_single_letters_order_and_where_a_pair_is_joined(name: str, one: str, other: str) -> None:
+def test_sees_punctuation_single_letters_order_and_where_a_pair_is_joined(
+    name: str, one: str, other: str
+) -> None:
     model = CLASSIFIERS[name].make(0).fit([one] * 40 + [other] * 40, ["one"] * 40 + ["other"] * 40)
     assert model.predict([one, other]) == ["one", "other"]
 
@@ -55,26 +60,43 @@ def test_texts_that_share_no_feature_give_the_most_frequent_class() -> None:
 def test_learning_again_gives_the_same(name: str) -> None:
     texts = [" ".join(f"w{(7 * i + j * j) % 90}" for j in range(30)) for i in range(60)]
     classes = [str(i % 3) for i in range(60)]
-    first, second = (CLASSIFIERS[name].make(3).fit(texts[:40], classes[:40]).predict(texts[40:]) for _ in range(2))
+    first, second = (
+        CLASSIFIERS[name].make(3).fit(texts[:40], classes[:40]).predict(texts[40:])
+        for _ in range(2)
+    )
     assert first == second and len(set(first)) == 3
 
 
 def test_fasttext_takes_no_class_from_a_text_and_any_class_name() -> None:
-    """Marks of classes in texts, as the library writes them by default and as we do; names that it could not hold."""
+    """Marks of classes in texts, as the library writes them by default and as we do; names that it
+    could not hold."""
     names = ["a class\nof two lines", "#=0"]
-    texts = ["lovely __label__0 #=0 #=1 </s>\n #=1"] * 20 + ["dreadful __label__1 #=1 #=0\n\n#=0 \0"] * 20
+    texts = ["lovely __label__0 #=0 #=1 </s>\n #=1"] * 20 + [
+        "dreadful __label__1 #=1 #=0\n\n#=0 \0"
+    ] * 20
     model = FastText(0).fit(texts, [names[0]] * 20 + [names[1]] * 20)
-    assert model.predict(["lovely", "dreadful\n__label__0", texts[0], texts[-1]]) == [*names, *names]
+    assert model.predict(["lovely", "dreadful\n__label__0", texts[0], texts[-1]]) == [
+        *names,
+        *names,
+    ]
     assert len(model.predict(["", "\n", "unseen"])) == 3 and model.predict([]) == []
 
 
-def test_fasttext_keeps_its_texts_from_others_and_removes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fasttext_keeps_its_texts_from_others_and_removes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     model, seen = FastText(0), []
 
     def train(**given):
         file = Path(given["input"])
-        seen.append((file.parent, stat.S_IMODE(file.stat().st_mode), file.read_text(encoding="utf-8").count("\n")))
+        seen.append(
+            (
+                file.parent,
+                stat.S_IMODE(file.stat().st_mode),
+                file.read_text(encoding="utf-8").count("\n"),
+            )
+        )
         raise RuntimeError
 
     monkeypatch.setattr(model._library, "train_supervised", train)
@@ -85,22 +107,41 @@ def test_fasttext_keeps_its_texts_from_others_and_removes_them(tmp_path: Path, m
 
 def test_fasttext_without_its_library_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "floret", None)
-    with pytest.raises(RequestError, match=r"fasttext needs the package floret.*evaluation\.classifier"):
+    with pytest.raises(
+        RequestError, match=r"fasttext needs the package floret.*evaluation\.classifier"
+    ):
         FastText(0)
 
 
-MARKS = ["A b, a b.", "a B a", "c!", "", "b a\n\nb", "c d", "d c Ünd ünd", "ünd 3.14 ␞ e", "␞ e; x_y x_y"]
+MARKS = [
+    "A b, a b.",
+    "a B a",
+    "c!",
+    "",
+    "b a\n\nb",
+    "c d",
+    "d c Ünd ünd",
+    "ünd 3.14 ␞ e",
+    "␞ e; x_y x_y",
+]
 
 
 def random_texts(seed: int, n: int = 60) -> list[str]:
     rng = np.random.default_rng(seed)
-    return [" ".join(f"w{rng.geometric(0.1)}" for _ in range(rng.integers(0, 30))) for _ in range(n)]
+    return [
+        " ".join(f"w{rng.geometric(0.1)}" for _ in range(rng.integers(0, 30))) for _ in range(n)
+    ]
 
 
 def library(learnt: list[str], asked: list[str]) -> np.ndarray:
-    """The same features, columns in the order of the sum over both; they have other orders of columns."""
+    """The same features, columns in the order of the sum over both; they have other orders of
+    columns."""
     vectorizer = TfidfVectorizer(
-        lowercase=True, token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), min_df=2, sublinear_tf=True
+        lowercase=True,
+        token_pattern=r"\w+|[^\w\s]",
+        ngram_range=(1, 2),
+        min_df=2,
+        sublinear_tf=True,
     ).fit(learnt)
     return np.vstack([vectorizer.transform(one).toarray() for one in (learnt, asked)])
 
@@ -118,7 +159,9 @@ def in_order(features: np.ndarray) -> np.ndarray:
 def test_features_of_a_part_are_those_of_the_library_for_that_part(made: list[str]) -> None:
     half = len(made) // 2
     (counted,) = CountedTexts.each(made)
-    features = own(counted.take(np.arange(half)).counts, counted.take(np.arange(half, len(made))).counts)
+    features = own(
+        counted.take(np.arange(half)).counts, counted.take(np.arange(half, len(made))).counts
+    )
     assert np.allclose(in_order(features), in_order(library(made[:half], made[half:])), atol=1e-12)
 
 

@@ -1,4 +1,5 @@
-"""Membership inference: AUC by hand; a classifier gives texts away that it was trained on in clear, and no others."""
+"""Membership inference: AUC by hand; a classifier gives texts away that it was trained on in clear,
+and no others."""
 
 from typing import Any
 
@@ -31,7 +32,8 @@ def test_auc_by_hand() -> None:
 
 
 def test_standard_error_is_the_spread_of_the_auc() -> None:
-    """1,000 repetitions with 60 and 40 normal scores one apart: 10% off at most, where chance is about 2.2%."""
+    """1,000 repetitions with 60 and 40 normal scores one apart: 10% off at most, where chance is
+    about 2.2%."""
     rng = np.random.default_rng(2)
     made = [auc(rng.normal(1, 1, 60), rng.normal(0, 1, 40)) for _ in range(1000)]
     spread = np.std([one.auc for one in made])
@@ -41,7 +43,9 @@ def test_standard_error_is_the_spread_of_the_auc() -> None:
 def test_quarters_share_nothing_and_have_the_same_of_each_label() -> None:
     labels = np.array([0] * 18 + [1] * 9 + [2] * 4)
     made = quarters(labels, np.random.default_rng(1))
-    assert sorted(np.concatenate(made).tolist()) == list(range(31)) and {len(part) for part in made} == {7, 8}
+    assert sorted(np.concatenate(made).tolist()) == list(range(31)) and {
+        len(part) for part in made
+    } == {7, 8}
     assert all((np.diff(part) > 0).all() for part in made)
     shares = np.array([np.bincount(labels[part], minlength=3) for part in made])
     assert (shares.max(axis=0) - shares.min(axis=0)).tolist() == [1, 1, 0]
@@ -51,22 +55,29 @@ def test_scores_are_the_log_odds_of_the_library_also_from_stored_layers() -> Non
     features, labels = np.random.default_rng(1).random((100, 2)), np.arange(100) % 2
     attacker = PaperAttacker(3)
     attacker.fit(features, labels)
-    library = MLPClassifier((64, 64), alpha=0.0, batch_size=64, max_iter=20, n_iter_no_change=20, random_state=3)
+    library = MLPClassifier(
+        (64, 64), alpha=0.0, batch_size=64, max_iter=20, n_iter_no_change=20, random_state=3
+    )
     with pytest.warns(ConvergenceWarning):
         p = library.fit(features, labels).predict_proba(features)
     assert attacker.score(features) == pytest.approx(np.log(p[:, 1] / p[:, 0]))
-    assert np.array_equal(PaperAttacker(0, attacker.layers).score(features), attacker.score(features))
+    assert np.array_equal(
+        PaperAttacker(0, attacker.layers).score(features), attacker.score(features)
+    )
 
 
 def both(clean: Any, private: Any, labels: Any, n: int = 3) -> list[Membership]:
     """Attackers and attacks, from the same generators anew."""
     found = parts_of(labels)
     assert isinstance(found, Parts)
-    return attacked(clean.counts, private.counts, found, rngs(n), attackers(clean.counts, found, rngs(n)))
+    return attacked(
+        clean.counts, private.counts, found, rngs(n), attackers(clean.counts, found, rngs(n))
+    )
 
 
 def letters(n: int) -> tuple[list[str], list[str | None]]:
-    """Texts in which nothing tells the label but what is learnt by heart, and none of which is like another."""
+    """Texts in which nothing tells the label but what is learnt by heart, and none of which is like
+    another."""
     rng = np.random.default_rng(5)
     texts = [" ".join(f"w{one}" for one in rng.integers(0, 400, 20)) for _ in range(n)]
     return texts, [f"c{one}" for one in rng.integers(0, 2, n)]
@@ -76,17 +87,22 @@ def rngs(n: int = 3) -> list[np.random.Generator]:
     return [np.random.default_rng(number) for number in range(n)]
 
 
-def test_members_are_found_where_they_were_trained_on_in_clear_and_not_where_rewriting_kept_nothing() -> None:
+def test_members_are_found_of_training_in_clear_and_not_where_rewriting_kept_nothing() -> None:
     texts, labels = letters(400)
-    clean, blank = CountedTexts.each(texts, [f"w{len(text) % 7} w{len(text) % 11}" for text in texts])
+    clean, blank = CountedTexts.each(
+        texts, [f"w{len(text) % 7} w{len(text) % 11}" for text in texts]
+    )
     found, hidden = (both(clean, one, labels) for one in (clean, blank))
     assert all(one.auc > 0.7 for one in found) and len({one.auc for one in found}) == 3
     assert all(abs(one.auc - 0.5) < 4 * one.standard_error for one in hidden)
     assert [one.auc for one in both(clean, clean, labels)] == [one.auc for one in found]
 
 
-def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clear(monkeypatch: Any) -> None:
-    """What is seen of the parts: trainings of shadow and target, and outputs that attack models learn from or judge."""
+def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clear(
+    monkeypatch: Any,
+) -> None:
+    """What is seen of the parts: trainings of shadow and target, and outputs that attack models
+    learn from or judge."""
     texts, labels = letters(64)
     labels[3] = labels[40] = None
     clean, private = CountedTexts.each(texts, [text.upper() + " x x" for text in texts])
@@ -108,7 +124,9 @@ def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clea
     (shadow_members, shadow_others), (members, others) = seen
     assert trained == [(False, shadow_members), (True, members)]
     parts = [shadow_members, shadow_others, members, others]
-    assert sorted(row for part in parts for row in part) == [row for row in range(64) if row not in (3, 40)]
+    assert sorted(row for part in parts for row in part) == [
+        row for row in range(64) if row not in (3, 40)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +134,10 @@ def test_the_target_learns_from_rewritten_members_and_everything_else_is_in_clea
     [
         ([None] * 40, "no document has a value in column label"),
         (["a"] * 40, "all documents have the same value"),
-        (["a", "b"] * 15 + ["a", None], "31 documents have a value in column label, and four parts of 8"),
+        (
+            ["a", "b"] * 15 + ["a", None],
+            "31 documents have a value in column label, and four parts of 8",
+        ),
         (["a"] * 40 + ["b"] * 3, "fewer than 4 documents"),
     ],
 )
@@ -128,6 +149,11 @@ def test_a_data_set_that_cannot_be_attacked_says_why(labels: list[str | None], r
 def test_entry_by_hand() -> None:
     made = membership_entry([Membership(0.5, 0.1, 9, 8), Membership(0.7, 0.2, 9, 8)], 3)
     assert made == {
-        "left_out": None, "n_in": 9, "n_out": 8, "n_classes": 3, "known_labels": False,
-        "auc": {"mean": 0.6, "sd": 0.141421356, "each": [0.5, 0.7]}, "standard_error": 0.15,
-    }  # fmt: skip
+        "left_out": None,
+        "n_in": 9,
+        "n_out": 8,
+        "n_classes": 3,
+        "known_labels": False,
+        "auc": {"mean": 0.6, "sd": 0.141421356, "each": [0.5, 0.7]},
+        "standard_error": 0.15,
+    }

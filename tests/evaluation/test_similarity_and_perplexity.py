@@ -1,4 +1,5 @@
-"""Similarity and perplexity by hand; Kneser-Ney against the formulas written out with dictionaries."""
+"""Similarity and perplexity by hand; Kneser-Ney against the formulas written out with
+dictionaries."""
 
 import math
 from collections import Counter, defaultdict
@@ -37,12 +38,19 @@ def test_cosines_by_hand() -> None:
     original = ["red", "red", "red", "zebra", "green", "zebra"]
     private = ["red red", "green", "blue", "red", "okapi", ""]
     cosine, *unknown = cosines(TfidfMean(WORDS, VECTORS, np.ones(3)), original, private)
-    assert cosine[:3] == pytest.approx([1, 0, -1]) and np.isnan(cosine[3:]).all() and unknown == [2, 2]
+    assert (
+        cosine[:3] == pytest.approx([1, 0, -1]) and np.isnan(cosine[3:]).all() and unknown == [2, 2]
+    )
     # 0.5 and 1 of three texts: mean 0.75, standard deviation 0.25·√2.
     assert similarity_entry(np.array([0.5, np.nan, 1.0]), 0, 1) == {
-        "left_out": None, "n_texts": 3, "n_compared": 2, "n_original_unknown": 0, "n_private_unknown": 1,
-        "mean": 0.75, "sd": 0.353553391,
-    }  # fmt: skip
+        "left_out": None,
+        "n_texts": 3,
+        "n_compared": 2,
+        "n_original_unknown": 0,
+        "n_private_unknown": 1,
+        "mean": 0.75,
+        "sd": 0.353553391,
+    }
     assert similarity_entry(np.array([0.5]), 0, 0)["sd"] is None
     assert set(similarity_entry(np.array([np.nan]), 1, 1)) == {"left_out"}
 
@@ -63,18 +71,29 @@ def test_texts_are_cut_into_sentences_and_summed() -> None:
     assert scores.n_tokens.tolist() == [9, 0, 4]
     assert scores.n_unknown.tolist() == [0, 0, 1]
     unknown = model.model.log_probability(np.array([0, -1, 3]), np.array([0, 3]))
-    assert scores.log_sum == pytest.approx([model.model.log_probability(IDS, OFFSETS).sum(), 0, unknown.sum()])
+    assert scores.log_sum == pytest.approx(
+        [model.model.log_probability(IDS, OFFSETS).sum(), 0, unknown.sum()]
+    )
     with pytest.raises(ParameterError, match="trained on 4 words and given the names of 3"):
         NgramModel(model.model, NAMES[:3])
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [" ".join(np.random.default_rng(i).choice([*WORDS, *NAMES, "zebra"], i % 5)) for i in range(23)]
+    texts = [
+        " ".join(np.random.default_rng(i).choice([*WORDS, *NAMES, "zebra"], i % 5))
+        for i in range(23)
+    ]
 
     def measured() -> list[list[float]]:
         made = TfidfMean.fit(WORDS, VECTORS, texts)
         scores = toy().score(texts)
-        figures = (made.idf, *cosines(made, texts, texts[::-1]), scores.log_sum, scores.n_tokens, scores.n_unknown)
+        figures = (
+            made.idf,
+            *cosines(made, texts, texts[::-1]),
+            scores.log_sum,
+            scores.n_tokens,
+            scores.n_unknown,
+        )
         return [np.nan_to_num(figure).tolist() for figure in figures]
 
     whole = measured()
@@ -84,15 +103,20 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_perplexity_by_hand() -> None:
-    """4 and 2 of texts of one and three tokens: mean 3, of all as one (4·8)^(1/4); a text without tokens has none."""
-    entry = perplexity_entry(PerplexityScores(np.log([1 / 4, 1, 1 / 8]), np.array([1, 0, 3]), np.array([1, 0, 0])))
+    """4 and 2 of texts of one and three tokens: mean 3, of all as one (4·8)^(1/4); a text without
+    tokens has none."""
+    entry = perplexity_entry(
+        PerplexityScores(np.log([1 / 4, 1, 1 / 8]), np.array([1, 0, 3]), np.array([1, 0, 0]))
+    )
     assert (entry["n_texts"], entry["n_tokens"], entry["n_unknown"]) == (3, 4, 1)
     assert (entry["mean"], entry["corpus"]) == (3, pytest.approx(32**0.25))
     for nothing in (toy().score([]), toy().score(["", ""])):
         assert set(perplexity_entry(nothing)) == {"left_out"}
 
 
-@pytest.mark.parametrize(("limit", "n_drawn"), [(1, 1), (2, 1), (3, 1), (4, 2), (20, 10), (99, 10), (None, 10)])
+@pytest.mark.parametrize(
+    ("limit", "n_drawn"), [(1, 1), (2, 1), (3, 1), (4, 2), (20, 10), (99, 10), (None, 10)]
+)
 def test_both_texts_of_a_pair_count(limit: int | None, n_drawn: int) -> None:
     assert len(drawn([2] * 10, limit, np.random.default_rng(1))) == n_drawn
 
@@ -148,7 +172,9 @@ class Plain:
 def some(seed: int, n: int, n_words: int, longest: int = 9) -> list[list[int]]:
     """Sentences with repetitions; some empty, some with unknown words (-1)."""
     rng = np.random.default_rng(seed)
-    return [(rng.zipf(1.6, rng.integers(0, longest)) % (n_words + 1) - 1).tolist() for _ in range(n)]
+    return [
+        (rng.zipf(1.6, rng.integers(0, longest)) % (n_words + 1) - 1).tolist() for _ in range(n)
+    ]
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])

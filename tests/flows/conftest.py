@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from scratch_project import Project, RunFlow, make_template, run_flow
 
-import flows  # noqa: F401  (turns telemetry off before Prefect is imported)
+import flows  # noqa: F401
 from tests.shared_trees import share
 
-# Read when Prefect is imported, which the test files do: nothing of the user's home or of other tests of this machine,
-# and a server that starts sooner.
+# Read when Prefect is imported, which the test files do: nothing of the user's home or of other
+# tests of this machine, and a server that starts sooner.
 _home = tempfile.TemporaryDirectory(prefix="lexveil-tests-prefect-", ignore_cleanup_errors=True)
 os.environ["PREFECT_HOME"] = _home.name
 os.environ.setdefault("PREFECT_API_BLOCKS_REGISTER_ON_START", "false")

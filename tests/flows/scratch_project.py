@@ -20,9 +20,9 @@ from lexveil.runtime.run_events import RunObserver, StageResult
 
 ROOT = Path(__file__).parents[2]
 
-# Each stage joins what it reads, writes that in two steps and notes when it ran. behaviour.txt, which no stage
-# declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between its steps ("count@a wait 5") or wait
-# for another to begin ("count@a meet count@b").
+# Each stage joins what it reads, writes that in two steps and notes when it ran. behaviour.txt,
+# which no stage declares, can make one fail ("count@a fail 2"), die ("count@a die"), wait between
+# its steps ("count@a wait 5") or wait for another to begin ("count@a meet count@b").
 STAGE = """
 import os, sys, time
 from pathlib import Path
@@ -57,7 +57,7 @@ with partial.open("a") as file:
 partial.rename(out)
 with open("ran.log", "a") as log:
     log.write(f"{name} end {time.monotonic()}\\n")
-"""
+"""  # noqa: E501
 
 
 ORDER = ["first", "count@a", "count@b", "privatize@S1-1.0", "privatize@S2-1.0", "check", "report"]
@@ -86,7 +86,8 @@ class Notes(RunObserver):
 
 @dataclass
 class Run:
-    """One run of the flow: its exit code, its line for standard error, and what its watcher wrote down."""
+    """One run of the flow: its exit code, its line for standard error, and what its watcher wrote
+    down."""
 
     code: int
     error: str
@@ -106,22 +107,28 @@ def run_flow(prefect_server: str, keep_going: bool = False) -> Run:
     notes = Notes()
     with build_lock():
         try:
-            return Run(build.run(prefect_server, Build(notes, keep_going), time.monotonic()), "", notes)
+            return Run(
+                build.run(prefect_server, Build(notes, keep_going), time.monotonic()), "", notes
+            )
         except LexveilError as error:
             return Run(error.exit_code, str(error), notes)
 
 
 def task_runs(n: int) -> dict[str, Any]:
-    """The n task runs of the last flow run, by name, as the server knows them; the flow run itself as ""."""
+    """The n task runs of the last flow run, by name, as the server knows them; the flow run itself
+    as ""."""
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter
     from prefect.client.schemas.sorting import FlowRunSort
 
     with get_client(sync_client=True) as client:
         (last,) = client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=1)
-        for _ in range(36_000):  # the server has the states, and writes them to its database in its own time
+        # the server has the states, and writes them to its database in its own time
+        for _ in range(36_000):
             runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id={"any_": [last.id]}))
-            if len(runs) >= n and all(run.state is not None and run.state.is_final() for run in runs):
+            if len(runs) >= n and all(
+                run.state is not None and run.state.is_final() for run in runs
+            ):
                 break
             time.sleep(0.05)
     return {"": last} | {run.name: run for run in runs}
@@ -145,20 +152,31 @@ class Project:
         return [line.split()[0] for line in lines if " start " in line]
 
     def times(self) -> dict[tuple[str, str], float]:
-        """When each stage began and ended: (stage, "start" | "end") -> seconds on a clock that only goes up."""
+        """When each stage began and ended: (stage, "start" | "end") -> seconds on a clock that only
+        goes up."""
         lines = (line.split() for line in (self.root / "ran.log").read_text().splitlines())
         return {(stage, what): float(when) for stage, what, when in lines}
 
     def dvc(self, *arguments: str) -> None:
-        """Run DVC in this process, which spares a second of imports; the project is the current folder."""
+        """Run DVC in this process, which spares a second of imports; the project is the current
+        folder."""
         assert Path.cwd() == self.root
         with contextlib.redirect_stdout(io.StringIO()):
             assert dvc_cli.main([*arguments, "--quiet"]) == 0
 
     def git(self, *arguments: str) -> str:
-        identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false")
+        identity = (
+            "-c",
+            "user.name=Tester",
+            "-c",
+            "user.email=tester@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        )
         argv = ["git", *identity, *arguments]
-        return subprocess.run(argv, cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            argv, cwd=self.root, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def commit(self) -> str:
         """Commit everything and return the commit."""

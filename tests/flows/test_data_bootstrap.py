@@ -14,12 +14,15 @@ from lexveil.errors import RequestError
 
 
 def files() -> dict[str, bytes]:
-    return {path.as_posix(): path.read_bytes() for path in Path("data").rglob("*") if path.is_file()}
+    return {
+        path.as_posix(): path.read_bytes() for path in Path("data").rglob("*") if path.is_file()
+    }
 
 
 @pytest.fixture
 def default(project: Project) -> dict[str, bytes]:
-    """A data.dvc that names the embedded default, as in a fresh clone: no data/, nothing in the cache."""
+    """A data.dvc that names the embedded default, as in a fresh clone: no data/, nothing in the
+    cache."""
     materialize_default(Path())
     before = files()
     project.dvc("add", "data")
@@ -39,7 +42,9 @@ def cached(project: Project) -> Path:
     write_mine()
     project.dvc("add", "data")
     shutil.rmtree("data")
-    (copy,) = (file for file in Path(".dvc/cache/files/md5").glob("*/*") if file.read_bytes() == b"mine")
+    (copy,) = (
+        file for file in Path(".dvc/cache/files/md5").glob("*/*") if file.read_bytes() == b"mine"
+    )
     return copy
 
 

@@ -1,4 +1,5 @@
-"""prefect.yaml: a wrong one is one line that names the entry. The committed one is served by test_schedule.py."""
+"""prefect.yaml: a wrong one is one line that names the entry. The committed one is served by
+test_schedule.py."""
 
 import pytest
 import yaml
@@ -14,7 +15,10 @@ from lexveil.errors import RequestError
     [
         ({"entrypoint": "flows.build.run"}, r"deployments\[1\]\.entrypoint"),
         ({"schedules": [{"cron": "at night"}]}, r"deployments\[1\]: .*cron"),
-        ({"schedules": [{"cron": "0 4 * * 0", "interval": 60}]}, r"deployments\[1\]: a schedule has either"),
+        (
+            {"schedules": [{"cron": "0 4 * * 0", "interval": 60}]},
+            r"deployments\[1\]: a schedule has either",
+        ),
         ({"schedules": [{"interval": 0}]}, r"deployments\[1\]\.schedules\.0\.interval"),
         ({"parameters": {"mechanisms": ["madlab"]}}, r"deployments\[1\]: .*mechanisms"),
         (None, "deployments"),
@@ -25,7 +29,9 @@ def test_a_wrong_entry_is_named_and_so_is_a_file_without_any(
 ) -> None:
     deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
     deployments[1] |= change or {}
-    (project.root / "prefect.yaml").write_text(yaml.safe_dump({"deployments": deployments if change else []}))
+    (project.root / "prefect.yaml").write_text(
+        yaml.safe_dump({"deployments": deployments if change else []})
+    )
     with pytest.raises(RequestError, match=says) as error:
         read_deployments()
     assert "\n" not in str(error.value)

@@ -30,13 +30,18 @@ def outs(project: Project) -> set[str]:
 
 
 def make_anew(project: Project, source: str, *targets: str) -> None:
-    """Make outputs of another source: those that one private output needs, if no targets are given."""
+    """Make outputs of another source: those that one private output needs, if no targets are
+    given."""
     (project.root / "src.txt").write_text(source)
     project.dvc("repro", *(targets or ["privatize@S1-1.0"]))
 
 
 def release(project: Project, name: str, mode: str, content: bytes) -> None:
-    record = {"mode": mode, "guarantee": {}, "made_with": {"documents.txt": hashlib.sha256(content).hexdigest()}}
+    record = {
+        "mode": mode,
+        "guarantee": {},
+        "made_with": {"documents.txt": hashlib.sha256(content).hexdigest()},
+    }
     (project.root / name).parent.mkdir(exist_ok=True)
     (project.root / name).write_text(json.dumps(record))
 
@@ -77,7 +82,9 @@ def test_every_commit_and_tag_is_kept_whatever_branch_it_is_on(built: Project) -
     uncommitted = outs(built)
     make_anew(built, "the work tree\n")
     collect(built.root, remove=True)
-    assert objects(built) == first | aside | outs(built) and not objects(built) & (uncommitted - first)
+    assert objects(built) == first | aside | outs(built) and not objects(built) & (
+        uncommitted - first
+    )
 
 
 def test_a_release_keeps_what_it_was_made_with_and_an_experiment_does_not(built: Project) -> None:

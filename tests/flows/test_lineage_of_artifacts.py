@@ -1,4 +1,5 @@
-"""What an artifact or a release was made from, at which time, by which run, and what was altered since."""
+"""What an artifact or a release was made from, at which time, by which run, and what was altered
+since."""
 
 import hashlib
 import json
@@ -40,11 +41,21 @@ def test_at_a_revision_it_tells_of_that_time_and_leaves_the_work_tree(built: Pro
     before = (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
     then, now = lineage(PRIVATE, first), lineage(PRIVATE)
     assert before == (project.artifacts(), project.lock(), project.git("status", "--porcelain"))
-    assert (then["commit"], then["committed"], now["commit"], now["committed"]) == (first, True, first, False)
+    assert (then["commit"], then["committed"], now["commit"], now["committed"]) == (
+        first,
+        True,
+        first,
+        False,
+    )
     assert [entry["stage"] for entry in then["chain"]] == [entry["stage"] for entry in now["chain"]]
-    assert then["chain"][0]["params"] == {"seed": 20261} and now["chain"][0]["params"] == {"seed": 7}
+    assert then["chain"][0]["params"] == {"seed": 20261} and now["chain"][0]["params"] == {
+        "seed": 7
+    }
     assert now["md5"] == md5((project.root / PRIVATE).read_bytes()) != then["md5"]
-    assert now["chain"][0]["outputs"][0]["unchanged"] and not then["chain"][0]["outputs"][0]["unchanged"]
+    assert (
+        now["chain"][0]["outputs"][0]["unchanged"]
+        and not then["chain"][0]["outputs"][0]["unchanged"]
+    )
     (source,) = (item for item in then["chain"][-1]["inputs"] if item["path"] == "src.txt")
     assert source["md5"] == md5(b"source\n")
     project.git("tag", "v1")
@@ -67,27 +78,41 @@ def test_the_chain_ends_at_the_files_of_the_data(built: Project) -> None:
         (built.root / "data" / name).write_text(name)
     built.dvc("add", "data")
     file = built.root / "dvc.yaml"
-    file.write_text(file.read_text().replace("deps: [src.txt, stage.py]", "deps: [data/corpus, stage.py]"))
-    file.write_text(file.read_text().replace("artifacts/first.txt src.txt", "artifacts/first.txt data/corpus"))
+    file.write_text(
+        file.read_text().replace("deps: [src.txt, stage.py]", "deps: [data/corpus, stage.py]")
+    )
+    file.write_text(
+        file.read_text().replace("artifacts/first.txt src.txt", "artifacts/first.txt data/corpus")
+    )
     built.dvc("repro")
-    expected = [{"path": f"data/{name}", "md5": md5(name.encode())} for name in ("corpus/a.txt", "corpus/more/b.txt")]
+    expected = [
+        {"path": f"data/{name}", "md5": md5(name.encode())}
+        for name in ("corpus/a.txt", "corpus/more/b.txt")
+    ]
     entry = lineage(PRIVATE)["chain"][-1]
     assert (entry["stage"], entry["command"], entry["sources"]) == ("data.dvc", None, expected)
     (built.root / "data/corpus/a.txt").unlink()
     (built.root / "data/corpus/a.txt").write_text("slipped in")
     assert lineage(PRIVATE)["chain"][-1]["sources"] == expected
-    assert f"  source   data/corpus/a.txt  {md5(b'corpus/a.txt')}" in list(as_text(lineage(PRIVATE)))
+    assert f"  source   data/corpus/a.txt  {md5(b'corpus/a.txt')}" in list(
+        as_text(lineage(PRIVATE))
+    )
 
 
 def test_the_privacy_record_of_the_time_is_shown(built: Project) -> None:
     """From the run's own folder, and from DVC's cache where the folder holds another one by now."""
-    record = {"mode": "experiment", "guarantee": {"formula": "none", "statement": "Not private.", "because": []}}
+    record = {
+        "mode": "experiment",
+        "guarantee": {"formula": "none", "statement": "Not private.", "because": []},
+    }
     (built.root / "record.json").write_text(json.dumps(record))
     file = built.root / "dvc.yaml"
     both = "artifacts/private/${item.strategy}/${item.epsilon}"
     before = f"cmd: python stage.py {both}/documents.txt artifacts/counts"
     assert before in file.read_text()
-    file.write_text(file.read_text().replace(before, f"{before} && cp record.json {both}/record.json"))
+    file.write_text(
+        file.read_text().replace(before, f"{before} && cp record.json {both}/record.json")
+    )
     built.dvc("repro")
     assert lineage(PRIVATE)["chain"][0]["privacy"] == record
     own = built.root / PRIVATE.parent / "record.json"
@@ -99,7 +124,8 @@ def test_the_privacy_record_of_the_time_is_shown(built: Project) -> None:
 
 def changed(report: dict) -> dict[str, list[str] | None]:
     return {
-        one["path"]: one["files"] and [f"{file['how']} {Path(file['path']).name}" for file in one["files"]]
+        one["path"]: one["files"]
+        and [f"{file['how']} {Path(file['path']).name}" for file in one["files"]]
         for one in report["findings"]
         if one["state"] == "changed"
     }
@@ -118,7 +144,8 @@ def test_a_chain_that_nobody_touched_holds(built: Project) -> None:
     report = verify(PRIVATE)
     assert report["holds"] and {one["state"] for one in report["findings"]} == {"same"}
     kinds = [one["kind"] for one in report["findings"]]
-    # private, two counts, first; counts read by private, first read by each count; source, and code of four stages.
+    # private, two counts, first; counts read by private, first read by each count; source, and code
+    # of four stages.
     assert {kind: kinds.count(kind) for kind in kinds} == {"output": 4, "link": 3, "code": 5}
     assert next(findings_as_text(report)).endswith("everything that is here is as recorded")
     (built.root / PRIVATE).unlink()
@@ -153,10 +180,13 @@ def rename(built: Project) -> None:
         (alter_with_list, {FOLDER: None}),
         (rename, {FOLDER: ["missing documents.txt", "added other.txt"]}),
         (lambda built: replace(built.root / COUNTS, b"tampered"), {COUNTS: ["changed a.txt"]}),
-        (lambda built: (built.root / "artifacts/first.txt").unlink(), {}),  # what is absent cannot differ
+        # what is absent cannot differ
+        (lambda built: (built.root / "artifacts/first.txt").unlink(), {}),
     ],
 )
-def test_what_was_altered_is_named(built: Project, change: Callable[[Project], object], found: dict[str, Any]) -> None:
+def test_what_was_altered_is_named(
+    built: Project, change: Callable[[Project], object], found: dict[str, Any]
+) -> None:
     change(built)
     report = verify(PRIVATE.parent)
     assert changed(report) == found and report["holds"] == (not found)
@@ -168,7 +198,9 @@ def test_code_may_be_here_or_in_the_commit(built: Project) -> None:
     first = built.commit()
     (built.root / "stage.py").write_text("print('new')\n")
     report = verify(PRIVATE)
-    codes = [(one["state"], one.get("commit")) for one in report["findings"] if one["path"] == "stage.py"]
+    codes = [
+        (one["state"], one.get("commit")) for one in report["findings"] if one["path"] == "stage.py"
+    ]
     assert report["holds"] and codes == [("committed", first)] * 4
     built.git("rm", "-q", "--cached", "stage.py")
     built.git("commit", "-q", "--amend", "-m", "never had it")
@@ -181,7 +213,8 @@ def sha256(content: bytes) -> str:
 
 @pytest.fixture
 def letter(built: Project, tmp_path: Path) -> Path:
-    """An output outside the project, with record and ledger, made with one count and a file of a run's folder."""
+    """An output outside the project, with record and ledger, made with one count and a file of a
+    run's folder."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     out, ledger = folder / "out.jsonl", folder / "out.jsonl.tokens.parquet"
@@ -196,7 +229,10 @@ def letter(built: Project, tmp_path: Path) -> Path:
             "a.txt": sha256(artifacts["artifacts/counts/a.txt"]),
             "S1/1.0/documents.txt": sha256(artifacts["artifacts/private/S1/1.0/documents.txt"]),
         },
-        "output": {"sha256": sha256(out.read_bytes()), "tokens_sha256": sha256(ledger.read_bytes())},
+        "output": {
+            "sha256": sha256(out.read_bytes()),
+            "tokens_sha256": sha256(ledger.read_bytes()),
+        },
     }
     (folder / "out.jsonl.record.json").write_text(json.dumps(record))
     return out
@@ -215,11 +251,18 @@ def test_it_leads_to_the_artifacts_and_on_to_the_source(built: Project, letter: 
         "a.txt": ("artifacts/counts/a.txt", "count@a"),
         "S1/1.0/documents.txt": ("artifacts/private/S1/1.0/documents.txt", "privatize@S1-1.0"),
     }
-    assert [entry["stage"] for entry in found["chain"]] == ["privatize@S1-1.0", "count@b", "count@a", "first"]
+    assert [entry["stage"] for entry in found["chain"]] == [
+        "privatize@S1-1.0",
+        "count@b",
+        "count@a",
+        "first",
+    ]
     assert "  privacy  mode release; guarantee: a bound" in list(as_text(found))
 
 
-def test_after_the_artifacts_were_made_anew_the_commit_is_found(built: Project, letter: Path) -> None:
+def test_after_the_artifacts_were_made_anew_the_commit_is_found(
+    built: Project, letter: Path
+) -> None:
     first = built.commit()
     (built.root / "src.txt").write_text("another source\n")
     built.dvc("repro")
@@ -233,7 +276,11 @@ def test_after_the_artifacts_were_made_anew_the_commit_is_found(built: Project, 
 
 def test_output_ledger_and_chain_are_verified(built: Project, letter: Path, capsys) -> None:
     assert main.main(["lineage", "--verify", str(letter)]) == 0
-    for file in (letter, letter.with_name("out.jsonl.tokens.parquet"), built.root / "artifacts/first.txt"):
+    for file in (
+        letter,
+        letter.with_name("out.jsonl.tokens.parquet"),
+        built.root / "artifacts/first.txt",
+    ):
         content = file.read_bytes()
         file.unlink()
         file.write_bytes(b"tampered")
@@ -264,14 +311,18 @@ def make_stale(project: Project, to: float) -> None:
     params.write_text(re.sub(r"min_coverage: 0\.\d", f"min_coverage: {to}", params.read_text()))
 
 
-def test_every_stage_tells_of_the_run_that_made_it_or_of_none(project: Project, run: RunFlow) -> None:
+def test_every_stage_tells_of_the_run_that_made_it_or_of_none(
+    project: Project, run: RunFlow
+) -> None:
     first = project.commit()
     run()
     traced = lineage(CHECKED)
     origins = {entry["stage"]: entry["made"] for entry in traced["chain"]}
     assert len(origins) == 6 and len({origin["flow_run"] for origin in origins.values()}) == 1
     assert len({uuid.UUID(origin["task_run"]) for origin in origins.values()}) == 6
-    assert {(origin["commit"], origin["committed"]) for origin in origins.values()} == {(first, True)}
+    assert {(origin["commit"], origin["committed"]) for origin in origins.values()} == {
+        (first, True)
+    }
     (environment,) = traced["environments"].values()
     assert environment["packages"]["numpy"] == np.__version__
     # It says nothing to DVC: nothing is stale.

@@ -1,4 +1,5 @@
-"""What a run tells others, OpenLineage events and a webhook: what goes out, and that a dead end is a warning only."""
+"""What a run tells others, OpenLineage events and a webhook: what goes out, and that a dead end is
+a warning only."""
 
 import json
 import logging
@@ -78,17 +79,24 @@ def test_a_run_and_a_failure_in_a_file(built: Project, run: RunFlow) -> None:
     outputs = {dataset["name"] for stage in private for dataset in ends[stage]["outputs"]}
     assert {dataset["name"] for dataset in ends["check"]["inputs"]} == outputs
     message = ends["check"]["run"]["facets"]["errorMessage"]["message"]
-    assert message == "CheckFailed: check does not hold; the limit is 3" and ends["check"]["outputs"] == []
+    assert (
+        message == "CheckFailed: check does not hold; the limit is 3"
+        and ends["check"]["outputs"] == []
+    )
     assert str(built.root) not in text and "20261" not in text
 
 
 @pytest.mark.parametrize(("answer", "n_requests"), [(201, 2), (500, 1), (None, 0)])
-def test_a_dead_endpoint_is_one_warning(project: Project, monkeypatch, answer: int | None, n_requests: int) -> None:
+def test_a_dead_endpoint_is_one_warning(
+    project: Project, monkeypatch, answer: int | None, n_requests: int
+) -> None:
     monkeypatch.setenv("OPENLINEAGE_API_KEY", "k")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     warnings: list[str] = []
     with endpoint(answer or 201) as (address, requests):
-        events = Events(address if answer else "http://127.0.0.1:9", RUN, StageGraph({}), warnings.append)
+        events = Events(
+            address if answer else "http://127.0.0.1:9", RUN, StageGraph({}), warnings.append
+        )
         events.begin()
         events.end("ran")
     assert len(warnings) == (n_requests < 2)
@@ -107,7 +115,9 @@ def warnings(monkeypatch) -> list[str]:
 
 
 def fail(scheduled: bool = True) -> FlowRun:
-    run = FlowRun(id=uuid4(), name="sly-fox", flow_id=uuid4(), deployment_id=uuid4() if scheduled else None)
+    run = FlowRun(
+        id=uuid4(), name="sly-fox", flow_id=uuid4(), deployment_id=uuid4() if scheduled else None
+    )
     notify.on_failure(build, run, Failed(message="check: CheckFailed: 3 of 5 plans do not hold"))
     return run
 
@@ -124,8 +134,13 @@ def test_a_failed_scheduled_run_is_told_and_none_that_somebody_watches(
         ((path, _, told),) = requests
         assert path == "/secret-token"
         assert (told["flow"], told["run"], told["state"]) == ("build", "sly-fox", "Failed")
-        assert (told["stage"], told["message"]) == ("check", "CheckFailed: 3 of 5 plans do not hold")
-        assert told["link"] == f"{API.removesuffix('/api')}/runs/flow-run/{run.id}" and len(told) == 6
+        assert (told["stage"], told["message"]) == (
+            "check",
+            "CheckFailed: 3 of 5 plans do not hold",
+        )
+        assert (
+            told["link"] == f"{API.removesuffix('/api')}/runs/flow-run/{run.id}" and len(told) == 6
+        )
         project.set_params(address, "http://127.0.0.1:9/dead")
         monkeypatch.setenv(notify.WEBHOOK, address)  # goes before the file
         fail()
@@ -151,11 +166,27 @@ def test_a_dead_or_refusing_endpoint_and_broken_params_are_warnings_without_the_
 @pytest.mark.parametrize(
     ("message", "stage", "told"),
     [
-        ("privatize@tem-S1-1.0: RequestError: no such: key", "privatize@tem-S1-1.0", "RequestError: no such: key"),
-        ("evaluate@madlib-S1-1.0: KeyError: 'hospital'", "evaluate@madlib-S1-1.0", "KeyError; the run's log says more"),
-        ("first: duckdb.IOException: cannot read hospital", "first", "IOException; the run's log says more"),
+        (
+            "privatize@tem-S1-1.0: RequestError: no such: key",
+            "privatize@tem-S1-1.0",
+            "RequestError: no such: key",
+        ),
+        (
+            "evaluate@madlib-S1-1.0: KeyError: 'hospital'",
+            "evaluate@madlib-S1-1.0",
+            "KeyError; the run's log says more",
+        ),
+        (
+            "first: duckdb.IOException: cannot read hospital",
+            "first",
+            "IOException; the run's log says more",
+        ),
         ("first: the stage was killed (signal 9)", "first", "the stage was killed (signal 9)"),
-        ("Flow run encountered an exception: ValueError: hospital", None, "ValueError; the run's log says more"),
+        (
+            "Flow run encountered an exception: ValueError: hospital",
+            None,
+            "ValueError; the run's log says more",
+        ),
         ("stopped after 60 minutes (params.yaml)", None, "stopped after 60 minutes (params.yaml)"),
     ],
 )

@@ -1,4 +1,5 @@
-"""The command as a process: killed, stopped, refused. Each of these runs is `python -m lexveil.cli` of its own."""
+"""The command as a process: killed, stopped, refused. Each of these runs is `python -m lexveil.cli`
+of its own."""
 
 import contextlib
 import json
@@ -33,7 +34,12 @@ def lexveil(project: Project, prefect_server: str) -> Iterator[Start]:
         process = subprocess.Popen(
             [sys.executable, "-m", "lexveil.cli", *arguments],
             cwd=project.root,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_API_URL": prefect_server, **environment},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "PREFECT_API_URL": prefect_server,
+                **environment,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -70,7 +76,8 @@ def make_stale(project: Project, *behaviour: str) -> None:
 def test_sigkill_leaves_nothing_running_and_the_last_run_gives_the_same_bytes(
     project: Project, lexveil: Start, built: Project
 ) -> None:
-    """Of siblings in the middle of their work; meanwhile other runs are refused, or wait and then go on."""
+    """Of siblings in the middle of their work; meanwhile other runs are refused, or wait and then
+    go on."""
     undisturbed = built.artifacts(), built.lock()
     project.set_params("count:\n  min_count: 2 ", "count:\n  min_count: 1 ")
     project.behave("count@a wait 600", "count@b wait 600")
@@ -96,9 +103,12 @@ def test_sigkill_leaves_nothing_running_and_the_last_run_gives_the_same_bytes(
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.nightly), (signal.SIGTERM, 143)]
+    ("number", "code"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.nightly), (signal.SIGTERM, 143)],
 )
-def test_a_stopped_run_ends_its_stages_and_says_so(built: Project, lexveil: Start, number: int, code: int) -> None:
+def test_a_stopped_run_ends_its_stages_and_says_so(
+    built: Project, lexveil: Start, number: int, code: int
+) -> None:
     make_stale(built, "check wait 600")
     run = lexveil("run")
     until_waiting(built, 1, run)
@@ -107,11 +117,16 @@ def test_a_stopped_run_ends_its_stages_and_says_so(built: Project, lexveil: Star
     ended, out, err = finished(run)
     assert (ended, err) == (code, "")
     *_, last = out.splitlines()
-    assert re.fullmatch("stopped after .* s: 5 cached, 1 stopped, 1 not run; `lexveil run` continues here", last)
-    assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []  # one that ended stays until its new parent looks
+    assert re.fullmatch(
+        "stopped after .* s: 5 cached, 1 stopped, 1 not run; `lexveil run` continues here", last
+    )
+    # one that ended stays until its new parent looks
+    assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []
 
 
-def test_a_run_refuses_wrong_params_takes_right_ones_and_prints_plain_lines(built: Project, lexveil: Start) -> None:
+def test_a_run_refuses_wrong_params_takes_right_ones_and_prints_plain_lines(
+    built: Project, lexveil: Start
+) -> None:
     before = (built.root / "params.yaml").read_text()
     other = built.root / "other.yaml"
     other.write_text(before.replace("min_pmi: 2.0", "min_pmy: 2.0"))
@@ -119,26 +134,38 @@ def test_a_run_refuses_wrong_params_takes_right_ones_and_prints_plain_lines(buil
     assert (code, out) == (2, "")
     assert err.count("\n") == 1 and "collocations.min_pmi" in err
     assert (built.root / "params.yaml").read_text() == before
-    assert finished(lexveil("run", "chekc"))[::2] == (2, "lexveil run: dvc.yaml has no stage chekc (nearest: check)\n")
+    assert finished(lexveil("run", "chekc"))[::2] == (
+        2,
+        "lexveil run: dvc.yaml has no stage chekc (nearest: check)\n",
+    )
     assert finished(lexveil("run", "privatize@S1-1.0"))[1].startswith("4 stages are up to date\n")
 
     other.write_text(before.replace("[S1, S2]", "[S2]"))
     code, out, err = finished(lexveil("run", "-v", "--params", "other.yaml"))
     assert (code, err) == (0, "")
     assert (built.root / "params.yaml").read_text() == other.read_text()
-    assert "check | check speaks" in out.splitlines() and "4 stages are up to date" in out.splitlines()
+    assert (
+        "check | check speaks" in out.splitlines() and "4 stages are up to date" in out.splitlines()
+    )
     *_, done, report = out.splitlines()
-    assert re.fullmatch("done in .* s: 2 ran, 4 cached", done) and report == "report: artifacts/report/index.html"
+    assert (
+        re.fullmatch("done in .* s: 2 ran, 4 cached", done)
+        and report == "report: artifacts/report/index.html"
+    )
 
 
-def test_an_unreachable_prefect_server_is_said_before_anything_runs(project: Project, lexveil: Start) -> None:
+def test_an_unreachable_prefect_server_is_said_before_anything_runs(
+    project: Project, lexveil: Start
+) -> None:
     code, out, err = finished(lexveil("run", PREFECT_API_URL="http://127.0.0.1:9/api"))
     assert (code, out) == (2, "")
     assert err.count("\n") == 1 and "PREFECT_API_URL" in err
     assert project.ran() == []
 
 
-def test_without_any_server_a_run_keeps_its_own_records_in_the_project(built: Project, lexveil: Start) -> None:
+def test_without_any_server_a_run_keeps_its_own_records_in_the_project(
+    built: Project, lexveil: Start
+) -> None:
     """Where nothing is stale it starts none; nothing is written to the user's home."""
     home, records = built.root / "home", built.root / ".lexveil/prefect"
     home.mkdir()
@@ -152,14 +179,17 @@ def test_without_any_server_a_run_keeps_its_own_records_in_the_project(built: Pr
     assert list(home.iterdir()) == []
     with contextlib.closing(sqlite3.connect(records / "prefect.db")) as database:
         states = dict(database.execute("select name, state_name from task_run"))
-        (table,) = database.execute("select data from artifact where key = 'lexveil-build'").fetchone()
+        (table,) = database.execute(
+            "select data from artifact where key = 'lexveil-build'"
+        ).fetchone()
     assert states == {"check": "Completed", "report": "Cached"}
     assert [row["stage"] for row in json.loads(json.loads(table))] == ["check"]
 
 
 @pytest.mark.nightly
 def test_a_killed_server_costs_the_record_and_not_the_work(built: Project, lexveil: Start) -> None:
-    """The server of one run is killed in the middle of a stage; the stage ends well, and so do those after it."""
+    """The server of one run is killed in the middle of a stage; the stage ends well, and so do
+    those after it."""
     undisturbed = built.artifacts()
     make_stale(built, "check wait 3")
     process = lexveil("run", PREFECT_API_URL="", PREFECT_CLIENT_MAX_RETRIES="1")

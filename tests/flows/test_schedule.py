@@ -37,12 +37,18 @@ class Served:
         self.port = free_port()
 
     def start(self) -> None:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "lexveil.cli", "schedule", "--port", str(self.port)],
-            cwd=self.project.root, env=environment | {"PYTHONPATH": str(ROOT), "PREFECT_RUNNER_POLL_FREQUENCY": "1"},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True,
-        )  # fmt: skip
+            cwd=self.project.root,
+            env=environment | {"PYTHONPATH": str(ROOT), "PREFECT_RUNNER_POLL_FREQUENCY": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+        )
         assert self.process.stdout is not None
         self.said: list[str] = []
         for line in self.process.stdout:
@@ -57,7 +63,8 @@ class Served:
         """End everything of it as a power cut would."""
         family = self.family()
         for process in family:
-            with contextlib.suppress(psutil.NoSuchProcess):  # one may end between being listed and being killed
+            # one may end between being listed and being killed
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(family, timeout=PATIENCE)
         self.process.wait()
@@ -82,7 +89,10 @@ class Served:
 
     def runs(self, deployment: str, *states: str) -> list[Record]:
         """Runs of a deployment that are in one of ``states``, the first to start first."""
-        wanted = {"deployments": {"name": {"any_": [deployment]}}, "flow_runs": {"state": {"name": {"any_": states}}}}
+        wanted = {
+            "deployments": {"name": {"any_": [deployment]}},
+            "flow_runs": {"state": {"name": {"any_": states}}},
+        }
         runs: list[Record] = self.ask("flow_runs/filter", **wanted, sort="START_TIME_ASC")
         return runs
 
@@ -93,7 +103,8 @@ class Served:
         return str(entry["id"])
 
     def start_waiting(self) -> str:
-        """Start a run, as the button in the pages does, that stops in the middle of a stage; return its id."""
+        """Start a run, as the button in the pages does, that stops in the middle of a stage; return
+        its id."""
         self.project.set_params("seed: 20261", "seed: 1")
         self.project.behave("privatize@S1-1.0 wait 600")
         run = self.ask(f"deployments/{self.pause()}/create_flow_run")
@@ -107,7 +118,8 @@ def served(project: Project) -> Iterator[Served]:
     (project.root / "data").mkdir()
     (project.root / "data/any.txt").touch()
     deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())
-    # Of the committed file only the time of the build is another, for the first run to come in this test's time.
+    # Of the committed file only the time of the build is another, for the first run to come in this
+    # test's time.
     deployments["deployments"][0]["schedules"] = [{"interval": 15}]
     (project.root / "prefect.yaml").write_text(yaml.safe_dump(deployments))
     served = Served(project)
@@ -122,13 +134,18 @@ def served(project: Project) -> Iterator[Served]:
 
 
 def test_schedules_start_runs_on_this_machine_only_until_sigterm(served: Served) -> None:
-    """An interval has started one; a cron line will at its times. A stop ends the run that is under way, too."""
+    """An interval has started one; a cron line will at its times. A stop ends the run that is under
+    way, too."""
     assert served.said[0] == f"http://127.0.0.1:{served.port}/deployments"
     listening: set[str] = set()
     for process in served.family():
         with contextlib.suppress(psutil.NoSuchProcess):
             connections = process.net_connections("inet")
-            listening |= {connection.laddr.ip for connection in connections if connection.status == psutil.CONN_LISTEN}
+            listening |= {
+                connection.laddr.ip
+                for connection in connections
+                if connection.status == psutil.CONN_LISTEN
+            }
     assert listening == {"127.0.0.1"}
 
     (first,) = served.runs("build", "Completed")
@@ -141,7 +158,9 @@ def test_schedules_start_runs_on_this_machine_only_until_sigterm(served: Served)
     served.process.send_signal(signal.SIGTERM)
     assert served.process.wait(PATIENCE) == 0
     assert psutil.wait_procs(family, timeout=PATIENCE)[1] == []
-    with contextlib.closing(sqlite3.connect(served.project.root / ".lexveil/prefect/prefect.db")) as database:
+    with contextlib.closing(
+        sqlite3.connect(served.project.root / ".lexveil/prefect/prefect.db")
+    ) as database:
         states = dict(database.execute("select id, state_type from flow_run").fetchall())
         paused = database.execute("select paused from deployment").fetchall()
     assert not {"RUNNING", "PENDING", "CANCELLING"} & set(states.values())

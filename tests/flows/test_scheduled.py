@@ -1,4 +1,5 @@
-"""The flows as a server starts them: time limits, audits, releases. In this process, without a schedule."""
+"""The flows as a server starts them: time limits, audits, releases. In this process, without a
+schedule."""
 
 import json
 import sys
@@ -21,7 +22,9 @@ from lexveil.levels import Level
 
 pytestmark = pytest.mark.slow
 
-REPORT = ReleaseReport(rows=9, new=2, changed=1, duplicate=5, withdrawn=1, released=2, withheld=1).as_dict()
+REPORT = ReleaseReport(
+    rows=9, new=2, changed=1, duplicate=5, withdrawn=1, released=2, withheld=1
+).as_dict()
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +37,9 @@ def environment(project: Project, prefect_server: str) -> None:
 def table(key: str) -> list[dict[str, Any]]:
     with get_client(sync_client=True) as client:
         made = [artifact for artifact in client.read_artifacts() if artifact.key == key]
-    rows: list[dict[str, Any]] = json.loads(str(max(made, key=lambda artifact: artifact.created).data))
+    rows: list[dict[str, Any]] = json.loads(
+        str(max(made, key=lambda artifact: artifact.created).data)
+    )
     return rows
 
 
@@ -70,24 +75,32 @@ row = {"place": "toy", "method": "exact", "claimed": 1.0, "audited": 2.0 if viol
 json.dump({"mechanism": mechanism, "strategy": strategy, "epsilon": float(epsilon), "no_guarantee": None,
            "audits": [row], "violation": violation}, open(out, "w"))
 sys.exit(int(violation))
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
 def audits(monkeypatch) -> None:
-    def command(combination: tuple[object, ...], _words: int, _samples: int, out: Path) -> list[str]:
+    def command(
+        combination: tuple[object, ...], _words: int, _samples: int, out: Path
+    ) -> list[str]:
         return [sys.executable, "-c", STAND_IN, *map(str, combination), str(out)]
 
     monkeypatch.setattr(audit_flow, "audit_command", command)
 
 
-def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(audits: None, monkeypatch) -> None:
+def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(
+    audits: None, monkeypatch
+) -> None:
     """Levels at the epsilons that were found for them."""
     params = load_params()
-    grid = params.grid.model_copy(update={"epsilons": [1.0, Level(0.5)], "strategies": ["S1", "S2"]})
+    grid = params.grid.model_copy(
+        update={"epsilons": [1.0, Level(0.5)], "strategies": ["S1", "S2"]}
+    )
     params = params.model_copy(update={"grid": grid})
     monkeypatch.setattr(audit_flow, "load_params", lambda: params)
-    monkeypatch.setattr(audit_flow, "epsilon_of", lambda m, s, e: 9.0 if isinstance(e, Level) else e)
+    monkeypatch.setattr(
+        audit_flow, "epsilon_of", lambda m, s, e: 9.0 if isinstance(e, Level) else e
+    )
     state = audit_flow.audit(return_state=True)
     assert (state.name, state.message) == ("Completed", "4 audits, no violation found")
     judged = {"place": "toy", "method": "exact", "claimed": 1.0, "audited": 0.5, "verdict": "holds"}
@@ -96,7 +109,10 @@ def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(audits: None,
         for strategy in ("S1", "S2")
         for epsilon in (1.0, 9.0)
     ]
-    assert audit_flow.requested_audits(params, ["tem"], None, None) == [("tem", "S1", 1.0), ("tem", "S2", 1.0)]
+    assert audit_flow.requested_audits(params, ["tem"], None, None) == [
+        ("tem", "S1", 1.0),
+        ("tem", "S2", 1.0),
+    ]
     assert audit_flow.requested_audits(params, None, ["S2"], [3.0]) == [("madlib", "S2", 3.0)]
 
 
@@ -104,7 +120,11 @@ def test_grid_and_levels_are_audited_and_the_report_is_an_artifact(audits: None,
     ("mechanisms", "name", "message"),
     [
         (["tem", "madlib"], "Failed", "audit@tem-S1-1.0: the claimed ε of 1.0 is violated"),
-        (["vickrey", "madlib"], "Failed", "audit@vickrey-S1-1.0: --mechanism vickrey: there is no such space"),
+        (
+            ["vickrey", "madlib"],
+            "Failed",
+            "audit@vickrey-S1-1.0: --mechanism vickrey: there is no such space",
+        ),
         (["mahalanobis"], "TimedOut", "operation.timeout_minutes"),
     ],
 )
@@ -117,7 +137,9 @@ def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
     assert (state.type.value, state.name) == ("FAILED", name)
     assert message in state.message
     # A violation does not keep the others from being audited; what cannot be made does.
-    assert [row["mechanism"] for row in table("lexveil-audit")] == (mechanisms if mechanisms[0] == "tem" else [])
+    assert [row["mechanism"] for row in table("lexveil-audit")] == (
+        mechanisms if mechanisms[0] == "tem" else []
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +149,10 @@ def test_a_violated_claim_and_an_audit_that_cannot_be_made_fail_the_run(
         ({"inbox": {"source": "inbox", "epsilon": 2.5}}, [("tem", "S3", 2.5)]),
         ({"inbox": {"sql": "select 1", "recovery": 0.2, "band": "content"}}, [("tem", "S3", 4.5)]),
         (
-            {"inbox": {"sql": "select 1", "document_budget": 60.0}, "release": {"average_words": 20.0}},
+            {
+                "inbox": {"sql": "select 1", "document_budget": 60.0},
+                "release": {"average_words": 20.0},
+            },
             [("tem", "S3", 3.0)],
         ),
     ],
@@ -138,7 +163,9 @@ def test_what_the_nightly_release_runs_is_audited(
     """At its base epsilon, also where its recovery or its document budget is given."""
     monkeypatch.setattr(audit_flow.Model, "load", lambda *_: None)
     resolved = {(0.2, "content"): SimpleNamespace(base_epsilon=4.5)}
-    monkeypatch.setattr(audit_flow, "resolve_settings", lambda asked, _: resolved[asked.recovery, asked.band])
+    monkeypatch.setattr(
+        audit_flow, "resolve_settings", lambda asked, _: resolved[asked.recovery, asked.band]
+    )
     parsed = parse_params({"seed": 1, **params})
     assert audit_flow.released(parsed) == audited
     requested = audit_flow.requested_audits(parsed, None, None, None)
@@ -154,11 +181,18 @@ def test_what_the_nightly_release_runs_is_audited(
             "Completed",
             "2 released, 1 changed, 5 duplicate, 1 withdrawn, 1 withheld",
         ),
-        ("import os; print('releasing'); os.kill(os.getpid(), 9)", "Failed", "release: killed (signal 9)"),
-        (None, "Failed", "release: artifacts/embeddings/gst is not there yet"),  # of this project, by `lexveil release`
+        (
+            "import os; print('releasing'); os.kill(os.getpid(), 9)",
+            "Failed",
+            "release: killed (signal 9)",
+        ),
+        # of this project, by `lexveil release`
+        (None, "Failed", "release: artifacts/embeddings/gst is not there yet"),
     ],
 )
-def test_how_a_release_ended_is_said(project: Project, monkeypatch, code: str | None, name: str, message: str) -> None:
+def test_how_a_release_ended_is_said(
+    project: Project, monkeypatch, code: str | None, name: str, message: str
+) -> None:
     if code:
         monkeypatch.setattr(release_flow, "release_command", lambda: [sys.executable, "-c", code])
     assert release_flow.release(return_state=True).name == "Off"  # there is no source

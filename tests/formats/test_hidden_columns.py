@@ -1,4 +1,5 @@
-"""LEXVEIL_HIDE_COLUMNS: no message names a column, where names of columns are sensitive themselves."""
+"""LEXVEIL_HIDE_COLUMNS: no message names a column, where names of columns are sensitive
+themselves."""
 
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,14 @@ HOW = ["--mechanism", "tem", "--strategy", "S1", "--epsilon", "5", "--seed", "1"
 
 
 @pytest.mark.parametrize("hides", [False, True])
-def test_a_missing_column_is_said_without_names(hides: bool, outside: Path, monkeypatch: Any, cli: Any) -> None:
+def test_a_missing_column_is_said_without_names(
+    hides: bool, outside: Path, monkeypatch: Any, cli: Any
+) -> None:
     if hides:
         monkeypatch.setenv("LEXVEIL_HIDE_COLUMNS", "1")
-    (outside / "in.csv").write_text(HEADER + "positive,The police said that all was well today .\n", encoding="utf-8")
+    (outside / "in.csv").write_text(
+        HEADER + "positive,The police said that all was well today .\n", encoding="utf-8"
+    )
     frame = pd.read_csv(outside / "in.csv")
     commands = {"inspect": ["--show-examples"], "privatize": ["-o", "out.csv"]}
     for command, more in commands.items():
@@ -30,20 +35,33 @@ def test_a_missing_column_is_said_without_names(hides: bool, outside: Path, monk
     # What names the column that was found says that there is one.
     said = cli("privatize", "in.csv", "-o", "out.csv", *HOW).err
     assert ("`therapist_notes`" in said) != hides and "the texts are those of" in said
-    assert ("unchanged, with any names in them: `hiv_status`;" in said) != hides and "unchanged" in said
+    assert (
+        "unchanged, with any names in them: `hiv_status`;" in said
+    ) != hides and "unchanged" in said
 
 
 def test_cells_of_a_first_row_are_no_names(outside: Path, cli: Any) -> None:
-    rows = "Meier,Anna Client,zanzibar fire\nHuber,Eva Schmid,The police said that all was well today .\n"
+    rows = (
+        "Meier,Anna Client,zanzibar fire\nHuber,Eva Schmid,The police said that all was "
+        "well today .\n"
+    )
     (outside / "in.csv").write_text(rows, encoding="utf-8")
     said = cli("privatize", "in.csv", "-o", "out.csv", *HOW).err
-    assert "those of column no. 3" in said and "unchanged, with any names in them: no. 1, no. 2 (" in said
+    assert (
+        "those of column no. 3" in said
+        and "unchanged, with any names in them: no. 1, no. 2 (" in said
+    )
     assert not any(word in said for word in ("Meier", "Client", "zanzibar"))
 
 
 def test_columns_whose_names_let_expect_persons() -> None:
     persons = ["customer", "customer_name", "userId", "USERS", "e-mail", "Patient no", "client2"]
     assert (
-        list(filter(is_of_persons, [*persons, "id", "subject", "priority", "product_name", "used", "emailed"]))
+        list(
+            filter(
+                is_of_persons,
+                [*persons, "id", "subject", "priority", "product_name", "used", "emailed"],
+            )
+        )
         == persons
     )

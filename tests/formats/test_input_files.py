@@ -17,7 +17,12 @@ def touch(*paths: Path) -> None:
 
 def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_path: Path) -> None:
     wanted = ["a.jsonl", "b/1.csv", "b/2.PARQUET", "b/c/x.json.gz", "z.txt"]
-    touch(*(tmp_path / name for name in [*reversed(wanted), "README.md", "LICENSE", ".hidden.csv", "b/_SUCCESS"]))
+    touch(
+        *(
+            tmp_path / name
+            for name in [*reversed(wanted), "README.md", "LICENSE", ".hidden.csv", "b/_SUCCESS"]
+        )
+    )
     touch(tmp_path / ".cache/y.csv", tmp_path / "a.jsonl.sha256")
     assert [str(source.path.relative_to(tmp_path)) for source in find_sources([tmp_path])] == wanted
 
@@ -31,7 +36,9 @@ def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_pa
         *((f"a.{ending}", form.name, "", "a") for form in FORMATS for ending in form.endings),
     ],
 )
-def test_the_ending_says_how_a_file_is_read(name: str, form: str, compression: str, stem: str) -> None:
+def test_the_ending_says_how_a_file_is_read(
+    name: str, form: str, compression: str, stem: str
+) -> None:
     source = as_source(Path(name))
     assert source is not None
     assert (source.format.name, source.compression, source.stem) == (form, compression, stem)

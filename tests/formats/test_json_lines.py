@@ -1,4 +1,5 @@
-"""JSON lines: only the texts of a line change, every other byte stays, and the first fault is named by its line."""
+"""JSON lines: only the texts of a line change, every other byte stays, and the first fault is named
+by its line."""
 
 import io
 import json
@@ -30,15 +31,23 @@ GOOD = [
 ]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
-def rewrite(content: bytes, request: TableRequest, new: str, keep: int = 1) -> tuple[list[list[str | None]], bytes]:
+def rewrite(
+    content: bytes, request: TableRequest, new: str, keep: int = 1
+) -> tuple[list[list[str | None]], bytes]:
     """All rows, and what is written of every ``keep``-th of them with ``new`` after each text."""
     assert SOURCE is not None
-    table, out, rows = SOURCE.format.table(io.BytesIO(content), SOURCE, request), io.BytesIO(), list[Any]()
+    table, out, rows = (
+        SOURCE.format.table(io.BytesIO(content), SOURCE, request),
+        io.BytesIO(),
+        list[Any](),
+    )
     with SOURCE.format.writer(table, request.texts, out, "keep") as writer:
         for chunk in SOURCE.format.chunks(table, request, for_writing=True):
             texts: Sequence[list[str | None]] = [
@@ -55,11 +64,17 @@ def rewrite(content: bytes, request: TableRequest, new: str, keep: int = 1) -> t
     st.booleans(),
     st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " :\r ")]),
 )
-def test_only_the_text_changes(others: dict[str, Any], text: str, escapes: bool, separators: tuple[str, str]) -> None:
+def test_only_the_text_changes(
+    others: dict[str, Any], text: str, escapes: bool, separators: tuple[str, str]
+) -> None:
     name, z = 'te"xt\\', [{"}": "]", 'te"xt\\': 1}]
-    others = {key: value for key, value in others.items() if key not in (name, "z")}  # which would keep their places
-    line = json.dumps({"a": 1} | others | {name: "MARK", "z": z}, ensure_ascii=escapes, separators=separators)
-    before, after = line.encode(errors="replace").decode().split('"MARK"')  # which leaves halves of surrogate pairs out
+    # which would keep their places
+    others = {key: value for key, value in others.items() if key not in (name, "z")}
+    line = json.dumps(
+        {"a": 1} | others | {name: "MARK", "z": z}, ensure_ascii=escapes, separators=separators
+    )
+    # which leaves halves of surrogate pairs out
+    before, after = line.encode(errors="replace").decode().split('"MARK"')
     content = f"{before}{json.dumps(text, ensure_ascii=escapes)}{after}\n"
     rows, written = rewrite(content.encode(), TableRequest([name], keeps_blanks=True), "\n")
     new = json.dumps(text + "\n", ensure_ascii=False)
@@ -67,7 +82,9 @@ def test_only_the_text_changes(others: dict[str, Any], text: str, escapes: bool,
 
 
 @pytest.mark.parametrize(("request_", "end"), [(ONE, ""), (TWO, "\n")], ids=["one", "two"])
-def test_chosen_rows_are_written_in_order_with_new_texts(monkeypatch: Any, request_: TableRequest, end: str) -> None:
+def test_chosen_rows_are_written_in_order_with_new_texts(
+    monkeypatch: Any, request_: TableRequest, end: str
+) -> None:
     for name, value in (("ROWS", 5), ("CHARACTERS", 60)):
         monkeypatch.setattr(f"lexveil.formats.chunks.{name}", value)
     lines = [*GOOD, *GOOD[::-1], *GOOD]
@@ -75,7 +92,9 @@ def test_chosen_rows_are_written_in_order_with_new_texts(monkeypatch: Any, reque
     objects = [json.loads(line) for line in lines if line.strip()]
     assert rows == [[values[name] for name in request_.texts] for values in objects]
     for values in objects:
-        values.update({name: values[name] + ODD for name in request_.texts if values[name] is not None})
+        values.update(
+            {name: values[name] + ODD for name in request_.texts if values[name] is not None}
+        )
     got = [json.loads(line) for line in written.decode().split("\n")[:-1]]
     assert [str(values) for values in got] == [str(values) for values in objects[::2]]
 

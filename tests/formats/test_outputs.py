@@ -1,4 +1,5 @@
-"""What an output has of its source: columns and types, no metadata, the same bytes wherever texts are cut."""
+"""What an output has of its source: columns and types, no metadata, the same bytes wherever texts
+are cut."""
 
 import gzip
 import json
@@ -18,16 +19,23 @@ from lexveil.formats.registry import as_source
 
 
 def rewritten(
-    file: Path, text: Callable[[int], str] = lambda row: "word", is_kept: Callable[[int], bool] = lambda row: True
+    file: Path,
+    text: Callable[[int], str] = lambda row: "word",
+    is_kept: Callable[[int], bool] = lambda row: True,
 ) -> Path:
-    """The file that comes of it; texts and what is kept follow from the number of the row, from 1."""
+    """The file that comes of it; texts and what is kept follow from the number of the row, from
+    1."""
     source, out, writer = as_source(file), file.with_name(f"out{''.join(file.suffixes)}"), None
     assert source is not None
     reader = Reader(source, ("text",))
     for chunk in reader.chunks():
         writer = writer or open_writer(reader, out)
         rows = range(chunk.first, chunk.first + len(chunk))
-        writer.write(chunk, [[text(row)] for row in rows], np.array([is_kept(row) for row in rows], dtype=np.bool_))
+        writer.write(
+            chunk,
+            [[text(row)] for row in rows],
+            np.array([is_kept(row) for row in rows], dtype=np.bool_),
+        )
     assert writer is not None
     writer.__exit__(None, None, None)
     return out
@@ -50,7 +58,9 @@ def test_metadata_is_not_passed_on(tmp_path: Path) -> None:
             "text": pa.array([CANARY, "b"]),
             "n": pa.array([1, 2]),
             "nested": pa.array([{"l": ["x"]}] * 2, pa.struct([inner])),
-            "opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.string(), CANARY, CANARY), pa.array(["y", "z"])),
+            "opaque": pa.ExtensionArray.from_storage(
+                pa.opaque(pa.string(), CANARY, CANARY), pa.array(["y", "z"])
+            ),
         }
     )
     table = table.cast(table.schema.set(1, pa.field("n", pa.int64(), metadata={CANARY: "1"})))
@@ -67,7 +77,11 @@ def test_metadata_is_not_passed_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["plain", "list", "large_list", "fixed", "struct", "map", "deep"])
 def test_a_dictionary_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.DataType) -> None:
     """Arrow writes all entries of a dictionary, wherever in a column it stands."""
-    values = pa.array(["ana", f"{CANARY} 2", "ben"]).dictionary_encode().cast(pa.dictionary(index, pa.string()))
+    values = (
+        pa.array(["ana", f"{CANARY} 2", "ben"])
+        .dictionary_encode()
+        .cast(pa.dictionary(index, pa.string()))
+    )
     offsets = pa.array([0, 1, 2, 3])
     nested: pa.Array = {
         "plain": lambda: values,
@@ -75,11 +89,17 @@ def test_a_dictionary_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.
         "large_list": lambda: pa.LargeListArray.from_arrays(offsets, values),
         "fixed": lambda: pa.FixedSizeListArray.from_arrays(values, 1),
         "struct": lambda: pa.StructArray.from_arrays([values], ["x"]),
-        "map": lambda: pa.MapArray.from_arrays(offsets.cast(pa.int32()), pa.array(["k"] * 3), values),
-        "deep": lambda: pa.StructArray.from_arrays([pa.ListArray.from_arrays(offsets.cast(pa.int32()), values)], ["x"]),
+        "map": lambda: pa.MapArray.from_arrays(
+            offsets.cast(pa.int32()), pa.array(["k"] * 3), values
+        ),
+        "deep": lambda: pa.StructArray.from_arrays(
+            [pa.ListArray.from_arrays(offsets.cast(pa.int32()), values)], ["x"]
+        ),
     }[kind]()
     out = written(
-        pa.table({"text": pa.array([CANARY, "b", "c"]).dictionary_encode(), "n": nested}), tmp_path, withheld=2
+        pa.table({"text": pa.array([CANARY, "b", "c"]).dictionary_encode(), "n": nested}),
+        tmp_path,
+        withheld=2,
     )
     assert CANARY.encode() not in out.read_bytes()
     read, source = pq.read_table(out), pq.read_table(tmp_path / "in.parquet")
@@ -90,7 +110,9 @@ def test_a_dictionary_holds_what_rows_hold(tmp_path: Path, kind: str, index: pa.
 def test_what_was_read_is_not_kept(tmp_path: Path) -> None:
     """Arrow would keep the bytes of all row groups until the last is read: the size of the file."""
     table = pa.table({"text": [random.Random(row).randbytes(500).hex() for row in range(16_000)]})
-    pq.write_table(table, tmp_path / "in.parquet", row_group_size=500, compression="none", use_dictionary=False)
+    pq.write_table(
+        table, tmp_path / "in.parquet", row_group_size=500, compression="none", use_dictionary=False
+    )
     source = as_source(tmp_path / "in.parquet")
     assert source is not None and source.path.stat().st_size > 15_000_000
     del table
@@ -104,9 +126,14 @@ def test_what_was_read_is_not_kept(tmp_path: Path) -> None:
 
 
 N_ROWS = 4_500
-# 6 MB that do not compress: several pages, blocks of every packer and, with 2,000 rows, two row groups.
+# 6 MB that do not compress: several pages, blocks of every packer and, with 2,000 rows, two row
+# groups.
 BLOBS = [random.Random(row).randbytes(700).hex() + chr(0x100 + row) for row in range(N_ROWS)]
-PACKED = {"": lambda content: content, "gz": gzip.compress, "zst": lambda content: pa.Codec("zstd").compress(content)}
+PACKED = {
+    "": lambda content: content,
+    "gz": gzip.compress,
+    "zst": lambda content: pa.Codec("zstd").compress(content),
+}
 
 
 def source_of(texts: list[str], folder: Path, form: str) -> Path:
@@ -115,7 +142,11 @@ def source_of(texts: list[str], folder: Path, form: str) -> Path:
     table = pa.table({"text": texts, "blob": BLOBS, "few": [blob[0] for blob in BLOBS]})
     kind, _, packing = form.partition(".")
     if kind == "parquet":
-        pq.write_table(table.set_column(2, "few", table.column("few").dictionary_encode()), file, row_group_size=700)
+        pq.write_table(
+            table.set_column(2, "few", table.column("few").dictionary_encode()),
+            file,
+            row_group_size=700,
+        )
         return file
     rows = table.to_pylist()
     content = {
@@ -128,16 +159,25 @@ def source_of(texts: list[str], folder: Path, form: str) -> Path:
 
 
 def lengthened(file: Path) -> bytes:
-    """The output's bytes where some rows are withheld and the others get the same texts, of many lengths."""
-    return rewritten(file, lambda row: "word " * (row * 7919 % 60), lambda row: row % 500 > 0).read_bytes()
+    """The output's bytes where some rows are withheld and the others get the same texts, of many
+    lengths."""
+    return rewritten(
+        file, lambda row: "word " * (row * 7919 % 60), lambda row: row % 500 > 0
+    ).read_bytes()
 
 
 @pytest.mark.parametrize("form", ["jsonl.gz", "csv", "csv.zst", "txt", "parquet"])
-def test_the_same_rows_are_the_same_bytes(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_rows_are_the_same_bytes(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert parquet_tables.GROUP_CHARACTERS == chunks.CHARACTERS  # of what is written: they stay
     monkeypatch.setattr(chunks, "CHARACTERS", 20_000)  # so that the sources are cut at other rows
     made = {
-        name: lengthened(source_of([words * (row % length) or "x" for row in range(N_ROWS)], tmp_path / name, form))
+        name: lengthened(
+            source_of(
+                [words * (row % length) or "x" for row in range(N_ROWS)], tmp_path / name, form
+            )
+        )
         for name, words, length in (("short", "cat ", 3), ("long", "communication ", 40))
     }
     assert made["short"] == made["long"]

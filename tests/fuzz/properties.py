@@ -17,11 +17,18 @@ from lexveil.formats.readers import Reader, SpooledRows, open_table, open_writer
 from lexveil.formats.registry import as_source
 
 ENDINGS = (
-    *(f"{kind}{packing}" for kind in ("jsonl", "csv", "tsv", "txt") for packing in ("", ".gz", ".zst")),
+    *(
+        f"{kind}{packing}"
+        for kind in ("jsonl", "csv", "tsv", "txt")
+        for packing in ("", ".gz", ".zst")
+    ),
     "parquet",
 )
 # What messages are made of, and what they name: the columns that are asked for.
-_SOURCE = " ".join(file.read_text(encoding="utf-8") for file in Path(base.__file__).parent.glob("*.py")) + " text id f"
+_SOURCE = (
+    " ".join(file.read_text(encoding="utf-8") for file in Path(base.__file__).parent.glob("*.py"))
+    + " text id f"
+)
 
 
 @contextmanager
@@ -43,7 +50,8 @@ def _reader(content: bytes, ending: str, subjects: str | None = None) -> Reader:
 
 
 def read(content: bytes, ending: str, subjects: str | None = None) -> Texts | None:
-    """The texts that a file of these bytes holds, None if it is refused; anything else but a refusal is raised."""
+    """The texts that a file of these bytes holds, None if it is refused; anything else but a
+    refusal is raised."""
     try:
         return [row for chunk in _reader(content, ending, subjects).chunks() for row in chunk.texts]
     except RequestError as error:
@@ -68,7 +76,8 @@ def check_message(message: str, content: bytes) -> None:
 
 
 def check_file(content: bytes, ending: str) -> bool:
-    """See that a file is read or refused, twice alike, and that what is written back holds the same.
+    """See that a file is read or refused, twice alike, and that what is written back holds the
+    same.
 
     Returns:
         Whether it was read.

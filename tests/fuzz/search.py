@@ -1,11 +1,13 @@
 """Look for inputs that break what must hold, guided by coverage.
 
     uv pip install atheris
-    uv run --no-sync python -m tests.fuzz.search readers tests/fuzz/corpus/readers -max_total_time=3600
+    uv run --no-sync python -m tests.fuzz.search readers tests/fuzz/corpus/readers
+    -max_total_time=3600
 
 Targets are readers and tokenizer.
 
-What follows the target's name goes to libFuzzer: folders of inputs, of which the first gets new ones, and options.
+What follows the target's name goes to libFuzzer: folders of inputs, of which the first gets new
+ones, and options.
 """
 
 import re
@@ -16,12 +18,19 @@ from pathlib import Path
 import atheris
 
 ROOT = Path(__file__).parents[2]
-MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in (ROOT / "lexveil").rglob("*.py")}
+MODULES = {
+    ".".join(file.relative_to(ROOT).with_suffix("").parts): file
+    for file in (ROOT / "lexveil").rglob("*.py")
+}
 # numba compiles only what is not instrumented.
-COMPILED = [name for name, file in MODULES.items() if re.search("numba|kernel", file.read_text(encoding="utf-8"))]
+COMPILED = [
+    name
+    for name, file in MODULES.items()
+    if re.search("numba|kernel", file.read_text(encoding="utf-8"))
+]
 
 with atheris.instrument_imports(include=["lexveil", "tests.fuzz"], exclude=COMPILED):
-    from lexveil.formats import parquet_tables  # noqa: F401 - imported when a file is opened, which is too late here
+    from lexveil.formats import parquet_tables  # noqa: F401
     from tests.fuzz.properties import ENDINGS, check_file, small_limits
     from tests.text.reference_tokenizer import assert_same
 
@@ -41,9 +50,13 @@ TARGETS: dict[str, Callable[[bytes], None]] = {"readers": readers, "tokenizer": 
 
 
 def main() -> None:
-    """Run one target until libFuzzer ends, or an input breaks it; that one is left in a file crash-…"""
+    """Run one target until libFuzzer ends, or an input breaks it; that one is left in a file
+    crash-…"""
     if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:
-        sys.exit(f"usage: python -m tests.fuzz.search {{{'|'.join(TARGETS)}}} [FOLDER …] [-OPTION=VALUE …]")
+        sys.exit(
+            f"usage: python -m tests.fuzz.search {{{'|'.join(TARGETS)}}} [FOLDER …] "
+            "[-OPTION=VALUE …]"
+        )
     atheris.Setup([sys.argv[0], *sys.argv[2:]], TARGETS[sys.argv[1]])
     with small_limits():
         atheris.Fuzz()

@@ -51,10 +51,17 @@ def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> Non
     assert (report.new, report.changed, report.duplicate, report.current) == (0, 1, 1, 2)
     assert inbox.spent() == pytest.approx(spent + 40.0)
     index = pq.read_table(inbox.archive / "index.parquet").to_pylist()
-    assert [(row["id"], row["state"]) for row in index] == [("1", "current"), ("2", "superseded"), ("2", "current")]
+    assert [(row["id"], row["state"]) for row in index] == [
+        ("1", "current"),
+        ("2", "superseded"),
+        ("2", "current"),
+    ]
     assert set(index[0]) == {"release", "id", "state", "place"}
     newest = pq.read_table(inbox.releases()[1] / "documents.parquet").to_pylist()
-    assert pq.read_table(inbox.archive / "current.parquet").to_pylist() == [text.to_pylist()[0], *newest]
+    assert pq.read_table(inbox.archive / "current.parquet").to_pylist() == [
+        text.to_pylist()[0],
+        *newest,
+    ]
     # Back to what it was is another change: what the reader then sees is drawn anew.
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     assert inbox.run().changed == 1
@@ -63,7 +70,9 @@ def test_a_changed_document_is_a_new_version_and_pays_again(inbox: Inbox) -> Non
 def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     inbox.put("b.jsonl", ("2", "something else"))
-    with pytest.raises(RequestError, match=r"a\.jsonl, line 2 and inbox/b\.jsonl, line 1 have the same id") as caught:
+    with pytest.raises(
+        RequestError, match=r"a\.jsonl, line 2 and inbox/b\.jsonl, line 1 have the same id"
+    ) as caught:
         inbox.run()
     assert SECRET not in str(caught.value)
     assert inbox.releases() == [] and inbox.spent() == 0.0
@@ -73,12 +82,17 @@ def test_ids_that_collide_are_an_error_that_names_both_rows(inbox: Inbox) -> Non
 def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how: str) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS), ("3", WORDS))
     inbox.run()
-    spent, tokens = inbox.spent(), inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet"
+    spent, tokens = (
+        inbox.spent(),
+        inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet",
+    )
     assert set(pq.read_table(tokens).column("row").to_pylist()) == {1, 2, 3}
     if how == "file":
         (inbox.folder / "withdrawn.txt").write_text("2\n\nunheard-of \n")
     else:
-        inbox.put("a.jsonl", ("1", WORDS), {"id": "2", "withdrawn": True, "text": None}, ("3", WORDS))
+        inbox.put(
+            "a.jsonl", ("1", WORDS), {"id": "2", "withdrawn": True, "text": None}, ("3", WORDS)
+        )
     assert (inbox.run(dry_run=True).taken_out, inbox.ids()) == (1, ["1", "2", "3"])
     report = inbox.run()
     assert (report.withdrawn, report.taken_out, report.current) == (1, 1, 2)
@@ -88,11 +102,17 @@ def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how
     assert record["withdrawn"] == 1
     assert record["output"]["sha256"] == sha256(inbox.releases()[0] / "documents.parquet")
     assert verify(".lexveil/ledger", [inbox.releases()[0] / "record.as_released.json"]).holds
-    assert tokens.stat().st_mode & 0o077 == 0 == (inbox.memory / "withdrawn.parquet").stat().st_mode & 0o077
+    assert (
+        tokens.stat().st_mode & 0o077
+        == 0
+        == (inbox.memory / "withdrawn.parquet").stat().st_mode & 0o077
+    )
     assert inbox.spent() == spent  # it was seen
     # Neither forgetting to name it nor changing it brings it back.
     (inbox.folder / "withdrawn.txt").unlink(missing_ok=True)
-    inbox.put("a.jsonl", ("1", WORDS), ("2", "quite another text"), ("3", WORDS), ("unheard-of", WORDS))
+    inbox.put(
+        "a.jsonl", ("1", WORDS), ("2", "quite another text"), ("3", WORDS), ("unheard-of", WORDS)
+    )
     report = inbox.run()
     if how == "file":
         assert (report.new, report.changed, report.withdrawn) == (0, 0, 2)
@@ -100,7 +120,8 @@ def test_withdrawn_documents_are_taken_out_and_never_come_back(inbox: Inbox, how
 
 
 def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
-    """By the key that `lexveil privatize` gives them; and a changed version, which would be another, is refused."""
+    """By the key that `lexveil privatize` gives them; and a changed version, which would be
+    another, is refused."""
     inbox.configure(subject_column=None, cap=50.0)
     inbox.put("a.jsonl", ("1", WORDS), ("2", f"  {WORDS.upper()}"))
     assert (inbox.run().released, inbox.spent() <= 50.0) == (1, True)
@@ -112,7 +133,10 @@ def test_without_a_subject_column_texts_are_the_subjects(inbox: Inbox) -> None:
     assert inbox.run().duplicate == 2  # written in another way
     inbox.put("a.jsonl", ("1", f"{WORDS} again"))
     spent = inbox.spent()
-    with pytest.raises(RequestError, match=r"1 documents were released before with another text.*`subject_column: id`"):
+    with pytest.raises(
+        RequestError,
+        match=r"1 documents were released before with another text.*`subject_column: id`",
+    ):
         inbox.run()
     assert (inbox.spent(), len(inbox.releases())) == (spent, 1)
 
@@ -142,7 +166,9 @@ def test_the_documents_of_exhausted_subjects_are_withheld_and_tried_again(inbox:
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(inbox: Inbox, asked: bool) -> None:
+def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
+    inbox: Inbox, asked: bool
+) -> None:
     inbox.configure(mechanism="vickrey", without_guarantee=asked)
     params = Path("params.yaml")
     params.write_text(params.read_text().replace("exclude_input: false", "exclude_input: true"))
@@ -154,7 +180,10 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(inbox: 
         assert inbox.releases() == [] and inbox.spent() == 0.0
         return
     inbox.run()
-    assert inbox.releases()[0].name.endswith("-no-guarantee") and inbox.record()["without_guarantee"] is True
+    assert (
+        inbox.releases()[0].name.endswith("-no-guarantee")
+        and inbox.record()["without_guarantee"] is True
+    )
     assert inbox.ids() == [] and len(inbox.ids(inbox.archive / "current.no-guarantee.parquet")) == 2
     params.write_text(params.read_text().replace("exclude_input: true", "exclude_input: false"))
     inbox.put("a.jsonl", ("1", f"{WORDS} again"), ("2", WORDS))
@@ -166,8 +195,16 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(inbox: 
     ("gate", "says", "state"),
     [
         ({"min_coverage": 1.0}, "the vocabulary knows.*index.html$", "aborted"),
-        ({"max_unprotected": 0.0, "min_coverage": None}, "tokens are unprotected.*index.html$", "aborted"),
-        ({"max_length_ratio": 0.01}, "become longer than the limit.*index.html; noise had been drawn", "failed"),
+        (
+            {"max_unprotected": 0.0, "min_coverage": None},
+            "tokens are unprotected.*index.html$",
+            "aborted",
+        ),
+        (
+            {"max_length_ratio": 0.01},
+            "become longer than the limit.*index.html; noise had been drawn",
+            "failed",
+        ),
     ],
 )
 def test_what_does_not_pass_the_gate_leaves_nothing_and_is_paid_for_once_noise_is_drawn(
@@ -179,7 +216,11 @@ def test_what_does_not_pass_the_gate_leaves_nothing_and_is_paid_for_once_noise_i
     with pytest.raises(CheckFailed, match=f"(?s){says}") as caught:
         inbox.run()
     assert SECRET not in str(caught.value)
-    assert inbox.releases() == [] and inbox.states() == [state] and (inbox.spent() > 0) == (state == "failed")
+    assert (
+        inbox.releases() == []
+        and inbox.states() == [state]
+        and (inbox.spent() > 0) == (state == "failed")
+    )
     assert not [file for file in files(inbox.memory) if file.name == "ids.parquet"]
     inbox.configure(gate=dict.fromkeys(gate))
     assert inbox.run().released == 1
@@ -189,7 +230,12 @@ def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
     for number, label in ((1, "x"), (2, "y")):
         table = pa.table({"key": [number], "body": [WORDS], "label": [label], "name": [SECRET]})
         pq.write_table(table, inbox.folder / f"{number}.parquet")
-    columns = {"id_column": "key", "subject_column": "key", "text_columns": ["body"], "columns": ["label"]}
+    columns = {
+        "id_column": "key",
+        "subject_column": "key",
+        "text_columns": ["body"],
+        "columns": ["label"],
+    }
     inbox.configure(source="inbox/*.parquet", **columns)
     assert inbox.run().released == 2
     rows = pq.read_table(inbox.archive / "current.parquet").to_pylist()
@@ -199,7 +245,9 @@ def test_files_of_a_pattern_by_duckdb(inbox: Inbox) -> None:
 
 @pytest.mark.parametrize("attach", ["crm.duckdb", "sqlite:///crm.db"])
 def test_a_query_of_a_database(inbox: Inbox, attach: str) -> None:
-    connect = duckdb.connect if attach == "crm.duckdb" else partial(sqlite3.connect, isolation_level=None)
+    connect = (
+        duckdb.connect if attach == "crm.duckdb" else partial(sqlite3.connect, isolation_level=None)
+    )
     with closing(connect(attach.removeprefix("sqlite:///"))) as con:
         con.execute("create table tickets (id integer, body text, topic text, withdrawn boolean)")
         rows = [(1, WORDS, "a", None), (2, WORDS, None, None), (3, None, "b", None)]
@@ -209,7 +257,9 @@ def test_a_query_of_a_database(inbox: Inbox, attach: str) -> None:
     report = inbox.run()
     assert (report.rows, report.released, inbox.ids()) == (3, 3, ["1", "2", "3"])
     current = pq.read_table(inbox.archive / "current.parquet")
-    assert current["topic"].to_pylist() == ["a", None, "b"] and current["text"].to_pylist()[2] is None
+    assert (
+        current["topic"].to_pylist() == ["a", None, "b"] and current["text"].to_pylist()[2] is None
+    )
     with closing(connect(attach.removeprefix("sqlite:///"))) as con:
         con.execute("update tickets set withdrawn = (id = 2)")
     report = inbox.run()
@@ -221,17 +271,28 @@ def test_a_query_of_a_database(inbox: Inbox, attach: str) -> None:
     [
         ({"source": None}, "inbox.source and inbox.sql are null"),
         ({"id_column": "nr"}, "no column `nr` among its"),
-        ({"source": None, "sql": "select 1 as id, 2 as text"}, "`text` is of type INTEGER, not text"),
+        (
+            {"source": None, "sql": "select 1 as id, 2 as text"},
+            "`text` is of type INTEGER, not text",
+        ),
         ({"source": None, "sql": "select null as id, 'a' as text"}, "row 1 has no id"),
-        ({"source": None, "sql": "from t", "attach": "oracle:password=tiger"}, "nor an address; write postgresql://"),
-        ({"source": None, "sql": "from t", "attach": "postgresql://me:tiger@localhost/crm"}, "address has a password"),
+        (
+            {"source": None, "sql": "from t", "attach": "oracle:password=tiger"},
+            "nor an address; write postgresql://",
+        ),
+        (
+            {"source": None, "sql": "from t", "attach": "postgresql://me:tiger@localhost/crm"},
+            "address has a password",
+        ),
         ({"source": "postgresql://localhost/crm"}, "name a database in inbox.attach"),
         ({"document_budget": None}, "give one of inbox.protection"),
         ({"archive": "data/releases"}, "inbox.archive"),
         ({"operator": "releases/mine"}, "inbox.operator lies in a folder that is published"),
     ],
 )
-def test_what_cannot_be_released_is_one_line(inbox: Inbox, values: dict[str, object], says: str) -> None:
+def test_what_cannot_be_released_is_one_line(
+    inbox: Inbox, values: dict[str, object], says: str
+) -> None:
     inbox.put("a.jsonl", ("1", WORDS))
     inbox.configure(**values)
     with pytest.raises(RequestError, match=says) as caught:
@@ -242,12 +303,16 @@ def test_what_cannot_be_released_is_one_line(inbox: Inbox, values: dict[str, obj
 
 def test_published_names_are_random_and_of_one_release(inbox: Inbox) -> None:
     inbox.configure(ids="pseudonym", subject_column="who")
-    rows = [{"id": f"document-{i}", "who": f"person-{i % 2}", "text": f"{WORDS} {i}"} for i in range(4)]
+    rows = [
+        {"id": f"document-{i}", "who": f"person-{i % 2}", "text": f"{WORDS} {i}"} for i in range(4)
+    ]
     inbox.put("a.jsonl", *rows)
     inbox.run()
     inbox.put("a.jsonl", *(row | {"text": f"{WORDS} today"} for row in rows))
     inbox.run()
-    first, second = (pq.read_table(release / "documents.parquet").to_pydict() for release in inbox.releases())
+    first, second = (
+        pq.read_table(release / "documents.parquet").to_pydict() for release in inbox.releases()
+    )
     assert len({*first["id"], *second["id"]}) == 8 and len({*first["who"], *second["who"]}) == 4
     assert first["who"][0] == first["who"][2] != first["who"][1]
     assert inbox.ids() == second["id"]
@@ -260,7 +325,9 @@ def test_published_names_are_random_and_of_one_release(inbox: Inbox) -> None:
     assert inbox.ids() == second["id"][:3]
 
 
-@pytest.mark.parametrize("missing", ["*/ids.parquet", "*/documents.parquet.operator.json", "withdrawn.parquet"])
+@pytest.mark.parametrize(
+    "missing", ["*/ids.parquet", "*/documents.parquet.operator.json", "withdrawn.parquet"]
+)
 def test_without_the_operators_memory_nothing_is_released_again(inbox: Inbox, missing: str) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", f"{WORDS} today"))
     inbox.run()
@@ -280,25 +347,40 @@ SPAN = {"start": len(WORDS) + 1, "end": len(SPANNED), "type": "person"}
 
 def test_what_a_column_of_spans_says_is_found_and_the_column_comes_out_empty(inbox: Inbox) -> None:
     inbox.configure(spans_column="found")
-    rows = [{"id": "1", "found": [SPAN]}, {"id": "2", "found": json.dumps([SPAN])}, {"id": "3", "found": []}]
-    inbox.put("a.jsonl", *(row | {"text": SPANNED} for row in rows), {"id": "4", "found": None, "text": None})
+    rows = [
+        {"id": "1", "found": [SPAN]},
+        {"id": "2", "found": json.dumps([SPAN])},
+        {"id": "3", "found": []},
+    ]
+    inbox.put(
+        "a.jsonl",
+        *(row | {"text": SPANNED} for row in rows),
+        {"id": "4", "found": None, "text": None},
+    )
     kind = pa.list_(pa.struct({"start": pa.int16(), "end": pa.int64(), "type": pa.string()}))
     table = {"id": ["5", "6"], "text": [SPANNED] * 2, "found": pa.array([[SPAN], None], kind)}
     pq.write_table(pa.table(table), inbox.folder / "b.parquet")
-    # What is found costs nothing, and both passes find it: else the charge would not be what is spent.
+    # What is found costs nothing, and both passes find it: else the charge would not be what is
+    # spent.
     estimate, report = inbox.run(dry_run=True), inbox.run()
-    assert report.released == 6 and report.epsilon == pytest.approx(estimate.epsilon) == pytest.approx(inbox.spent())
+    assert report.released == 6 and report.epsilon == pytest.approx(
+        estimate.epsilon
+    ) == pytest.approx(inbox.spent())
     released = pq.read_table(inbox.releases()[0] / "documents.parquet")
     texts = {row["id"]: row["text"] or "" for row in released.to_pylist()}
     assert {number for number, text in texts.items() if text.endswith("[PERSON]")} == set("125")
     assert texts["4"] == "" and SECRET not in "".join(texts.values())
     assert released.column("found").null_count == 6
-    # Files that say of a column that it has no null would show it of rows that are withheld or withdrawn.
+    # Files that say of a column that it has no null would show it of rows that are withheld or
+    # withdrawn.
     assert all(field.nullable for field in released.schema)
     assert inbox.record()["counts"]["found"] == {"PERSON": {"placeholder": 3}}
-    tokens = pq.read_table(inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet").to_pylist()
+    tokens = pq.read_table(
+        inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet"
+    ).to_pylist()
     assert [token["row"] for token in tokens if token["type"] == "PERSON"] == [1, 2, 5]
-    # Other spans are no other version, as other values beside the texts: it would cost epsilon for the same text.
+    # Other spans are no other version, as other values beside the texts: it would cost epsilon for
+    # the same text.
     inbox.put("a.jsonl", rows[0] | {"found": [], "text": SPANNED})
     report = inbox.run()
     assert (report.changed, report.duplicate) == (0, 3)
@@ -307,7 +389,10 @@ def test_what_a_column_of_spans_says_is_found_and_the_column_comes_out_empty(inb
 @pytest.mark.parametrize(
     ("spans", "says"),
     [
-        ({"found": [SPAN, SPAN | {"type": f"{SECRET} 1"}]}, "line 2, `found`, span 2: its type is no name"),
+        (
+            {"found": [SPAN, SPAN | {"type": f"{SECRET} 1"}]},
+            "line 2, `found`, span 2: its type is no name",
+        ),
         ({"found": f"[{SECRET}"}, "line 2, `found`: not valid JSON"),
         ({}, "line 2: it has no `found`; every row must have its spans"),
     ],
@@ -316,7 +401,11 @@ def test_spans_that_are_refused_name_row_and_column_and_no_text(
     inbox: Inbox, spans: dict[str, object], says: str
 ) -> None:
     inbox.configure(spans_column="found")
-    inbox.put("a.jsonl", {"id": "1", "text": SPANNED, "found": [SPAN]}, {"id": "2", "text": SPANNED} | spans)
+    inbox.put(
+        "a.jsonl",
+        {"id": "1", "text": SPANNED, "found": [SPAN]},
+        {"id": "2", "text": SPANNED} | spans,
+    )
     with pytest.raises(RequestError, match=rf"inbox/a\.jsonl, {says}") as caught:
         inbox.run()
     assert SECRET not in str(caught.value)

@@ -1,4 +1,5 @@
-"""A process that is killed anywhere: the next run finds the release or not, paid once, and ends what was begun."""
+"""A process that is killed anywhere: the next run finds the release or not, paid once, and ends
+what was begun."""
 
 import json
 import os
@@ -22,8 +23,8 @@ pytestmark = pytest.mark.slow
 
 DIES = 77
 
-# Ends the process, as SIGKILL would, when a function is called for the n-th time after another has returned: before it
-# does anything.
+# Ends the process, as SIGKILL would, when a function is called for the n-th time after another has
+# returned: before it does anything.
 KILLED = f"""
 import importlib, os, sys
 def replace(module, name, make):
@@ -57,7 +58,9 @@ release_inbox()
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    with forks_of("lexveil.inbox.run", "lexveil.checks.release_suite", "lexveil.checks.validation") as made:
+    with forks_of(
+        "lexveil.inbox.run", "lexveil.checks.release_suite", "lexveil.checks.validation"
+    ) as made:
         yield made
 
 
@@ -72,7 +75,11 @@ def sound(inbox: Inbox) -> None:
         assert not [file for file in files(folder) if "partial" in file.name]
     assert not (inbox.root / ".lexveil/work/release").exists()
     records = [
-        next(release / name for name in ("record.as_released.json", RECORD) if (release / name).exists())
+        next(
+            release / name
+            for name in ("record.as_released.json", RECORD)
+            if (release / name).exists()
+        )
         for release in inbox.releases()
     ]
     assert verify(".lexveil/ledger", records).holds
@@ -83,13 +90,22 @@ def sound(inbox: Inbox) -> None:
     [
         ("lexveil.inbox.selection", "register_hashes", 1, "", False, 1),
         ("lexveil.inbox.gate", "ReleaseGate._open", 1, "", False, 2),  # spent, outputs hidden
-        ("lexveil.privatization.release.charge", "LedgerCharge.publish", 1, "", False, 2),  # all hidden, gate opened
+        # all hidden, gate opened
+        ("lexveil.privatization.release.charge", "LedgerCharge.publish", 1, "", False, 2),
         ("os", "replace", 4, "Transaction.written", True, 1),  # some of it renamed
-        ("lexveil.inbox.archive", "Archive.settle", 1, "Transaction.publish", True, 1),  # nothing made of it yet
+        # nothing made of it yet
+        ("lexveil.inbox.archive", "Archive.settle", 1, "Transaction.publish", True, 1),
     ],
 )
 def test_a_release_is_there_and_paid_or_neither(
-    inbox: Inbox, forks: Forks, module: str, name: str, call: int, after: str, was_out: bool, n_paid: int
+    inbox: Inbox,
+    forks: Forks,
+    module: str,
+    name: str,
+    call: int,
+    after: str,
+    was_out: bool,
+    n_paid: int,
 ) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     killed(forks, module, name, call, after)
@@ -110,7 +126,9 @@ def test_a_release_is_there_and_paid_or_neither(
         ("lexveil.inbox.archive", "duckdb_session.materialize", 2),  # current.parquet still has it
     ],
 )
-def test_a_withdrawal_that_was_begun_is_ended(inbox: Inbox, forks: Forks, module: str, name: str, call: int) -> None:
+def test_a_withdrawal_that_was_begun_is_ended(
+    inbox: Inbox, forks: Forks, module: str, name: str, call: int
+) -> None:
     inbox.put("a.jsonl", ("1", WORDS), ("2", WORDS))
     inbox.run()
     spent = inbox.spent()
@@ -119,7 +137,9 @@ def test_a_withdrawal_that_was_begun_is_ended(inbox: Inbox, forks: Forks, module
     (inbox.folder / "withdrawn.txt").unlink()  # it was heard
     inbox.run()
     assert inbox.ids() == ["1"] == inbox.ids(inbox.releases()[0] / "documents.parquet")
-    tokens = pq.read_table(inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet")
+    tokens = pq.read_table(
+        inbox.memory / inbox.releases()[0].name / "documents.parquet.tokens.parquet"
+    )
     assert set(tokens.column("row").to_pylist()) == {1}
     assert inbox.record()["withdrawn"] == 1 and inbox.spent() == spent
     sound(inbox)
@@ -134,12 +154,16 @@ reservation.write_sealed = lambda con: None
 
 
 def inspected(inbox: Inbox) -> None:
-    """Each release pays for each of its documents; balances are the sum of that; nobody is above the cap."""
+    """Each release pays for each of its documents; balances are the sum of that; nobody is above
+    the cap."""
     paid: dict[str, Counter[bytes]] = {}
     with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
         assert ledger.refusal is None and not [one for one in ledger.recovered if one.notes]
         states = dict(ledger.database.rows("select id, state from releases"))
-        query = "select id, subject, nano from spends inner join releases on releases.number = spends.release"
+        query = (
+            "select id, subject, nano from spends inner join releases on releases.number "
+            "= spends.release"
+        )
         for release, subject, nano in ledger.database.rows(query):
             paid.setdefault(release, Counter())[subject] = nano
         sums = sum(paid.values(), Counter[bytes]())
@@ -149,19 +173,29 @@ def inspected(inbox: Inbox) -> None:
         records = [file.with_name(RECORD) for file in inbox.archive.glob("*/documents.parquet")]
         for record in records:
             release = json.loads(record.read_text(encoding="utf-8"))["release"]["id"]
-            subjects = Counter(pq.read_table(record.with_name("documents.parquet")).column("also").to_pylist())
+            subjects = Counter(
+                pq.read_table(record.with_name("documents.parquet")).column("also").to_pylist()
+            )
             cost = paid[release].total() // subjects.total()
-            assert paid.pop(release) == {ledger.hasher.one(key): n * cost for key, n in subjects.items()}
+            assert paid.pop(release) == {
+                ledger.hasher.one(key): n * cost for key, n in subjects.items()
+            }
             assert states[release] == "committed"
     assert {states[release] for release in paid} <= {"failed", "aborted"}  # paid for, and not out
     assert not [*inbox.archive.glob("*/.partial-*")]
     assert verify(".lexveil/ledger", records).holds
 
 
-def kill(inbox: Inbox, forks: Forks, number: int, rng: random.Random, seconds: float, before: str = "") -> float:
-    """Begin a release of a few documents and kill it; every tenth one is spared, and says how long they take."""
+def kill(
+    inbox: Inbox, forks: Forks, number: int, rng: random.Random, seconds: float, before: str = ""
+) -> float:
+    """Begin a release of a few documents and kill it; every tenth one is spared, and says how long
+    they take."""
     subjects = rng.choices([f"{number // 8}-{letter}" for letter in "abc"], k=3)
-    rows = [{"id": f"{number}-{n}", "who": who, "also": who, "text": WORDS} for n, who in enumerate(subjects)]
+    rows = [
+        {"id": f"{number}-{n}", "who": who, "also": who, "text": WORDS}
+        for n, who in enumerate(subjects)
+    ]
     inbox.put(f"{number}.jsonl", *rows)
     started = time.monotonic()
     fork = forks.start(before + RELEASE)
@@ -175,7 +209,9 @@ def kill(inbox: Inbox, forks: Forks, number: int, rng: random.Random, seconds: f
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("before", "n_runs"), [("", 500), (FORGETS, 1)])
-def test_releases_killed_at_any_moment(inbox: Inbox, forks: Forks, before: str, n_runs: int) -> None:
+def test_releases_killed_at_any_moment(
+    inbox: Inbox, forks: Forks, before: str, n_runs: int
+) -> None:
     """Where what subjects have spent is not remembered, it says so."""
     inbox.configure(cap=CAP * 40.0, subject_column="who", columns=["also"])
     rng, seconds = random.Random(7), 0.0

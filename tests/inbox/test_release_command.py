@@ -1,4 +1,5 @@
-"""`lexveil release`: its lines, its exit codes, what DVC then has, and what is published of two sources."""
+"""`lexveil release`: its lines, its exit codes, what DVC then has, and what is published of two
+sources."""
 
 import json
 import shutil
@@ -28,7 +29,9 @@ def tracked(inbox: Inbox) -> Inbox:
     """The project as a DVC project in git."""
     (inbox.root / "dvc.yaml").write_text("stages: {}\n")
     shutil.copy(ROOT / ".gitignore", inbox.root)
-    shutil.copytree(ROOT / ".dvc", inbox.root / ".dvc", ignore=shutil.ignore_patterns("cache", "tmp"))
+    shutil.copytree(
+        ROOT / ".dvc", inbox.root / ".dvc", ignore=shutil.ignore_patterns("cache", "tmp")
+    )
     subprocess.run(["git", "init", "-q"], cwd=inbox.root, check=True)
     return inbox
 
@@ -50,7 +53,8 @@ def test_what_is_published_is_tracked(tracked: Inbox, capsys) -> None:
     assert not (tracked.archive / ".gitignore").exists()
     assert json.loads(dvc(tracked, "status", "--json")) == {}
 
-    # A withdrawal changes the release's own pointer; DVC is told, and told by the next run if this one is killed.
+    # A withdrawal changes the release's own pointer; DVC is told, and told by the next run if this
+    # one is killed.
     before = (tracked.archive / f"{release.name}.dvc").read_text()
     (tracked.folder / "withdrawn.txt").write_text("2\n")
     tracked.run()
@@ -69,7 +73,8 @@ def test_what_is_published_is_tracked(tracked: Inbox, capsys) -> None:
 
 
 def test_words_and_names_of_a_source_are_nowhere_else(tracked: Inbox, capsys, caplog) -> None:
-    """Served, stopped by the gate, and refused: in no log, archive, cache, ledger, page or memory of the operator."""
+    """Served, stopped by the gate, and refused: in no log, archive, cache, ledger, page or memory
+    of the operator."""
     ident, whom = "quetzalonia", "xylopharra"
     caplog.set_level("DEBUG")
     tracked.configure(subject_column="who", cap=50.0, ids="pseudonym")
@@ -81,14 +86,22 @@ def test_words_and_names_of_a_source_are_nowhere_else(tracked: Inbox, capsys, ca
     assert main.main(["release"]) == 1
     tracked.put("c.jsonl", {**rows[0], "text": f"{SECRET} again"})
     assert main.main(["release"]) == 2
-    (tracked.folder / "c.jsonl").write_text(f'{{"id": "{ident}", "who": "{whom}", "text": {{"{SECRET}": 1}}}}')
+    (tracked.folder / "c.jsonl").write_text(
+        f'{{"id": "{ident}", "who": "{whom}", "text": {{"{SECRET}": 1}}}}'
+    )
     assert main.main(["release"]) == 2
     kept = [tracked.root / name for name in (".dvc", ".lexveil", "releases", "artifacts/data_docs")]
     found = {str(file): file.read_bytes() for folder in kept for file in files(folder)}
-    assert {name.split("/")[-1] for name in found} > {"documents.parquet", "ids.parquet", "ledger.sqlite"}
+    assert {name.split("/")[-1] for name in found} > {
+        "documents.parquet",
+        "ids.parquet",
+        "ledger.sqlite",
+    }
     assert any("/.dvc/cache/" in name for name in found)
     tables = {f"rows of {name}": name for name in found if name.endswith(".parquet")}
-    rows_of = {where: repr(pq.read_table(name).to_pylist()).encode() for where, name in tables.items()}
+    rows_of = {
+        where: repr(pq.read_table(name).to_pylist()).encode() for where, name in tables.items()
+    }
     said = {"said": repr(capsys.readouterr()).encode(), "logs": caplog.text.encode()}
     for where, content in (found | rows_of | said).items():
         for word in (SECRET, ident, whom):
@@ -104,13 +117,23 @@ def archived(texts: Sequence[str], project: Path) -> dict[str, bytes]:
     inbox = project / "inbox"
     inbox.mkdir()
     gate = {"min_coverage": 0.0, "max_unprotected": 1.0, "max_length_ratio": None, "pii": True}
-    asked = {"source": "inbox", "document_budget": 5.0, "gate": gate, "ids": "pseudonym", "strategy": "S3"}
+    asked = {
+        "source": "inbox",
+        "document_budget": 5.0,
+        "gate": gate,
+        "ids": "pseudonym",
+        "strategy": "S3",
+    }
     policy = {"stopwords": "perturb", "punctuation": "drop", "oov": "sample"}
     change_params(inbox=asked | {"subject_column": "who"}, policy=policy)
 
     def put(*rows: int) -> None:
-        documents = [{"id": number, "who": number % 2, "text": texts[row]} for number, row in enumerate(rows)]
-        (inbox / "in.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+        documents = [
+            {"id": number, "who": number % 2, "text": texts[row]} for number, row in enumerate(rows)
+        ]
+        (inbox / "in.jsonl").write_text(
+            "".join(json.dumps(document) + "\n" for document in documents)
+        )
         release_inbox()
 
     put(0, 1, 2, 3, 4, 6)
@@ -121,7 +144,9 @@ def archived(texts: Sequence[str], project: Path) -> dict[str, bytes]:
     return published(project / "releases")
 
 
-def test_an_archive_shows_of_its_sources_only_what_is_disclosed(listed: Path, tmp_path: Path, monkeypatch) -> None:
+def test_an_archive_shows_of_its_sources_only_what_is_disclosed(
+    listed: Path, tmp_path: Path, monkeypatch
+) -> None:
     same = SameAnswers(monkeypatch)
     for module in ("inbox.run", "checks.validation"):
         monkeypatch.setattr(f"lexveil.{module}.datetime", Clock)

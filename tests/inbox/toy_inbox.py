@@ -1,4 +1,5 @@
-"""A project whose inbox is released: few words, every limit of the gate wide open unless a test closes it."""
+"""A project whose inbox is released: few words, every limit of the gate wide open unless a test
+closes it."""
 
 import json
 import os
@@ -40,26 +41,35 @@ class Inbox:
         gate = params["inbox"]["gate"] | values.pop("gate", {})
         params["inbox"]["gate"] = gate
         for name, value in values.items():
-            section = next(section for section in ("inbox", "ledger", "release") if name in params[section])
+            section = next(
+                section for section in ("inbox", "ledger", "release") if name in params[section]
+            )
             params[section][name] = value
         file.write_text(yaml.safe_dump(params))
 
     def put(self, file: str, *documents: tuple[str, str] | dict[str, Any]) -> None:
-        rows = [one if isinstance(one, dict) else {"id": one[0], "text": f"{one[1]} {SECRET}"} for one in documents]
+        rows = [
+            one if isinstance(one, dict) else {"id": one[0], "text": f"{one[1]} {SECRET}"}
+            for one in documents
+        ]
         (self.folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def run(self, dry_run: bool = False) -> ReleaseReport:
         return release_inbox(dry_run)
 
     def ids(self, file: Path | None = None) -> list[str]:
-        found: list[str] = pq.read_table(file or self.archive / "current.parquet").column("id").to_pylist()
+        found: list[str] = (
+            pq.read_table(file or self.archive / "current.parquet").column("id").to_pylist()
+        )
         return found
 
     def releases(self) -> list[Path]:
         return sorted(path for path in self.archive.glob("*") if path.is_dir())
 
     def record(self, number: int = -1) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.releases()[number] / "documents.parquet.record.json").read_text())
+        found: dict[str, Any] = json.loads(
+            (self.releases()[number] / "documents.parquet.record.json").read_text()
+        )
         return found
 
     def spent(self) -> float:
@@ -70,7 +80,10 @@ class Inbox:
 
     def states(self) -> list[str]:
         with Ledger.open(".lexveil/ledger", None) as ledger:
-            return [state for (state,) in ledger.database.rows("select state from releases order by number")]
+            return [
+                state
+                for (state,) in ledger.database.rows("select state from releases order by number")
+            ]
 
     def tree(self) -> dict[str, bytes]:
         """Everything that is archived."""

@@ -22,7 +22,9 @@ def asked(
     return release.reserve(budget, cap, **more)
 
 
-def spend(ledger: Ledger, *subjects: str, budget: float = 1.0, cap: float | None = None) -> Reservation:
+def spend(
+    ledger: Ledger, *subjects: str, budget: float = 1.0, cap: float | None = None
+) -> Reservation:
     """A whole release, to standard output."""
     with ledger.begin({"test": True}) as release:
         reserved = asked(release, *subjects, budget=budget, cap=cap)
@@ -33,12 +35,16 @@ def spend(ledger: Ledger, *subjects: str, budget: float = 1.0, cap: float | None
 
 def balance(ledger: Ledger, key: str) -> int:
     """What a subject has spent, nano-epsilon."""
-    rows = ledger.database.rows("select nano from balances where subject = ?", (ledger.hasher.one(key),))
+    rows = ledger.database.rows(
+        "select nano from balances where subject = ?", (ledger.hasher.one(key),)
+    )
     return rows[0][0] if rows else 0
 
 
 def states(ledger: Ledger) -> list[str]:
-    return [state for (state,) in ledger.database.rows("select state from releases order by number")]
+    return [
+        state for (state,) in ledger.database.rows("select state from releases order by number")
+    ]
 
 
 def write(release: Transaction, folder: Path, *names: str, final: str = "{}") -> None:
@@ -46,7 +52,9 @@ def write(release: Transaction, folder: Path, *names: str, final: str = "{}") ->
     release.spend()
     for name in names:
         (folder / f".{name}").write_text(name)
-    release.written([(folder / f".{name}", folder / final.format(name), sha(name)) for name in names])
+    release.written(
+        [(folder / f".{name}", folder / final.format(name), sha(name)) for name in names]
+    )
 
 
 def sha(content: str) -> str:

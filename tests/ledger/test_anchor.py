@@ -1,4 +1,5 @@
-"""A ledger that was lost, cut, replaced or edited is not charged, until the operator says so and the chain has it."""
+"""A ledger that was lost, cut, replaced or edited is not charged, until the operator says so and
+the chain has it."""
 
 import json
 import shutil
@@ -54,17 +55,26 @@ def test_the_anchor_follows_the_chain(used: Path, anchor: Path) -> None:
         spend(ledger, "ana")
 
 
-def test_an_anchor_behind_a_link_is_written_where_the_link_leads(folder: Path, anchor: Path, tmp_path: Path) -> None:
-    """Else the other disk would keep an old one, to which an older copy of the ledger is as good."""
+def test_an_anchor_behind_a_link_is_written_where_the_link_leads(
+    folder: Path, anchor: Path, tmp_path: Path
+) -> None:
+    """Else the other disk would keep an old one, to which an older copy of the ledger is as
+    good."""
     disk = tmp_path / "disk"
     disk.mkdir()
     anchor.symlink_to(disk / "anchor.json")
     with Ledger.open(folder, anchor=anchor, accepts=True) as ledger:
         ledger.accept("the disk is new")
         spend(ledger, "ana")
-    assert anchor.is_symlink() and json.loads((disk / "anchor.json").read_text())["entries"] == verify(folder).entries
+    assert (
+        anchor.is_symlink()
+        and json.loads((disk / "anchor.json").read_text())["entries"] == verify(folder).entries
+    )
     disk.rename(tmp_path / "unmounted")
-    with pytest.raises(RequestError, match="leads nowhere"), Ledger.open(folder, anchor=anchor) as ledger:
+    with (
+        pytest.raises(RequestError, match="leads nowhere"),
+        Ledger.open(folder, anchor=anchor) as ledger,
+    ):
         spend(ledger, "ana")
 
 
@@ -78,7 +88,9 @@ def test_a_folder_that_was_removed_is_not_made_again(used: Path, anchor: Path) -
     assert accepted(used, anchor) == 0
     with Ledger.open(used, anchor=anchor) as ledger:
         ((payload,),) = ledger.database.rows("select payload from entries where kind = 'accepted'")
-    assert json.loads(payload)["because"] == "a test" and json.loads(payload)["anchor"]["entries"] == 9
+    assert (
+        json.loads(payload)["because"] == "a test" and json.loads(payload)["anchor"]["entries"] == 9
+    )
     assert verify(used).holds
 
 
@@ -105,7 +117,10 @@ def another_ledger(used: Path, anchor: Path) -> None:
         (lambda used, anchor: anchor.unlink(), "is missing"),
         (lambda used, anchor: edit(used, "delete from entries where seq > 7"), "was cut"),
         (lambda used, anchor: edit(used, "delete from entries"), "was changed"),
-        (lambda used, anchor: edit(used, "update entries set payload = '[]' where seq = 9"), "was changed"),
+        (
+            lambda used, anchor: edit(used, "update entries set payload = '[]' where seq = 9"),
+            "was changed",
+        ),
     ],
 )
 def test_a_ledger_that_is_not_the_one_of_its_anchor_is_refused_until_it_is_accepted(
@@ -142,13 +157,18 @@ def test_an_anchor_that_cannot_be_written_stops_what_comes_next(used: Path, tmp_
     "statements",
     [
         ["update balances set nano = 0"],
-        ["update balances set nano = nano - 1", "update spends set nano = nano - 1 where release = 1"],
+        [
+            "update balances set nano = nano - 1",
+            "update spends set nano = nano - 1 where release = 1",
+        ],
         ["delete from spends"],
         ["delete from balances", "delete from spends"],
         ["update spends set release = 3 where release = 1"],
     ],
 )
-def test_an_edited_balance_is_refused_when_it_is_spent_from(used: Path, anchor: Path, statements: list[str]) -> None:
+def test_an_edited_balance_is_refused_when_it_is_spent_from(
+    used: Path, anchor: Path, statements: list[str]
+) -> None:
     edit(used, *statements)
     assert "somebody edited them" in refused(used, anchor, "ana", *map(str, range(20)))
     accepted(used, anchor)

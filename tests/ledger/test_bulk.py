@@ -1,4 +1,5 @@
-"""Bulk reservations in a file and on a real server: by drivers at once, killed at any moment, by several machines."""
+"""Bulk reservations in a file and on a real server: by drivers at once, killed at any moment, by
+several machines."""
 
 import os
 import random
@@ -16,15 +17,16 @@ from test_crashes import together
 
 from lexveil import Ledger, RequestError
 from lexveil.ledger.verification import verify
-from tests.databases.conftest import database, port, sql  # noqa: F401 - fixtures
+from tests.databases.conftest import database, port, sql  # noqa: F401
 from tests.forks import Forks, forks_of
 
 pytestmark = pytest.mark.slow
 
 N = 5000  # subjects
 
-# Releases of 1 epsilon for each of n subjects, of which each may spend 3, every other one in bulk. Prints of how many
-# documents noise is drawn, and at the end how many releases it put right; or dies when it has reserved.
+# Releases of 1 epsilon for each of n subjects, of which each may spend 3, every other one in bulk.
+# Prints of how many documents noise is drawn, and at the end how many releases it put right; or
+# dies when it has reserved.
 DRIVER = """
 import os, sys
 import numpy as np
@@ -50,7 +52,7 @@ with Ledger.open(folder, address=address) as ledger:
             print(n - withheld, flush=True)
             release.commit()
     print(f"put right: {len(ledger.recovered)}")
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -61,17 +63,21 @@ def address(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    with forks_of("lexveil.ledger.postgresql", "adbc_driver_postgresql.dbapi", "lexveil.ledger.ledger") as made:
+    with forks_of(
+        "lexveil.ledger.postgresql", "adbc_driver_postgresql.dbapi", "lexveil.ledger.ledger"
+    ) as made:
         yield made
 
 
 def inspected(folder: Path, address: str | None, n_drawn: int) -> tuple[int, Counter[str]]:
-    """What all subjects have spent, in documents: at least what noise was drawn for, none above the cap; and what was
-    put right, by the state in which it was found."""
+    """What all subjects have spent, in documents: at least what noise was drawn for, none above the
+    cap; and what was put right, by the state in which it was found."""
     with Ledger.open(folder, address=address) as ledger:
         assert not [one for one in ledger.recovered if one.notes]
         assert set(states(ledger)) <= {"committed", "failed", "aborted"}
-        sums = ledger.database.rows("select subject, cast(sum(nano) as bigint) from spends group by 1 order by 1")
+        sums = ledger.database.rows(
+            "select subject, cast(sum(nano) as bigint) from spends group by 1 order by 1"
+        )
         assert sums == ledger.database.rows("select subject, nano from balances order by 1")
     assert verify(folder, address=address).problems == []
     assert max((nano for _, nano in sums), default=0) <= 3 * NANO
@@ -81,8 +87,12 @@ def inspected(folder: Path, address: str | None, n_drawn: int) -> tuple[int, Cou
 
 
 def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: str | None) -> None:
-    """Two want 4 epsilon each of every subject, which has 3; the server's are on machines with a salt in common."""
-    anchor, folders = folder.with_name("anchor.json"), [folder, folder.with_name("other") if address else folder]
+    """Two want 4 epsilon each of every subject, which has 3; the server's are on machines with a
+    salt in common."""
+    anchor, folders = (
+        folder.with_name("anchor.json"),
+        [folder, folder.with_name("other") if address else folder],
+    )
     with Ledger.open(folder, address=address, anchor=anchor) as ledger, ledger.begin({}) as release:
         with pytest.raises(RequestError, match="document 2 has no subject"):
             release.request(["0", ""], np.ones(2))
@@ -92,7 +102,8 @@ def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: st
     if address:
         (folders[1] / "locks").mkdir(parents=True)
         shutil.copy(folder / "salt", folders[1])
-    assert forks.run(DRIVER, folder, address or "", N, 1, "dies").returncode == -9  # what it reserved is given back
+    # what it reserved is given back
+    assert forks.run(DRIVER, folder, address or "", N, 1, "dies").returncode == -9
     out = together(forks, DRIVER, *([one, address or "", N, 4] for one in folders))
     assert sorted(text.splitlines()[-1] for text in out) == ["put right: 0", "put right: 1"]
     drawn = sum(int(n) for text in out for n in text.splitlines()[:-1])
@@ -103,15 +114,19 @@ def test_drivers_at_once_never_overspend(forks: Forks, folder: Path, address: st
     assert (checked.problems, checked.since, checked.subjects) == ([], 5, N)
     assert checked.releases == {"aborted": 1, "committed": 8}
     with Ledger.open(folder, address=address) as ledger:
-        for key, is_found in (("elsewhere", False), ("0", True)):  # who paid nothing since, and who did
-            ledger.database.rows("update balances set nano = nano - 1 where subject = ?", (ledger.hasher.one(key),))
+        # who paid nothing since, and who did
+        for key, is_found in (("elsewhere", False), ("0", True)):
+            ledger.database.rows(
+                "update balances set nano = nano - 1 where subject = ?", (ledger.hasher.one(key),)
+            )
             assert verify(folder, address=address, since=anchor).holds is not is_found
             assert not verify(folder, address=address).holds
 
 
 @pytest.mark.nightly
 def test_drivers_killed_at_any_moment(forks: Forks, folder: Path, address: str | None) -> None:
-    """20 seeds, 3 kills each; what was not spent is given back, and another driver finds what is left."""
+    """20 seeds, 3 kills each; what was not spent is given back, and another driver finds what is
+    left."""
     began, found = time.monotonic(), Counter[str]()
     together(forks, DRIVER, *[[folder / "spared", address or "", N, 2]] * (1 if address else 2))
     seconds = time.monotonic() - began
@@ -124,7 +139,8 @@ def test_drivers_killed_at_any_moment(forks: Forks, folder: Path, address: str |
             time.sleep(rng.uniform(0, seconds))
             os.kill(fork.pid, signal.SIGKILL)
             done = fork.wait()
-            seconds *= 1.2 if done.returncode else 0.7  # however busy the machine is, some die and some do not
+            # however busy the machine is, some die and some do not
+            seconds *= 1.2 if done.returncode else 0.7
             n_drawn += sum(int(line) for line in done.stdout.split() if line.isdigit())
             found += inspected(place, address, n_drawn)[1]
         together(forks, DRIVER, *[[place, address or "", N, 2]] * 2)

@@ -1,4 +1,5 @@
-"""Processes that are killed, race for the last of a budget, or put right at once what another left."""
+"""Processes that are killed, race for the last of a budget, or put right at once what another
+left."""
 
 import json
 import os
@@ -56,7 +57,7 @@ with Ledger.open(folder) as ledger, ledger.begin({}, [out / ".p", out / ".q"]) a
     reached("written")
     release.publish()
     reached("published")
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +81,15 @@ def forks() -> Iterator[Forks]:
         ("published", None, "committed"),
     ],
 )
-def test_killed_at(forks: Forks, folder: Path, tmp_path: Path, dies: str, was: str | None, becomes: str | None) -> None:
+def test_killed_at(
+    forks: Forks, folder: Path, tmp_path: Path, dies: str, was: str | None, becomes: str | None
+) -> None:
     done = forks.run(DIES, folder, dies)
     assert done.returncode == -9, done.stderr
     with Ledger.open(folder) as ledger:
-        assert [(one.was, one.now, one.notes) for one in ledger.recovered] == ([(was, becomes, [])] if was else [])
+        assert [(one.was, one.now, one.notes) for one in ledger.recovered] == (
+            [(was, becomes, [])] if was else []
+        )
         assert states(ledger) == ([becomes] if becomes else [])
         published, paid = becomes == "committed", becomes in ("committed", "failed")
         assert [(tmp_path / name).exists() for name in "pq"] == [published] * 2
@@ -119,12 +124,22 @@ def test_what_is_gone_stays_paid(
 
 @pytest.mark.parametrize(
     ("dies", "call", "state", "later"),
-    [("renamed p", (os, "replace"), "written", "committed"), ("reserved", (Path, "unlink"), "reserved", "aborted")],
+    [
+        ("renamed p", (os, "replace"), "written", "committed"),
+        ("reserved", (Path, "unlink"), "reserved", "aborted"),
+    ],
 )
 def test_what_cannot_be_put_right_now_is_left_for_later(
-    forks: Forks, folder: Path, tmp_path: Path, dies: str, call: tuple[Any, str], state: str, later: str
+    forks: Forks,
+    folder: Path,
+    tmp_path: Path,
+    dies: str,
+    call: tuple[Any, str],
+    state: str,
+    later: str,
 ) -> None:
-    """An output that cannot be renamed stays paid; of a partial that cannot be removed nothing is given back."""
+    """An output that cannot be renamed stays paid; of a partial that cannot be removed nothing is
+    given back."""
     assert forks.run(DIES, folder, dies).returncode == -9
 
     def denied(path: Path, *_: Any, **__: Any) -> None:
@@ -142,7 +157,9 @@ def test_what_cannot_be_put_right_now_is_left_for_later(
     assert (tmp_path / "q").exists() == (later == "committed") and not (tmp_path / ".p").exists()
 
 
-def test_who_begins_first_puts_right_what_died_since(forks: Forks, folder: Path, tmp_path: Path) -> None:
+def test_who_begins_first_puts_right_what_died_since(
+    forks: Forks, folder: Path, tmp_path: Path
+) -> None:
     """A ledger that stays open: the file that the dead one wrote can be written again."""
     with Ledger.open(folder) as ledger:
         assert forks.run(DIES, folder, "reserved").returncode == -9
@@ -162,7 +179,9 @@ def together(forks: Forks, code: str, *arguments: list[object]) -> list[str]:
     return [one.stdout.strip() for one in done]
 
 
-def test_a_release_whose_ledger_was_replaced_publishes_nothing(folder: Path, tmp_path: Path) -> None:
+def test_a_release_whose_ledger_was_replaced_publishes_nothing(
+    folder: Path, tmp_path: Path
+) -> None:
     """As if locks did not work, and another process had taken a living one for dead."""
     said = pytest.raises(RequestError, match="is aborted in the ledger")
     with Ledger.open(folder) as ledger, said, ledger.begin({}, [tmp_path / ".f"]) as release:

@@ -33,16 +33,30 @@ def another(used: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda used: overwrite(used, "ledger.sqlite", b"not a database, and not short " * 200), "is not a ledger"),
+        (
+            lambda used: overwrite(used, "ledger.sqlite", b"not a database, and not short " * 200),
+            "is not a ledger",
+        ),
         (lambda used: overwrite(used, "ledger.sqlite", b""), "no ledger of Lexveil"),
         (another, "no ledger of Lexveil"),
         (lambda used: edit(used, "pragma user_version = 1"), "written by another Lexveil"),
-        (lambda used: os.truncate(used / "ledger.sqlite", (used / "ledger.sqlite").stat().st_size // 2), "is damaged"),
-        (lambda used: (used / "salt").unlink(), "salt is missing or not whole: bring it back from your copy"),
+        (
+            lambda used: os.truncate(
+                used / "ledger.sqlite", (used / "ledger.sqlite").stat().st_size // 2
+            ),
+            "is damaged",
+        ),
+        (
+            lambda used: (used / "salt").unlink(),
+            "salt is missing or not whole: bring it back from your copy",
+        ),
         (lambda used: overwrite(used, "salt", b"short"), "salt is missing or not whole"),
         (lambda used: overwrite(used, "salt", bytes(32)), "is not the salt of"),
         (lambda used: (used / "ledger.sqlite").unlink(), "is gone, but its salt is there"),
-        (lambda used: edit(used, "update meta set value = '2' where name = 'keys_rule'"), "subjects by another rule"),
+        (
+            lambda used: edit(used, "update meta set value = '2' where name = 'keys_rule'"),
+            "subjects by another rule",
+        ),
     ],
 )
 def test_what_is_damaged_or_missing_is_refused_and_never_made_anew(
@@ -66,8 +80,13 @@ def test_a_full_disk(used: Path, limit: str) -> None:
     """Of the ledger while it reserves, and of temporary files before."""
     with Ledger.open(used) as ledger:
         ((pages,),) = ledger.database.rows("pragma page_count")
-        with pytest.raises(RequestError, match="the disk is full; nothing was changed"), ledger.begin({}) as release:
-            ledger.database.rows(f"pragma {limit}.max_page_count = {pages if limit == 'main' else 2}")
+        with (
+            pytest.raises(RequestError, match="the disk is full; nothing was changed"),
+            ledger.begin({}) as release,
+        ):
+            ledger.database.rows(
+                f"pragma {limit}.max_page_count = {pages if limit == 'main' else 2}"
+            )
             asked(release, *(f"s{n}" for n in range(5000)))
         ledger.database.rows("pragma main.max_page_count = 1000000")
     with Ledger.open(used) as ledger:
@@ -76,7 +95,9 @@ def test_a_full_disk(used: Path, limit: str) -> None:
     assert verify(used).holds
 
 
-@pytest.mark.parametrize(("then", "becomes"), [("publish", "committed"), ("abort", "aborted"), ("die", "committed")])
+@pytest.mark.parametrize(
+    ("then", "becomes"), [("publish", "committed"), ("abort", "aborted"), ("die", "committed")]
+)
 def test_the_files_of_a_release_are_waited_for(
     used: Path, tmp_path: Path, monkeypatch, then: str, becomes: str
 ) -> None:
@@ -90,7 +111,9 @@ def test_the_files_of_a_release_are_waited_for(
                 other.execute("begin exclusive")
             return reads(name)
 
-        monkeypatch.setattr(database, "print", lambda *_, **__: other.execute("rollback"), raising=False)
+        monkeypatch.setattr(
+            database, "print", lambda *_, **__: other.execute("rollback"), raising=False
+        )
         with Ledger.open(used) as ledger, ledger.begin({}, [tmp_path / ".f"]) as release:
             asked(release, "ben")
             if then == "abort":

@@ -1,4 +1,5 @@
-"""Caps by hand, in order; what is paid, given back and published; keys that are nowhere in clear."""
+"""Caps by hand, in order; what is paid, given back and published; keys that are nowhere in
+clear."""
 
 import hashlib
 import hmac
@@ -15,7 +16,10 @@ from lexveil.ledger.verification import verify
 
 def test_refuse_reserves_nothing_and_names_nobody(ledger: Ledger) -> None:
     spend(ledger, "ana", cap=1.0)
-    with pytest.raises(RequestError, match=r"2 of 3 documents, of 1 of 2 subjects") as caught, ledger.begin({}) as one:
+    with (
+        pytest.raises(RequestError, match=r"2 of 3 documents, of 1 of 2 subjects") as caught,
+        ledger.begin({}) as one,
+    ):
         asked(one, "ana", "ben", "ana", cap=1.0, on_exhausted="refuse")
     assert "ana" not in str(caught.value)
     assert states(ledger) == ["committed", "aborted"] and balance(ledger, "ben") == 0
@@ -67,9 +71,12 @@ def test_a_commit_that_was_interrupted_before_we_knew_it_is_not_given_back(ledge
 
 
 @pytest.mark.parametrize(
-    ("state", "call"), [("open", "spend"), ("open", "commit"), ("reserved", "publish"), ("reserved", "written")]
+    ("state", "call"),
+    [("open", "spend"), ("open", "commit"), ("reserved", "publish"), ("reserved", "written")],
 )
-def test_nothing_leaves_before_it_is_reserved_and_spent(ledger: Ledger, state: str, call: str) -> None:
+def test_nothing_leaves_before_it_is_reserved_and_spent(
+    ledger: Ledger, state: str, call: str
+) -> None:
     with pytest.raises(RequestError, match=f"is {state}"), ledger.begin({}) as release:
         release.request(["ana"], np.ones(1)) if state == "open" else asked(release, "ana")
         release.written([]) if call == "written" else getattr(release, call)()
@@ -80,7 +87,9 @@ def test_two_releases_never_write_one_file(ledger: Ledger, tmp_path: Path) -> No
     """Else putting right the one would remove what the other writes."""
     partial = tmp_path / "p"
     with ledger.begin({}, [partial]) as first:
-        with pytest.raises(RequestError, match=f"release {first.id}, which is open, writes this file too"):
+        with pytest.raises(
+            RequestError, match=f"release {first.id}, which is open, writes this file too"
+        ):
             ledger.begin({}, [partial])
         with pytest.raises(RequestError, match="writes this file too"), ledger.begin({}) as second:
             second.request(["ana"], np.ones(1))
@@ -115,15 +124,26 @@ def test_what_cannot_be_renamed_is_refused_and_stays_paid(
     [
         (["ana", ""], [1, 1], 1.0, None, "document 2 has no subject: an empty text"),
         (["ana", None], [1, 1], 1.0, None, "document 2 has no subject: not a text"),
-        *((["ana"], [epsilon], 1.0, None, "epsilon") for epsilon in (-1, float("nan"), float("inf"))),
+        *(
+            (["ana"], [epsilon], 1.0, None, "epsilon")
+            for epsilon in (-1, float("nan"), float("inf"))
+        ),
         (["ana"], [1, 1], 1.0, None, "epsilon"),
         (["ana"], [np.nextafter(0.5, 1.0)], 0.5, None, "more than its budget"),
-        *((["ana"], [1e-12], budget, None, "greater than 0") for budget in (0.0, float("nan"), 1e10)),
+        *(
+            (["ana"], [1e-12], budget, None, "greater than 0")
+            for budget in (0.0, float("nan"), 1e10)
+        ),
         (["ana"], [1], 1.0, 0.0, "greater than 0"),
     ],
 )
 def test_wrong_requests(
-    ledger: Ledger, subjects: list[str], epsilon: list[float], budget: float, cap: float | None, says: str
+    ledger: Ledger,
+    subjects: list[str],
+    epsilon: list[float],
+    budget: float,
+    cap: float | None,
+    says: str,
 ) -> None:
     with pytest.raises(RequestError, match=says), ledger.begin({}) as release:
         release.request(subjects, np.array(epsilon, dtype=float))
@@ -141,14 +161,19 @@ def test_more_than_the_ledger_holds_is_refused_and_not_wrapped_around(ledger: Le
 def test_keys_are_hmac_sha256_and_nowhere_in_clear(ledger: Ledger) -> None:
     with ledger.begin({}) as release:
         asked(release, "a-secret-person", "Zoë \N{GRINNING FACE}", "\ud800")
-        contents = b"".join(file.read_bytes() for file in ledger.folder.rglob("*") if file.is_file())
+        contents = b"".join(
+            file.read_bytes() for file in ledger.folder.rglob("*") if file.is_file()
+        )
         release.spend()
         release.commit()
     contents += (ledger.folder / "ledger.sqlite").read_bytes()
     assert b"secret-person" not in contents
     salt = (ledger.folder / "salt").read_bytes()
     assert salt not in (ledger.folder / "ledger.sqlite").read_bytes()
-    assert ledger.hasher.one("a-secret-person") == hmac.digest(salt, b"a-secret-person", hashlib.sha256)[:16]
+    assert (
+        ledger.hasher.one("a-secret-person")
+        == hmac.digest(salt, b"a-secret-person", hashlib.sha256)[:16]
+    )
 
 
 def test_plain_keys_are_kept(folder: Path) -> None:
@@ -160,7 +185,9 @@ def test_plain_keys_are_kept(folder: Path) -> None:
         assert sorted(ledger.database.rows("select key from names")) == [("ana",), ("ben",)]
         with pytest.raises(RequestError, match="not valid Unicode"), ledger.begin({}) as release:
             asked(release, "\ud800")
-    with pytest.raises(RequestError, match="keeps plain keys since it was made, and hashed ones are asked for"):
+    with pytest.raises(
+        RequestError, match="keeps plain keys since it was made, and hashed ones are asked for"
+    ):
         Ledger.open(folder, "hashed")
 
 

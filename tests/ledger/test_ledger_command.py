@@ -18,7 +18,8 @@ PARAMS = Path("params.yaml")
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch) -> Iterator[Path]:
-    """A project with a cap of 2.5, in which ana has spent 2.5 and ben 1, and zoe's release was undone."""
+    """A project with a cap of 2.5, in which ana has spent 2.5 and ben 1, and zoe's release was
+    undone."""
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
     monkeypatch.chdir(tmp_path)
     params = (ROOT / "params.yaml").read_text(encoding="utf-8")
@@ -59,9 +60,14 @@ def test_verify(here: Path, cli) -> None:
         (here / file).write_text(json.dumps({"release": {"id": release}}))
     verify, since = ("ledger", "verify"), ("--since", ".ledger-anchor.json")
     cli(*verify, "--record", "good.json")
-    assert "bad.json: its release is not in the chain" in cli(*verify, "--record", "good.json", "bad.json", code=1).out
+    assert (
+        "bad.json: its release is not in the chain"
+        in cli(*verify, "--record", "good.json", "bad.json", code=1).out
+    )
     said = cli(*verify, *since).out
-    assert "0 entries, no releases, 0 subjects: everything holds\ntrusted, not verified: the" in said
+    assert (
+        "0 entries, no releases, 0 subjects: everything holds\ntrusted, not verified: the" in said
+    )
     edit(Path(".lexveil/ledger"), "update entries set time = '' where seq = 2")
     cli(*verify, *since)
     edit(Path(".lexveil/ledger"), "delete from entries where seq > 8")
@@ -104,22 +110,33 @@ def test_wrong_requests(here: Path, cli, arguments: tuple[str, ...], says: str) 
     (here / "params.csv").write_text("")
     (here / "other.json").write_text('{"entries": 1, "head": "0", "salt": "0"}')
     if "has no ledger" in says:
-        PARAMS.write_text(PARAMS.read_text().replace("folder: .lexveil/ledger", "folder: elsewhere"))
+        PARAMS.write_text(
+            PARAMS.read_text().replace("folder: .lexveil/ledger", "folder: elsewhere")
+        )
     assert says in cli("ledger", *arguments, code=2).err and not Path("elsewhere").exists()
 
 
 @pytest.mark.parametrize(
     "database",
-    "postgresql://me:tiger@localhost/crm postgresql://me:tiger/@localhost/crm PostgreSQL://localhost/?Password=tiger "
-    "postgresql://localhost/?pass=tiger postgresql://localhost/?pass%77ord=tiger password=tiger [://me:tiger@]".split(),
+    "postgresql://me:tiger@localhost/crm postgresql://me:tiger/@localhost/crm "
+    "PostgreSQL://localhost/?Password=tiger "
+    "postgresql://localhost/?pass=tiger postgresql://localhost/?pass%77ord=tiger "
+    "password=tiger [://me:tiger@]".split(),
 )
 def test_a_password_of_the_address_is_never_quoted(here: Path, cli, caplog, database: str) -> None:
     text = PARAMS.read_text()
     assert "\n  database: null" in text
     PARAMS.write_text(text.replace("\n  database: null", f"\n  database: {database}"))
     Path("in.txt").write_text("a text\n")
-    for command in (["ledger", "show"], ["ledger", "verify"], ["privatize", "in.txt", "-o", "out.txt"], ["release"]):
-        assert "tiger" not in cli(*command, code=2, told=r"(using the model.*\n)?").err + caplog.text
+    for command in (
+        ["ledger", "show"],
+        ["ledger", "verify"],
+        ["privatize", "in.txt", "-o", "out.txt"],
+        ["release"],
+    ):
+        assert (
+            "tiger" not in cli(*command, code=2, told=r"(using the model.*\n)?").err + caplog.text
+        )
 
 
 def test_what_was_put_right_is_said(here: Path, cli) -> None:

@@ -18,15 +18,20 @@ from lexveil.runtime.hashes import sha256
 
 @pytest.fixture
 def used(folder: Path, tmp_path: Path) -> Path:
-    """Entries: 1 created, 2 to 6 a release with files, 7 to 9 one aborted, 10 to 13 one with a cap."""
+    """Entries: 1 created, 2 to 6 a release with files, 7 to 9 one aborted, 10 to 13 one with a
+    cap."""
     with Ledger.open(folder, "plain") as ledger:
         with ledger.begin({"mechanism": "madlib"}, [tmp_path / "p", tmp_path / "q"]) as release:
             asked(release, "ana", "ben", "ana")
             (tmp_path / "p").write_text("text")
-            (tmp_path / "q").write_text(json.dumps({"release": {"id": release.id, "head": release.head}}))
+            (tmp_path / "q").write_text(
+                json.dumps({"release": {"id": release.id, "head": release.head}})
+            )
             outputs = [("p", "out"), ("q", "out.record.json")]
             release.spend()
-            release.written([(tmp_path / a, tmp_path / b, sha256(tmp_path / a)) for a, b in outputs])
+            release.written(
+                [(tmp_path / a, tmp_path / b, sha256(tmp_path / a)) for a, b in outputs]
+            )
             release.publish()
         with ledger.begin({}) as release:
             asked(release, "zoe")
@@ -57,7 +62,9 @@ def places(folder: Path, *records: Path) -> list[str]:
 def anchored(folder: Path, seq: int) -> Path:
     """The anchor of the ledger when it had so many entries."""
     with closing(sqlite3.connect(folder / "ledger.sqlite")) as con:
-        ((head, salt),) = con.execute("select hash, value from entries, meta where seq = ? and name = 'salt'", (seq,))
+        ((head, salt),) = con.execute(
+            "select hash, value from entries, meta where seq = ? and name = 'salt'", (seq,)
+        )
     anchor = folder.with_name(f"anchor-{seq}.json")
     anchor.write_text(Mark(entries=seq, head=head, salt=salt).model_dump_json())
     return anchor
@@ -79,11 +86,13 @@ A = "(select subject from names where key = 'ana')"
 
 
 @pytest.mark.parametrize(
-    ("statement", "where", "since"),  # where it is found, and where since entry 9 or 11: the last release
+    # where it is found, and where since entry 9 or 11: the last release
+    ("statement", "where", "since"),
     [
         ("update entries set time = '2020' where seq = 3", "entry 3", None),
         (
-            "update entries set payload = replace(payload, '3000000000', '4000000000') where seq = 11",
+            "update entries set payload = replace(payload, '3000000000', '4000000000') where "
+            "seq = 11",
             "entry 11",
             "entry ",
         ),
@@ -91,11 +100,23 @@ A = "(select subject from names where key = 'ana')"
         ("update entries set payload = 'x' where seq = 13", "entry 13", "entry 13"),
         ("delete from entries where seq = 7", "entry 8", None),
         ("delete from entries where seq > 5", "release", "entry "),
-        (f"update spends set nano = nano - 1 where release = 1 and subject = {A}", "entry 3", "subject"),
-        (f"update spends set nano = nano - 1 where release = 1 and subject <> {A}", "entry 3", None),
+        (
+            f"update spends set nano = nano - 1 where release = 1 and subject = {A}",
+            "entry 3",
+            "subject",
+        ),
+        (
+            f"update spends set nano = nano - 1 where release = 1 and subject <> {A}",
+            "entry 3",
+            None,
+        ),
         ("update spends set nano = 'much' where release = 1", "entry 3", ""),
         ("insert into spends values (3, x'01', 5)", "entry 11", "entry 11"),
-        ("insert into spends values (9, x'01', 5)", "spends of release number 9", "spends of release number 9"),
+        (
+            "insert into spends values (9, x'01', 5)",
+            "spends of release number 9",
+            "spends of release number 9",
+        ),
         ("update releases set state = 'aborted' where number = 3", "release", "release"),
         ("delete from releases where number = 2", "release", None),
         ("insert into releases (id, state) values ('x', 'open')", "release x", "release x"),
@@ -111,28 +132,52 @@ A = "(select subject from names where key = 'ana')"
 def test_a_change_is_found_where_it_was_made(
     used: Path, tmp_path: Path, statement: str, where: str, since: str | None
 ) -> None:
-    anchors = [anchored(used, 9), anchored(used, 11)]  # before the last release, and in the middle of it
+    # before the last release, and in the middle of it
+    anchors = [anchored(used, 9), anchored(used, 11)]
     for anchor in anchors:
         checked = verify(used, [tmp_path / "out.record.json"], since=anchor)
-        assert (checked.problems, checked.entries, checked.subjects, checked.releases) == ([], 13, 2, {"committed": 1})
+        assert (checked.problems, checked.entries, checked.subjects, checked.releases) == (
+            [],
+            13,
+            2,
+            {"committed": 1},
+        )
     edit(used, statement)
     assert any(place.startswith(where) for place in places(used)), verify(used).problems
     for anchor in anchors if since != "" else []:
         checked = verify(used, since=anchor)
-        assert f"not verified: the {checked.since} entries up to the anchor" in " ".join(as_text(checked))
-        assert any(one.where.startswith(since) for one in checked.problems) if since else checked.holds
+        assert f"not verified: the {checked.since} entries up to the anchor" in " ".join(
+            as_text(checked)
+        )
+        assert (
+            any(one.where.startswith(since) for one in checked.problems) if since else checked.holds
+        )
 
 
 @pytest.mark.parametrize(
     ("statements", "where"),
     [
-        (["update entries set payload = replace(payload, '3000000000', '9000000000') where seq = 11"], "release"),
-        (["delete from entries where seq = 13", "update releases set state = 'spent' where number = 3"], None),
+        (
+            [
+                "update entries set payload = replace(payload, '3000000000', '9000000000') "
+                "where seq = 11"
+            ],
+            "release",
+        ),
+        (
+            [
+                "delete from entries where seq = 13",
+                "update releases set state = 'spent' where number = 3",
+            ],
+            None,
+        ),
         (["update entries set kind = 'aborted' where seq = 13"], "release"),
         (["update entries set kind = 'reserved' where seq = 13"], "entry 13"),
     ],
 )
-def test_a_chain_made_again_still_has_to_fit_the_rest(used: Path, statements: list[str], where: str | None) -> None:
+def test_a_chain_made_again_still_has_to_fit_the_rest(
+    used: Path, statements: list[str], where: str | None
+) -> None:
     edit(used, *statements)
     rehash(used, 2)
     found = places(used)
@@ -141,15 +186,22 @@ def test_a_chain_made_again_still_has_to_fit_the_rest(used: Path, statements: li
 
 NOTHING = ["delete from entries where seq > 1", *(f"delete from {table}" for table in TABLES)]
 NOT_ENDED = [
-    "delete from entries where seq > 3", "delete from releases where number > 1", "delete from files",
-    "delete from spends where release > 1", "update releases set state = 'reserved'",
+    "delete from entries where seq > 3",
+    "delete from releases where number > 1",
+    "delete from files",
+    "delete from spends where release > 1",
+    "update releases set state = 'reserved'",
     "delete from balances where subject not in (select subject from spends)",
     f"update balances set nano = 2000000000 where subject = {A}",
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("cut", "says"), [(NOTHING, "truncated"), (NOT_ENDED, "is reserved, not committed")])
-def test_records_find_what_was_cut_short(used: Path, tmp_path: Path, cut: list[str], says: str) -> None:
+@pytest.mark.parametrize(
+    ("cut", "says"), [(NOTHING, "truncated"), (NOT_ENDED, "is reserved, not committed")]
+)
+def test_records_find_what_was_cut_short(
+    used: Path, tmp_path: Path, cut: list[str], says: str
+) -> None:
     """The end of a chain can be cut off unseen; the record that a release left outside cannot."""
     edit(used, *cut)
     (used / "salt").unlink()  # with it the keyed hashes of balances would tell
@@ -163,7 +215,8 @@ def test_a_record_that_was_changed(used: Path, tmp_path: Path) -> None:
     record.write_text(record.read_text() + " ")
     assert "was changed since" in verify(used, [record]).problems[0].what
     record.write_text('{"release": {"id": "\\ud800"}}')
-    with pytest.raises(RequestError, match="is not the record of a release"):  # and the ledger is not to blame
+    # and the ledger is not to blame
+    with pytest.raises(RequestError, match="is not the record of a release"):
         verify(used, [record])
 
 
@@ -174,17 +227,22 @@ def test_a_cap_that_was_broken_is_found(folder: Path) -> None:
         spend(ledger, "ana")
     assert places(folder) == []  # without a cap all is allowed
     edit(
-        folder, "update releases set cap = 2500000000 where number = 2",
-        "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') where seq = 7",
-    )  # fmt: skip
+        folder,
+        "update releases set cap = 2500000000 where number = 2",
+        "update entries set payload = replace(payload, '\"cap\":null', '\"cap\":2500000000') "
+        "where seq = 7",
+    )
     rehash(folder, 2)
     for since in (None, anchored(folder, 5)):
         (problem,) = verify(folder, since=since).problems
-        assert "to 3 epsilon, above the cap of 2.5" in problem.what and problem.where.startswith("subject ")
+        assert "to 3 epsilon, above the cap of 2.5" in problem.what and problem.where.startswith(
+            "subject "
+        )
 
 
 def test_damaged_pages(used: Path) -> None:
-    """Bytes that were overwritten anywhere are a problem, or an error in words; never a traceback or "holds"."""
+    """Bytes that were overwritten anywhere are a problem, or an error in words; never a traceback
+    or "holds"."""
     file = used / "ledger.sqlite"
     good, rng = file.read_bytes(), np.random.default_rng(1)
     for start in range(4096, len(good), 4096):

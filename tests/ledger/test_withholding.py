@@ -14,7 +14,8 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 
 NAMES = ["ana", "ben", "zoe", "x" * 200]
-Release = tuple[list[tuple[str, float]], float | None, bool]  # documents and their shares, cap, whether it commits
+# documents and their shares, cap, whether it commits
+Release = tuple[list[tuple[str, float]], float | None, bool]
 SHARES = st.one_of(st.sampled_from([0.0, 0.25, 1.0, 1.5]), st.floats(0, 1.5))
 
 
@@ -34,7 +35,8 @@ SHARES = st.one_of(st.sampled_from([0.0, 0.25, 1.0, 1.5]), st.floats(0, 1.5))
 def test_releases_one_after_another(releases: list[Release], batch: int) -> None:
     """Whole releases, requested in batches of any size, some aborted; caps come and go.
 
-    One document at a time, numbers of any size: taken as long as all so far, withheld ones too, fit.
+    One document at a time, numbers of any size: taken as long as all so far, withheld ones too,
+    fit.
     """
     spent = dict.fromkeys(NAMES, 0)
     with TemporaryDirectory() as made, Ledger.open(Path(made) / "ledger") as ledger:
@@ -48,7 +50,9 @@ def test_releases_one_after_another(releases: list[Release], batch: int) -> None
             with ledger.begin({}) as release:
                 for start in range(0, len(documents), batch):
                     some = documents[start : start + batch]
-                    release.request([name for name, _ in some], np.array([share for _, share in some]))
+                    release.request(
+                        [name for name, _ in some], np.array([share for _, share in some])
+                    )
                 reserved = release.reserve(1.5, cap)
                 assert reserved.withheld(0, len(documents)).tolist() == expected
                 assert (reserved.n_documents, reserved.n_withheld) == (len(expected), sum(expected))

@@ -1,4 +1,5 @@
-"""tem_context by a language model: the distribution of whole texts, exactly; what the model may read; batches."""
+"""tem_context by a language model: the distribution of whole texts, exactly; what the model may
+read; batches."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ TOKENS = ["a", "b", "a_c", "b_a", "e", "f", "g"]  # the first one is always kept
 ROWS = np.arange(1, 7)
 COUNTS, PENALTY = np.array([9, 5, 4, 2, 1, 1]), 1
 N_WORDS = np.array([token.count("_") + 1 for token in TOKENS[1:]])
-AFTER = np.random.default_rng(4).dirichlet(np.full(8, 0.4), 5)  # by a sum over all that is read: nothing is forgotten
+# by a sum over all that is read: nothing is forgotten
+AFTER = np.random.default_rng(4).dirichlet(np.full(8, 0.4), 5)
 
 
 class Reader:
@@ -64,7 +66,14 @@ class Reader:
 def toy(kappa: float = 1.0) -> TemContext:
     causal = CausalWords(Reader, TOKENS, ROWS)
     return TemContext(
-        vectors(6), None, N_WORDS, COUNTS, causal=causal, kappa=kappa, model="smollm2", length_penalty=PENALTY
+        vectors(6),
+        None,
+        N_WORDS,
+        COUNTS,
+        causal=causal,
+        kappa=kappa,
+        model="smollm2",
+        length_penalty=PENALTY,
     )
 
 
@@ -86,7 +95,13 @@ def test_the_base_measure_is_that_of_the_model() -> None:
         assert mass / mass.sum() == pytest.approx(wanted / wanted.sum(), rel=1e-4)
     measure = toy().mass
     assert isinstance(measure, CausalMeasure)
-    for p in (np.zeros(5), np.full(5, np.nan), np.full(5, np.inf), np.eye(5)[1] * 3e38, np.full(5, 5e-324)):
+    for p in (
+        np.zeros(5),
+        np.full(5, np.nan),
+        np.full(5, np.inf),
+        np.eye(5)[1] * 3e38,
+        np.full(5, 5e-324),
+    ):
         mass = measure._mass(p[None])
         assert mass.min() >= 1 and mass.sum() < 2**31
 
@@ -113,18 +128,27 @@ def law() -> Floats:
     """Pr[y₁, y₂, y₃] of such a text, an unknown word last."""
     mechanism = toy(0.0)  # whose base measure is the length penalty alone
     budget = np.full(1, EPSILON)
-    near = [np.exp(mechanism.log_pmf(np.array([word]), budget)[0]) * 2.0 ** (N_WORDS - 1) for word in SOURCES[:2]]
+    near = [
+        np.exp(mechanism.log_pmf(np.array([word]), budget)[0]) * 2.0 ** (N_WORDS - 1)
+        for word in SOURCES[:2]
+    ]
     of = [token.replace("_", "") for token in TOKENS[1:]]
     p = np.empty((6, 6, 6))
     for one, two in itertools.product(range(6), range(6)):
-        weights = [near[0] * says(""), near[1] * says(of[one] + "h"), says(of[one] + "h" + of[two] + of[one] + "a")]
+        weights = [
+            near[0] * says(""),
+            near[1] * says(of[one] + "h"),
+            says(of[one] + "h" + of[two] + of[one] + "a"),
+        ]
         shares = [weight / weight.sum() for weight in weights]
         p[one, two] = shares[0][one] * shares[1][two] * shares[2]
     return p
 
 
 @pytest.mark.parametrize("fault", [None, 0, 2])
-def test_whole_texts_are_distributed_as_claimed(fault: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_texts_are_distributed_as_claimed(
+    fault: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A model that is told a source word, before (0) or ahead (2), is seen."""
     honest = CausalMeasure.walk
 
@@ -147,23 +171,30 @@ def test_whole_texts_are_distributed_as_claimed(fault: int | None, monkeypatch: 
     assert (chisquare(*counts).pvalue > 1e-6) == (fault is None)
 
 
-def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_side_by_side_change_nothing_and_long_ones_begin_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     mechanism, every = toy(), texts(40)
     together = mechanism.replace_texts(*every, ROWS, ["h"])
     monkeypatch.setattr(causal_measure, "TEXTS", 3)
     assert np.array_equal(mechanism.replace_texts(*every, ROWS, ["h"]), together)
-    monkeypatch.setattr(causal_measure, "LONGEST", 2)  # nothing is before the third token, nor before the seventh
+    # nothing is before the third token, nor before the seventh
+    monkeypatch.setattr(causal_measure, "LONGEST", 2)
     cut = mechanism.replace_texts(*every, ROWS, ["h"])
     is_first = np.isin(np.arange(len(cut)) % len(KIND), (0, 2, 4, 6))
     anew = mechanism.replace_texts(every[0]._replace(is_first=is_first), *every[1:], ROWS, ["h"])
     assert np.array_equal(cut, anew) and not np.array_equal(cut, together)
     monkeypatch.setattr(causal_measure, "PIECES", 0)  # of a long word no more are read
-    alone = mechanism.replace_texts(every[0]._replace(is_first=np.ones_like(is_first)), *every[1:], ROWS, ["h"])
+    alone = mechanism.replace_texts(
+        every[0]._replace(is_first=np.ones_like(is_first)), *every[1:], ROWS, ["h"]
+    )
     assert np.array_equal(mechanism.replace_texts(*every, ROWS, ["h"]), alone)
 
 
 @pytest.mark.parametrize(("most", "rel"), [(2048, 2e-3), (2, 0.1)])
-def test_the_adversary_reads_what_was_written(most: int, rel: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_adversary_reads_what_was_written(
+    most: int, rel: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its normalisers over all words, and over two and such as are drawn by their weight."""
     monkeypatch.setattr(tem_context, "MOST", most)
     monkeypatch.setattr(tem_context, "SUMMED", 20_000)
@@ -171,7 +202,17 @@ def test_the_adversary_reads_what_was_written(most: int, rel: float, monkeypatch
     adversary = build_adversary(mechanism, prior, (EPSILON, EPSILON))
     outputs, certain = np.array([3, -1, 5]), [None, "h", None]
     none = np.full(3, -1)
-    seen = Symbols(np.zeros(3, np.int64), outputs, np.full(3, EPSILON), none, none, none, none, ROWS[outputs], certain)
+    seen = Symbols(
+        np.zeros(3, np.int64),
+        outputs,
+        np.full(3, EPSILON),
+        none,
+        none,
+        none,
+        none,
+        ROWS[outputs],
+        certain,
+    )
     found = adversary.in_texts(seen, 6)
     near = np.exp(toy(0.0).log_pmf(np.arange(6), np.full(6, EPSILON))) * 2.0 ** (
         N_WORDS - 1
@@ -205,28 +246,48 @@ def test_of_a_release_the_model_reads_kept_words_and_nothing_that_a_detector_fou
     monkeypatch.setattr(TemContext, "replace_texts", replace_texts)
     listed, model = tmp_path / "listed.txt", toy_project(tmp_path)
     listed.write_text("[PERSON]\ngrove\n", encoding="utf-8")
-    asked = {"mechanism": "tem_context", "strategy": "S1", "epsilon": 5.0, "protect": str(listed), "stopwords": "keep"}
+    asked = {
+        "mechanism": "tem_context",
+        "strategy": "S1",
+        "epsilon": 5.0,
+        "protect": str(listed),
+        "stopwords": "keep",
+    }
     result = privatize(["the birch, grove cedar."], Request.of(asked), model)
     the = model.embedding("S1").tokens.index("the")
     assert read == [([KEPT, DRAWN, KEPT, KEPT, DRAWN, KEPT], [the, 0, -2, -1, 1, -3], [",", "."])]
     assert any(name.startswith("smollm2/") for name in result.record.made_with)
-    assert any("language model smollm2" in condition for condition in result.record.guarantee.because)
+    assert any(
+        "language model smollm2" in condition for condition in result.record.guarantee.because
+    )
 
 
 def test_what_is_refused_before_any_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A level or a share of words, for which no epsilon is known; words of another language; without the extra."""
+    """A level or a share of words, for which no epsilon is known; words of another language;
+    without the extra."""
     model = toy_project(tmp_path)
     for asked in ({"protection": "strong"}, {"recovery": 0.1}):
-        with pytest.raises(RequestError, match=r"depends on all of a text and is not worked out; only epsilon says"):
-            resolve_settings(Request.of({"mechanism": "tem_context", "strategy": "S1", **asked}), model)
+        with pytest.raises(
+            RequestError, match=r"depends on all of a text and is not worked out; only epsilon says"
+        ):
+            resolve_settings(
+                Request.of({"mechanism": "tem_context", "strategy": "S1", **asked}), model
+            )
     (chosen,) = model.causal_models.values()
-    german = replace(model, causal_models={"smollm2": CausalModel("de", chosen.make, chosen.weights)})
-    with pytest.raises(RequestError, match=f"{CHOSEN_BY} is smollm2, which knows words of the language de"):
+    german = replace(
+        model, causal_models={"smollm2": CausalModel("de", chosen.make, chosen.weights)}
+    )
+    with pytest.raises(
+        RequestError, match=f"{CHOSEN_BY} is smollm2, which knows words of the language de"
+    ):
         german.causal_model("tem_context")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(RequestError, match=f"uv sync --extra neural.*or choose another in params.yaml: {CHOSEN_BY}"):
+    with pytest.raises(
+        RequestError, match=f"uv sync --extra neural.*or choose another in params.yaml: {CHOSEN_BY}"
+    ):
         Model(model.project).mechanism("tem_context", "S1", AS_KEPT)
-    other = SimpleNamespace(submodule_search_locations=[str(tmp_path)])  # a release without the file
+    # a release without the file
+    other = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
     monkeypatch.setattr("importlib.util.find_spec", lambda _: other)
     with pytest.raises(RequestError, match=r"has no SmolLM2.*gguf; `uv sync --extra neural`"):
         Model(model.project).mechanism("tem_context", "S1", AS_KEPT)

@@ -1,7 +1,9 @@
-"""Every string of bits in place of the stream: the exact distribution of the samplers that are there, not of samples.
+"""Every string of bits in place of the stream: the exact distribution of the samplers that are
+there, not of samples.
 
-What the strings do not decide is an interval, and the distribution by definition, to 60 digits, must lie in it. So a
-fault of a thousandth is seen, which tens of thousands of draws do not show. At the end, what strings are too short for.
+What the strings do not decide is an interval, and the distribution by definition, to 60 digits,
+must lie in it. So a fault of a thousandth is seen, which tens of thousands of draws do not show. At
+the end, what strings are too short for.
 """
 
 import contextlib
@@ -37,10 +39,13 @@ def within(law: dict[int, Decimal], found: dict[int, Interval]) -> bool:
     return set(law) == set(found) and all(low <= law[x] <= high for x, (low, high) in found.items())
 
 
-# Positions in a list: the index is a step function of one uniform number, so both ends of a string's numbers decide.
+# Positions in a list: the index is a step function of one uniform number, so both ends of a
+# string's numbers decide.
 
 
-def index_intervals(mechanism: OnLists, index: int, epsilon: float, bits: int) -> dict[int, Interval]:
+def index_intervals(
+    mechanism: OnLists, index: int, epsilon: float, bits: int
+) -> dict[int, Interval]:
     """How much of the strings gives each index, and how much may."""
     shift, has_sign = np.uint64(64 - bits), isinstance(mechanism, DiffractorGeometric)
     starts = np.arange(2**bits, dtype=np.uint64) << shift
@@ -52,7 +57,9 @@ def index_intervals(mechanism: OnLists, index: int, epsilon: float, bits: int) -
             if sign is not None:
                 first = (first & ~np.uint64(1)) | np.uint64(sign)
             words = np.stack([first, np.full_like(first, filling)], axis=1)
-            ends.append(mechanism.perturb(np.full(len(first), index), np.full(len(first), epsilon), words))
+            ends.append(
+                mechanism.perturb(np.full(len(first), index), np.full(len(first), epsilon), words)
+            )
     low, high = np.concatenate(ends[::2]), np.concatenate(ends[1::2])
     decided = np.bincount(low[low == high], minlength=mechanism.size)
     open_cells = int((low != high).sum())
@@ -73,11 +80,16 @@ def geometric_law(size: int, index: int, epsilon: float) -> dict[int, Decimal]:
     return law
 
 
-def truncated_law(size: int, index: int, epsilon: float, beta: float, gamma: float) -> dict[int, Decimal]:
-    """TEM over positions: near ones by their distance, all others alike, with beta / (1 - beta) together."""
+def truncated_law(
+    size: int, index: int, epsilon: float, beta: float, gamma: float
+) -> dict[int, Decimal]:
+    """TEM over positions: near ones by their distance, all others alike, with beta / (1 - beta)
+    together."""
     half, radius = Decimal(epsilon) / 2, int(min(gamma, size))
     far = min(Decimal(1), Decimal(min(1.0, beta / ((1 - beta) * max(size - 1, 1)))))
-    weights = {x: (-half * abs(x - index)).exp() if abs(x - index) <= radius else far for x in range(size)}
+    weights = {
+        x: (-half * abs(x - index)).exp() if abs(x - index) <= radius else far for x in range(size)
+    }
     total = sum(weights.values())
     return {x: weight / total for x, weight in weights.items()}
 
@@ -86,14 +98,22 @@ def law_of(mechanism: OnLists, index: int, epsilon: float) -> dict[int, Decimal]
     if isinstance(mechanism, DiffractorGeometric):
         return geometric_law(mechanism.size, index, epsilon)
     assert isinstance(mechanism, DiffractorTem)
-    return truncated_law(mechanism.size, index, epsilon, mechanism.beta, float(mechanism.reach(np.array([epsilon]))[0]))
+    return truncated_law(
+        mechanism.size,
+        index,
+        epsilon,
+        mechanism.beta,
+        float(mechanism.reach(np.array([epsilon]))[0]),
+    )
 
 
 @pytest.mark.parametrize("kind", [DiffractorGeometric, DiffractorTem])
 @pytest.mark.parametrize("epsilon", [0.05, 0.7, 4.0])
 @pytest.mark.parametrize("index", [0, 2, 5])
 @pytest.mark.parametrize("bits", [BITS, pytest.param(20, marks=pytest.mark.nightly)])
-def test_positions_of_every_string(kind: type[OnLists], index: int, epsilon: float, bits: int) -> None:
+def test_positions_of_every_string(
+    kind: type[OnLists], index: int, epsilon: float, bits: int
+) -> None:
     """Of noise that is 3 % off (3 ‰ by longer strings) the test sees that it is."""
     mechanism, off = kind(np.arange(6)[None]), 1.03 if bits == BITS else 1.003
     with localcontext() as context:
@@ -111,12 +131,15 @@ def test_every_string_chooses_a_list_with_the_same_chance(n_lists: int) -> None:
     chosen = list[int]()
     mechanism.perturb = lambda index, *_: chosen.extend(index.tolist()) or index  # type: ignore[method-assign]
     second = np.arange(n, dtype=np.uint64) << np.uint64(64 - BITS)
-    mechanism.replace(np.zeros(n, dtype=np.int64), np.ones(n), np.stack([np.zeros_like(second), second], axis=1))
+    mechanism.replace(
+        np.zeros(n, dtype=np.int64), np.ones(n), np.stack([np.zeros_like(second), second], axis=1)
+    )
     counts = np.bincount(chosen, minlength=n_lists)
     assert len(counts) == n_lists and counts.max() - counts.min() <= 1
 
 
-# TEM: a proposal is one whole number; every one of them is tried, and every byte by which a doubt is settled.
+# TEM: a proposal is one whole number; every one of them is tried, and every byte by which a doubt
+# is settled.
 
 
 class Refused(Exception):
@@ -124,13 +147,17 @@ class Refused(Exception):
 
 
 def accepted(
-    tem: Tem, token: Any, tried: Iterable[tuple[int, Sequence[int]]], parts: int, patch: pytest.MonkeyPatch
+    tem: Tem,
+    token: Any,
+    tried: Iterable[tuple[int, Sequence[int]]],
+    parts: int,
+    patch: pytest.MonkeyPatch,
 ) -> dict[int, Interval]:
     """Of the real positions of each proposed word, how many are accepted, and how many may be.
 
     Args:
-        tried: of every proposal the word that it gives, PENDING, or UNDECIDED with the doubt, which the first byte of
-            the fraction settles, in so many ``parts``.
+        tried: of every proposal the word that it gives, PENDING, or UNDECIDED with the doubt, which
+            the first byte of the fraction settles, in so many ``parts``.
     """
     low, open_parts, width = [Decimal(0)] * tem.size, [Decimal(0)] * tem.size, 256 // parts
     for out, (proposed, position, _) in tried:
@@ -139,20 +166,30 @@ def accepted(
         for first in range(0, 256 if out == UNDECIDED else 0, width):
             ends = []
             for tail in (bytes([first]) + b"\0" * 99, bytes([first + width - 1]) + b"\xff" * 99):
-                patch.setattr(keystream, "expand", lambda _key, n_bytes, _nonce=0, tail=tail: tail[:n_bytes])
+                patch.setattr(
+                    keystream, "expand", lambda _key, n_bytes, _nonce=0, tail=tail: tail[:n_bytes]
+                )
                 ends.append(tem._is_accepted(token, proposed, position, FIRST_NONCE))
             low[proposed] += Decimal(all(ends)) / parts
             open_parts[proposed] += Decimal(ends[0] != ends[1]) / parts
     return {x: (low[x], low[x] + open_parts[x]) for x in range(tem.size)}
 
 
-def tem_intervals(tem: Tem, word: int, epsilon: float, way: str, patch: pytest.MonkeyPatch) -> dict[int, Interval]:
-    """Of the real positions below 2^bits of each proposed word, how many are accepted, and how many may be."""
+def tem_intervals(
+    tem: Tem, word: int, epsilon: float, way: str, patch: pytest.MonkeyPatch
+) -> dict[int, Interval]:
+    """Of the real positions below 2^bits of each proposed word, how many are accepted, and how many
+    may be."""
     budgets, none = np.array([epsilon]), np.zeros((1, 4), dtype=np.uint64)
     space = kernels.Space(tem.vectors, tem.halvings, tem.sketch.rows, tem.sketch.step)
     points, total = list[int](), [1]
     token = kernels.Tokens(
-        np.array([word]), budgets, tem.gamma(budgets), none, np.zeros(1, np.int64), np.zeros((1, 3), np.int64)
+        np.array([word]),
+        budgets,
+        tem.gamma(budgets),
+        none,
+        np.zeros(1, np.int64),
+        np.zeros((1, 3), np.int64),
     )
 
     def next_point(_state: Any, _stream: Any, at: int, n: int, _mask: Any) -> tuple[int, int]:
@@ -164,7 +201,8 @@ def tem_intervals(tem: Tem, word: int, epsilon: float, way: str, patch: pytest.M
     def tried() -> Iterator[tuple[int, Sequence[int]]]:
         point = 0
         while point < total[0]:
-            points[:] = [0, point] if way == "plain" else [point]  # the plain way decides once it has the next one
+            # the plain way decides once it has the next one
+            points[:] = [0, point] if way == "plain" else [point]
             out, point = PENDING, point + 1
             with contextlib.suppress(Refused):
                 if way == "plain":
@@ -187,7 +225,9 @@ def tem_law(tem: Tem, word: int, epsilon: float) -> dict[int, Decimal]:
     everyone, gamma = np.arange(tem.size), float(tem.gamma(np.array([epsilon]))[0])
     distances = pair_distances(tem.vectors, np.full(tem.size, word), everyone).tolist()
     half = Decimal(float(epsilon) / 2)
-    return {x: 2**tem.bits * (-half * Decimal(min(d, gamma))).exp() for x, d in enumerate(distances)}
+    return {
+        x: 2**tem.bits * (-half * Decimal(min(d, gamma))).exp() for x, d in enumerate(distances)
+    }
 
 
 def _short_envelope(patch: pytest.MonkeyPatch) -> None:
@@ -199,7 +239,11 @@ def _short_envelope(patch: pytest.MonkeyPatch) -> None:
 
 # A way of proposing, epsilon, bits, words, and a fault that samples do not show.
 TEM_CASES = [
-    *((way, epsilon, bits, [1], None) for way in ("plain", "list") for epsilon, bits in ((0.3, 6), (2.0, 8), (9.0, 8))),
+    *(
+        (way, epsilon, bits, [1], None)
+        for way in ("plain", "list")
+        for epsilon, bits in ((0.3, 6), (2.0, 8), (9.0, 8))
+    ),
     *(
         pytest.param(way, epsilon, bits, [0, 2, 4], None, marks=pytest.mark.nightly)
         for way in ("plain", "list")
@@ -213,7 +257,12 @@ TEM_CASES = [
 
 @pytest.mark.parametrize(("way", "epsilon", "bits", "words", "fault"), TEM_CASES)
 def test_tem_of_every_string(
-    way: str, epsilon: float, bits: int, words: list[int], fault: Callable[[Any], None] | None, monkeypatch: Any
+    way: str,
+    epsilon: float,
+    bits: int,
+    words: list[int],
+    fault: Callable[[Any], None] | None,
+    monkeypatch: Any,
 ) -> None:
     """By lists of four words, so that others are proposed among all."""
     monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 4)
@@ -232,7 +281,8 @@ KINDS = [DiffractorGeometric, DiffractorTem]
 
 
 def test_float64_says_where_it_cannot_tell() -> None:
-    """The fast path alone leaves the boundary open, and the slow one agrees with it away from boundaries."""
+    """The fast path alone leaves the boundary open, and the slow one agrees with it away from
+    boundaries."""
     words = np.random.default_rng(3).integers(0, 2**64 - 1, size=(300, 2), dtype=np.uint64)
     epsilon, index = np.geomspace(0.01, 20, 300), np.full(300, 500)
     moved, doubt = list_kernels.geometric(index, epsilon, words, 1000)
@@ -251,7 +301,8 @@ def test_float64_says_where_it_cannot_tell() -> None:
 
 
 def test_deep_tails_are_drawn() -> None:
-    """A first word of zero goes on with more bits: at ε = 60 a step of one has probability 2·10⁻²⁶."""
+    """A first word of zero goes on with more bits: at ε = 60 a step of one has probability
+    2·10⁻²⁶."""
     words = np.array([[0, 12345]], dtype=np.uint64)
     assert geometric_size(words[0], 60.0, 100) >= 0
     assert geometric_size(words[0], 1.0, 100) >= 43  # e^{-43} is about 2^{-62}
@@ -270,9 +321,11 @@ def test_one_word_and_bad_lists(kind) -> None:
 
 
 def test_rounding_of_the_radius_never_makes_a_longer_step() -> None:
-    """The score is the index up to R = ⌊reach⌋, and γ beyond: from R to R + 1 it may change by 1 at most.
+    """The score is the index up to R = ⌊reach⌋, and γ beyond: from R to R + 1 it may change by 1 at
+    most.
 
-    With R = ⌊γ⌋ it changes by more where γ is rounded below a whole number, which the first assertion looks for.
+    With R = ⌊γ⌋ it changes by more where γ is rounded below a whole number, which the first
+    assertion looks for.
     """
     tem = DiffractorTem(np.arange(1000))
     beta, longer = Decimal(tem.beta), 0
@@ -282,7 +335,10 @@ def test_rounding_of_the_radius_never_makes_a_longer_step() -> None:
         for whole in range(1, 200):
             epsilon = np.array([float(level / whole)])
             for _ in range(4):
-                gamma, radius = float(truncation(epsilon, tem.beta, 1000)[0]), int(tem.reach(epsilon)[0])
+                gamma, radius = (
+                    float(truncation(epsilon, tem.beta, 1000)[0]),
+                    int(tem.reach(epsilon)[0]),
+                )
                 longer += level / Decimal(float(epsilon[0])) - int(gamma) > 1
                 assert -1 <= level / Decimal(float(epsilon[0])) - radius <= 1
                 epsilon = np.nextafter(epsilon, 0)

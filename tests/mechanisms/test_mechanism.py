@@ -18,31 +18,43 @@ assert {"tem", "diffractor_geometric", "diffractor_tem"} <= set(CLOSED)
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 25.0])
 def test_the_guarantee_holds_exactly(name: str, epsilon: float) -> None:
-    """For all w, w', y: |ln P(y|w) - ln P(y|w')| <= ε·d(w, w'), whatever words weigh. Nothing is sampled."""
+    """For all w, w', y: |ln P(y|w) - ln P(y|w')| <= ε·d(w, w'), whatever words weigh. Nothing is
+    sampled."""
     for seed in range(3):
-        mechanism = build_mechanism(name, vectors(seed=seed), None, ORDERS, public=public_counts(1 + np.arange(12) % 3))
+        mechanism = build_mechanism(
+            name, vectors(seed=seed), None, ORDERS, public=public_counts(1 + np.arange(12) % 3)
+        )
         assert mechanism.no_guarantee is not None or largest_loss(mechanism, epsilon) <= 1e-9
 
 
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize(("budget_error", "follows"), [(1.0, True), (0.8, False), (1.25, False)])
 def test_draws_follow_the_closed_form(name: str, budget_error: float, follows: bool) -> None:
-    """Chi-squared against the distribution. The two wrong budgets show that this test can say no."""
+    """Chi-squared against the distribution. The two wrong budgets show that this test can say
+    no."""
     mechanism = build_mechanism(name, vectors(), None, ORDERS)
-    epsilon = 1.5 / float(np.median(mechanism.distance(np.full(11, 2), np.delete(np.arange(12), 2))))
+    epsilon = 1.5 / float(
+        np.median(mechanism.distance(np.full(11, 2), np.delete(np.arange(12), 2)))
+    )
     law = np.exp(mechanism.log_pmf(np.array([2]), np.array([epsilon * budget_error])))[0]
     assert fits(draw(mechanism, 2, epsilon), law) == follows
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_protocol(name: str) -> None:
-    """One row of noise a token, of a fixed width; batches change nothing; both kinds of generator serve."""
-    mechanism = build_mechanism(name, vectors(), {"truncated_gumbel": {"calibration": "paper"}}, ORDERS)
+    """One row of noise a token, of a fixed width; batches change nothing; both kinds of generator
+    serve."""
+    mechanism = build_mechanism(
+        name, vectors(), {"truncated_gumbel": {"calibration": "paper"}}, ORDERS
+    )
     assert mechanism.name == name and mechanism.size == 12 and "exp(" in mechanism.guarantee
     assert isinstance(mechanism, ClosedForm) == (name in CLOSED)
     ids, budgets = np.arange(36) % 12, np.geomspace(0.1, 90, 36)
     noise = mechanism.noise(budgets, stream(5, name))
-    assert len(noise) == 36 and noise.shape[1] == mechanism.noise(budgets[:1], stream(5, name)).shape[1]
+    assert (
+        len(noise) == 36
+        and noise.shape[1] == mechanism.noise(budgets[:1], stream(5, name)).shape[1]
+    )
     out = mechanism.replace(ids, budgets, noise)
     assert out.dtype == np.int64 and ((out >= 0) & (out < 12)).all()
     for size in (1, 5):
@@ -53,7 +65,10 @@ def test_the_protocol(name: str) -> None:
     assert (mechanism.distance(ids, ids) == 0).all()
     assert (mechanism.distance(ids, ids[::-1]) == mechanism.distance(ids[::-1], ids)).all()
     low = np.full(400, 0.5)
-    draws = [mechanism.replace(np.arange(400) % 12, low, mechanism.noise(low, release_generator())) for _ in range(2)]
+    draws = [
+        mechanism.replace(np.arange(400) % 12, low, mechanism.noise(low, release_generator()))
+        for _ in range(2)
+    ]
     assert (draws[0] != draws[1]).any()
 
 
@@ -66,12 +81,26 @@ NAN, TWICE = float("nan"), vectors()[[0, 1, 0]]
         ("madlb", {}, vectors(), "madlib"),
         ("diffractor_tem", {}, vectors(), "works on lists"),
         *(("tem", {"tem": {"beta": beta}}, vectors(), r"tem\.beta") for beta in (0.0, 1.0, NAN)),
-        *(("mahalanobis", {"mahalanobis": {"lambda": share}}, vectors(), r"\.lambda") for share in (-0.1, 1.0, NAN)),
-        *(("madlib", {"rank_remap": {"enabled": True, "c": c}}, vectors(), "rank_remap") for c in (0.0, -1.0, NAN)),
-        *(("madlib", {"rank_remap": {"enabled": True, "ranks": n}}, vectors(), "rank_remap") for n in (0, 65)),
+        *(
+            ("mahalanobis", {"mahalanobis": {"lambda": share}}, vectors(), r"\.lambda")
+            for share in (-0.1, 1.0, NAN)
+        ),
+        *(
+            ("madlib", {"rank_remap": {"enabled": True, "c": c}}, vectors(), "rank_remap")
+            for c in (0.0, -1.0, NAN)
+        ),
+        *(
+            ("madlib", {"rank_remap": {"enabled": True, "ranks": n}}, vectors(), "rank_remap")
+            for n in (0, 65)
+        ),
         ("truncated_gumbel", {}, TWICE, "same vector"),
         ("truncated_gumbel", {}, vectors(1), "two words"),
-        ("truncated_gumbel", {"truncated_gumbel": {"calibration": "other"}}, vectors(), "calibration"),
+        (
+            "truncated_gumbel",
+            {"truncated_gumbel": {"calibration": "other"}},
+            vectors(),
+            "calibration",
+        ),
         ("vickrey", {"vickrey": {"t": 1.5}}, vectors(2), r"vickrey\.t is 1\.5"),
         ("vickrey", {"vickrey": {"t": NAN}}, vectors(2), r"vickrey\.t"),
         ("vickrey", {"vickrey": {"exclude_input": True}}, vectors(2), "needs 3 words"),

@@ -1,4 +1,5 @@
-"""The noise of MADLIB and Mahalanobis in 300 dimensions: radius, direction, covariance, each with what must fail."""
+"""The noise of MADLIB and Mahalanobis in 300 dimensions: radius, direction, covariance, each with
+what must fail."""
 
 from collections.abc import Callable
 from functools import cache
@@ -23,17 +24,22 @@ Noise = Callable[[np.random.Generator], np.ndarray]  # (BLOCK, P)
 
 @cache
 def embedding() -> np.ndarray:
-    """It spreads 30 times as far along its first axis as along its last, and its axes are turned."""
+    """It spreads 30 times as far along its first axis as along its last, and its axes are
+    turned."""
     rng = np.random.default_rng(12)
     turned, _ = np.linalg.qr(rng.standard_normal((P, P)))
-    return ((rng.standard_normal((700, P)) * np.geomspace(6, 0.2, P)) @ turned + 1).astype(np.float32)
+    return ((rng.standard_normal((700, P)) * np.geomspace(6, 0.2, P)) @ turned + 1).astype(
+        np.float32
+    )
 
 
 def misfits(noise: Noise, name: str, blocks: int = BLOCKS) -> set[str]:
-    """What of the draws does not fit density ∝ exp(-ε|z|): radius Gamma(p, 1/ε), direction uniform on the sphere.
+    """What of the draws does not fit density ∝ exp(-ε|z|): radius Gamma(p, 1/ε), direction uniform
+    on the sphere.
 
-    The square of a uniform direction's coordinate, along any fixed axis, has law Beta(1/2, (p-1)/2), its sign is fair,
-    and the squares of a half of its coordinates sum to Beta(p/4, p/4); none of them depends on the radius.
+    The square of a uniform direction's coordinate, along any fixed axis, has law Beta(1/2,
+    (p-1)/2), its sign is fair, and the squares of a half of its coordinates sum to Beta(p/4, p/4);
+    none of them depends on the radius.
     """
     rng = stream(17, "noise law", name)
     axis = np.random.default_rng(1).standard_normal(P)
@@ -93,7 +99,8 @@ def test_wrong_noise_is_told(noise: Noise, what: set[str]) -> None:
 
 @cache
 def spread(strength: float, trace: float = P) -> np.ndarray:
-    """λΣ + (1-λ)I, Σ the covariance of the embedding scaled to this trace; by NumPy's own covariance."""
+    """λΣ + (1-λ)I, Σ the covariance of the embedding scaled to this trace; by NumPy's own
+    covariance."""
     covariance = np.cov(embedding().astype(np.float64).T)
     return strength * covariance * (trace / np.trace(covariance)) + (1 - strength) * np.eye(P)
 
@@ -111,12 +118,15 @@ def whitened(matrix: np.ndarray, power: int = 1) -> Noise:
 
 
 def test_mahalanobis() -> None:
-    """zᵀM⁻¹z is the square of a radius Gamma(p, 1/ε), and L⁻¹z has no preferred direction: M = LLᵀ is its shape."""
+    """zᵀM⁻¹z is the square of a radius Gamma(p, 1/ε), and L⁻¹z has no preferred direction: M = LLᵀ
+    is its shape."""
     assert misfits(whitened(spread(0.6)), "mahalanobis") == set()
     # And the metric, d_RM² = (φ-φ')ᵀM⁻¹(φ-φ'), has the same shape.
     gap = (embedding()[:50].astype(np.float64) - embedding()[50:100]).T
     found = mahalanobis().distance(np.arange(50), np.arange(50, 100))
-    assert found == pytest.approx(np.sqrt((gap * np.linalg.solve(spread(0.6), gap)).sum(axis=0)), rel=1e-6)
+    assert found == pytest.approx(
+        np.sqrt((gap * np.linalg.solve(spread(0.6), gap)).sum(axis=0)), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(

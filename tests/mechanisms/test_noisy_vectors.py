@@ -1,4 +1,5 @@
-"""Mechanisms that add noise to a vector: Mahalanobis and Vickrey against MADLIB, truncated Gumbel, remapped ranks."""
+"""Mechanisms that add noise to a vector: Mahalanobis and Vickrey against MADLIB, truncated Gumbel,
+remapped ranks."""
 
 import numpy as np
 import pytest
@@ -31,7 +32,8 @@ def test_lambda_0_is_madlib_bit_for_bit() -> None:
 
 
 def test_noise_is_the_same_alone_and_among_others() -> None:
-    """Bit for bit, whatever the number of rows and of threads: a matrix product of a library is not."""
+    """Bit for bit, whatever the number of rows and of threads: a matrix product of a library is
+    not."""
     rng = np.random.default_rng(1)
     ball, root = rng.standard_normal((37, 60)), rng.standard_normal((60, 60))
     together = np.zeros_like(ball)
@@ -63,7 +65,9 @@ def test_choice_of_many(wrong: float, follows: bool) -> None:
     t, gaps = np.array([0.5, 1.0, 1.5, 2.0]), np.array([0.3, 0.5, 0.6, 0.9])
     uniform = stream(1, "many").random(SAMPLES)
     near = np.tile(np.arange(4), (SAMPLES, 1))
-    chosen = Vickrey(vectors(), t=t.tolist(), k=4).choose(near[:, 0], near, np.tile(gaps, (SAMPLES, 1)), uniform)
+    chosen = Vickrey(vectors(), t=t.tolist(), k=4).choose(
+        near[:, 0], near, np.tile(gaps, (SAMPLES, 1)), uniform
+    )
     assert fits(chosen, np.exp(-wrong * t * gaps * (1 if follows else 1.5))) == follows
 
 
@@ -83,7 +87,10 @@ def test_the_smallest_epsilon_is_named_and_sharp() -> None:
     mechanism = TruncatedGumbel(LINE)
     assert (mechanism.smallest, mechanism.largest) == (1.0, 6.0)
     paper = TruncatedGumbel(LINE, calibration="paper")
-    assert np.isfinite(paper.scale(np.array([0.01, 1.0, 7.8, 1e6]))).all() and paper.no_guarantee is not None
+    assert (
+        np.isfinite(paper.scale(np.array([0.01, 1.0, 7.8, 1e6]))).all()
+        and paper.no_guarantee is not None
+    )
     limit = 3 + 2 * (1 + np.log(4))
     assert mechanism.smallest_epsilon == pytest.approx(limit)
     with pytest.raises(ParameterError, match=rf"needs more than {limit:.6g}.*calibration: paper"):
@@ -102,7 +109,11 @@ def test_it_wraps_what_comes_from_a_noisy_vector(name: str) -> None:
     mechanism = build_mechanism(name, vectors(), ON)
     assert isinstance(mechanism, RankRemap)
     plain = build_mechanism(name, vectors(), {"rank_remap": ON["rank_remap"] | {"enabled": False}})
-    assert (mechanism.name, mechanism.metric, mechanism.guarantee) == (name, plain.metric, plain.guarantee)
+    assert (mechanism.name, mechanism.metric, mechanism.guarantee) == (
+        name,
+        plain.metric,
+        plain.guarantee,
+    )
     budgets, ids = np.full(200, 3.0), np.arange(200) % 12
     noise = mechanism.noise(budgets, stream(1, "x"))
     inner = plain.noise(budgets, stream(1, "x"))
@@ -129,5 +140,10 @@ def test_lists_that_were_made_before_change_nothing(ranks: int) -> None:
     assert (listed.replace(ids, budgets, noise) == out).all()
     assert isinstance(alone, RankRemap)
     before = alone.inner.replace(ids, budgets, noise[:, :-1])
-    order = np.argsort(np.linalg.norm(some[before].astype(float)[:, None] - some.astype(float)[None], axis=2), axis=1)
-    assert (out == np.take_along_axis(order, alone.rank(budgets, noise[:, -1])[:, None], axis=1)[:, 0]).all()
+    order = np.argsort(
+        np.linalg.norm(some[before].astype(float)[:, None] - some.astype(float)[None], axis=2),
+        axis=1,
+    )
+    assert (
+        out == np.take_along_axis(order, alone.rank(budgets, noise[:, -1])[:, None], axis=1)[:, 0]
+    ).all()

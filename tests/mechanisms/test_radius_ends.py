@@ -1,4 +1,5 @@
-"""The ends of MADLIB's radius, as docs/proofs/madlib.md states them: NumPy's own sampler at its extreme inputs."""
+"""The ends of MADLIB's radius, as docs/proofs/madlib.md states them: NumPy's own sampler at its
+extreme inputs."""
 
 import math
 import re
@@ -13,7 +14,8 @@ from scipy.stats import norm
 
 PAGE = (Path(__file__).parents[2] / "docs/proofs/madlib.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.e-]+) \| ([\d.e-]+) \|$", re.MULTILINE)
-TAIL, INVERSE = 3.6541528853610087963519472518, 0.27366123732975827203338247596  # of NumPy's ziggurat
+# of NumPy's ziggurat
+TAIL, INVERSE = 3.6541528853610087963519472518, 0.27366123732975827203338247596
 MOST = 2**53 - 1
 
 
@@ -24,7 +26,8 @@ def generator(words: Sequence[int]) -> np.random.Generator:
 
 
 def tail(k: int) -> float:
-    """How far beyond the ziggurat's last layer a normal number lies, from a uniform number k / 2^53."""
+    """How far beyond the ziggurat's last layer a normal number lies, from a uniform number k /
+    2^53."""
     return -INVERSE * math.log1p(-k * 2.0**-53)
 
 
@@ -33,12 +36,17 @@ def farthest() -> int:
     low, high = 0, MOST
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if tail(middle) ** 2 < -2 * math.log1p(-MOST * 2.0**-53) else (low, middle)
+        low, high = (
+            (middle, high)
+            if tail(middle) ** 2 < -2 * math.log1p(-MOST * 2.0**-53)
+            else (low, middle)
+        )
     return low
 
 
 def words(k: int, positive: bool) -> list[int]:
-    """What makes the ziggurat go to its tail and take k there: its first layer beyond the edge, then two uniforms."""
+    """What makes the ziggurat go to its tail and take k there: its first layer beyond the edge,
+    then two uniforms."""
     magnitude = 2**52 - 1 if not positive else (2**52 - 1) ^ (1 << 8)
     return [magnitude << 9, k << 11, MOST << 11]
 
@@ -59,7 +67,10 @@ def test_the_farthest_normal_number() -> None:
 def test_the_ends_of_the_radius(row: tuple[str, ...]) -> None:
     p, smallest, largest, below, above = (float(value) for value in row)
     accepted = [0]  # ln 0 is below everything
-    ends = [generator([*words(farthest(), positive), *accepted]).gamma(p, 1.0) for positive in (False, True)]
+    ends = [
+        generator([*words(farthest(), positive), *accepted]).gamma(p, 1.0)
+        for positive in (False, True)
+    ]
     assert ends == pytest.approx([smallest, largest], rel=1e-4)
     assert below + above + 4096 * 2 * norm.sf(TAIL + tail(farthest())) < 1e-30  # as records say
     assert (below, above) == pytest.approx((gammainc(p, ends[0]), gammaincc(p, ends[1])), rel=0.02)

@@ -1,4 +1,5 @@
-"""tem_context: the distribution that is claimed, exactly; what it may look at; the same draws whatever the batch."""
+"""tem_context: the distribution that is claimed, exactly; what it may look at; the same draws
+whatever the batch."""
 
 import contextlib
 import math
@@ -31,11 +32,16 @@ def toy(n: int = N, **parameters: float) -> TemContext:
 
 
 def test_the_base_measure_is_that_of_the_bigrams() -> None:
-    """Witten and Bell's mixture to the power κ, up to a factor of each word before; of rarer words a millionth."""
+    """Witten and Bell's mixture to the power κ, up to a factor of each word before; of rarer words
+    a millionth."""
     for kappa, common in ((0.0, N), (0.5, 9), (1.0, N), (2.0, N)):
         mechanism = toy(kappa=kappa, common_words=common)
         rng, bigrams = np.random.default_rng(3), mechanism.bigrams
-        single = (rng.integers(N, size=(2, 4 * N)), rng.integers(1, 50, 4 * N), rng.integers(1, 900, N))[2] + 1.0
+        single = (
+            rng.integers(N, size=(2, 4 * N)),
+            rng.integers(1, 50, 4 * N),
+            rng.integers(1, 900, N),
+        )[2] + 1.0
         for before in (0, 7):
             row = slice(bigrams.starts[before], bigrams.starts[before + 1])
             n, different = bigrams.counts[row].sum(), len(bigrams.ids[row])
@@ -49,23 +55,32 @@ def test_the_base_measure_is_that_of_the_bigrams() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.4, 3.0, 9.0])
 def test_draws_are_distributed_as_claimed_after_each_word(epsilon: float) -> None:
-    """After a kept word, after none, and of an unknown word; the rows of a table of z are all small."""
+    """After a kept word, after none, and of an unknown word; the rows of a table of z are all
+    small."""
     mechanism, n, rng = toy(), 40_000, np.random.default_rng(8)
     budgets, keys = np.full(n, epsilon), rng.integers(0, 2**63, (3, n, 4)).astype(np.uint64)
     unknown, after = mechanism.mass.of(5) / mechanism.mass.of(5).sum(), np.full(n, 5)
     word, words = np.array([2]), np.full(n, 2)
     rows = (
         (mechanism.replace(words, budgets, keys[0]), mechanism.log_pmf(word, budgets[:1])),
-        (mechanism.replace_after(words, budgets, keys[1], after), mechanism.log_pmf(word, budgets[:1], 5)),
-        (mechanism.replace_after(np.full(n, -1), np.zeros(n), keys[2], after), np.log(unknown)[None]),
-    )  # fmt: skip
+        (
+            mechanism.replace_after(words, budgets, keys[1], after),
+            mechanism.log_pmf(word, budgets[:1], 5),
+        ),
+        (
+            mechanism.replace_after(np.full(n, -1), np.zeros(n), keys[2], after),
+            np.log(unknown)[None],
+        ),
+    )
     for drawn, law in rows:
         p = np.exp(law[0])
         z = (np.bincount(drawn, minlength=N) - n * p) / np.sqrt(n * p * (1 - p))
         assert np.abs(z[n * p > 5]).max() < 5
 
 
-def walk(mechanism: TemContext, kind: list[int], about: list[int], ids: list[int], keys: Any) -> list[int]:
+def walk(
+    mechanism: TemContext, kind: list[int], about: list[int], ids: list[int], keys: Any
+) -> list[int]:
     first = np.zeros(len(kind), dtype=np.bool_)
     first[[0, 4]] = True
     texts = TextTokens(first, np.array(kind), np.array(about))
@@ -73,26 +88,42 @@ def walk(mechanism: TemContext, kind: list[int], about: list[int], ids: list[int
 
 
 def test_what_a_draw_depends_on() -> None:
-    """Its own word and key, and what is written just before in the same text: nothing else, before or after."""
+    """Its own word and key, and what is written just before in the same text: nothing else, before
+    or after."""
     mechanism = toy()
     keys = np.random.default_rng(1).integers(0, 2**63, (5, 4)).astype(np.uint64)
-    kind, about = [DRAWN, SKIPPED, DRAWN, FOLLOWS, DRAWN, KEPT, DRAWN, DRAWN], [0, -1, 1, 0, 2, 9, 3, 4]
+    kind, about = (
+        [DRAWN, SKIPPED, DRAWN, FOLLOWS, DRAWN, KEPT, DRAWN, DRAWN],
+        [0, -1, 1, 0, 2, 9, 3, 4],
+    )
     drawn = walk(mechanism, kind, about, [3, 4, 5, 6, 7], keys)
     one = np.full(1, 2.0)
 
     def alone(number: int, word: int, before: int) -> int:
-        return int(mechanism.replace_after(np.array([word]), one, keys[number : number + 1], np.array([before]))[0])
+        return int(
+            mechanism.replace_after(
+                np.array([word]), one, keys[number : number + 1], np.array([before])
+            )[0]
+        )
 
     assert drawn[1] == drawn[5] == -1 and drawn[3] == drawn[0]
     assert [drawn[0], drawn[2], drawn[4], drawn[6], drawn[7]] == [
-        alone(0, 3, -1), alone(1, 4, drawn[0]), alone(2, 5, -1), alone(3, 6, 9), alone(4, 7, drawn[6])
-    ]  # fmt: skip
-    later = walk(mechanism, kind, about, [3, 4, 5, 6, 30], keys)  # another source word changes what it becomes alone
+        alone(0, 3, -1),
+        alone(1, 4, drawn[0]),
+        alone(2, 5, -1),
+        alone(3, 6, 9),
+        alone(4, 7, drawn[6]),
+    ]
+    # another source word changes what it becomes alone
+    later = walk(mechanism, kind, about, [3, 4, 5, 6, 30], keys)
     assert later[:7] == drawn[:7]
 
 
-def intervals(mechanism: TemContext, word: int, before: int, epsilon: float, patch: Any) -> dict[int, Any]:
-    """Of the positions of each proposed word, how many are accepted, and how many may be; every proposal is tried."""
+def intervals(
+    mechanism: TemContext, word: int, before: int, epsilon: float, patch: Any
+) -> dict[int, Any]:
+    """Of the positions of each proposed word, how many are accepted, and how many may be; every
+    proposal is tried."""
     budgets, points, asked = np.array([epsilon]), list[int](), [1, 0]
 
     def next_point(_state: Any, _stream: Any, at: int, total: Any, _mask: Any) -> tuple[Any, int]:
@@ -107,14 +138,23 @@ def intervals(mechanism: TemContext, word: int, before: int, epsilon: float, pat
     for name, fake in (("next_point", next_point), ("next_words", next_words)):
         patch.setattr(kernels, name, fake)
     for name in ("_envelope", "_after", "_word_at"):
-        patch.setattr(kernels, name, getattr(getattr(kernels, name), "py_func", getattr(kernels, name)))
+        patch.setattr(
+            kernels, name, getattr(getattr(kernels, name), "py_func", getattr(kernels, name))
+        )
     lists = mechanism.near.lists(np.array([word]))
     none = np.zeros(1, dtype=np.int64)
     keys = np.zeros((1, 4), dtype=np.uint64)
     drawn = kernels.Drawn(np.array([word]), budgets, mechanism.gamma(budgets), keys, none, none)
-    space = tem_kernels.Space(mechanism.vectors, mechanism.halvings, mechanism.sketch.rows, mechanism.sketch.step)
-    token = tem_kernels.Tokens(drawn.ids, budgets, drawn.gamma, drawn.keys, drawn.refused, np.zeros((1, 3), np.int64))
-    near, doubt = (lists.ids, lists.distances, np.arange(mechanism.size)), np.zeros(3, dtype=np.int64)
+    space = tem_kernels.Space(
+        mechanism.vectors, mechanism.halvings, mechanism.sketch.rows, mechanism.sketch.step
+    )
+    token = tem_kernels.Tokens(
+        drawn.ids, budgets, drawn.gamma, drawn.keys, drawn.refused, np.zeros((1, 3), np.int64)
+    )
+    near, doubt = (
+        (lists.ids, lists.distances, np.arange(mechanism.size)),
+        np.zeros(3, dtype=np.int64),
+    )
 
     def tried() -> Iterator[tuple[int, Sequence[int]]]:
         point = 0
@@ -122,7 +162,9 @@ def intervals(mechanism: TemContext, word: int, before: int, epsilon: float, pat
             for fine in range(2**kernels.FINE_BITS):
                 points[:], asked[1], out = [point], fine, PENDING
                 with contextlib.suppress(Refused):
-                    out = int(kernels._draw.py_func(space, mechanism._sums, drawn, 0, before, near, doubt))
+                    out = int(
+                        kernels._draw.py_func(space, mechanism._sums, drawn, 0, before, near, doubt)
+                    )
                     out = out if out >= 0 else UNDECIDED
                 yield out, doubt.tolist()
             point += 1
@@ -150,16 +192,29 @@ def _context_of_none(patch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_every_point_gives_the_exact_distribution(
-    epsilon: float, before: int, fault: Callable[[Any], None] | None, monkeypatch: pytest.MonkeyPatch
+    epsilon: float,
+    before: int,
+    fault: Callable[[Any], None] | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of small masses and few bits: the share of each word is its weight, in an interval of what is still undecided.
+    """Of small masses and few bits: the share of each word is its weight, in an interval of what is
+    still undecided.
 
-    A shortened envelope, masses of context that miss among near words, and exact decisions that always accept are seen.
+    A shortened envelope, masses of context that miss among near words, and exact decisions that
+    always accept are seen.
     """
-    monkeypatch.setattr(tem_context, "base_measure", lambda *_: tem_context.BaseMeasure(
-        np.array([3, 1, 4, 1, 2]), np.array([0, 0, 2, 2, 2, 2]), np.array([0, 3]), np.array([5, 2])
-    ))  # fmt: skip
-    monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 3)  # so that words are proposed among all, too
+    monkeypatch.setattr(
+        tem_context,
+        "base_measure",
+        lambda *_: tem_context.BaseMeasure(
+            np.array([3, 1, 4, 1, 2]),
+            np.array([0, 0, 2, 2, 2, 2]),
+            np.array([0, 3]),
+            np.array([5, 2]),
+        ),
+    )
+    # so that words are proposed among all, too
+    monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 3)
     mechanism = toy(5)
     monkeypatch.setattr(kernels, "ENVELOPE_BITS", 4)
     monkeypatch.setattr(kernels, "FINE_BITS", 3)

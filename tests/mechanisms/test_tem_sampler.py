@@ -1,4 +1,5 @@
-"""TEM: its compiled samplers draw what a plain one draws from the same streams; its decisions, rounding and measure."""
+"""TEM: its compiled samplers draw what a plain one draws from the same streams; its decisions,
+rounding and measure."""
 
 import decimal
 import itertools
@@ -35,7 +36,8 @@ def clustered(n: int, p: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("bits", [None, 3], ids=["all bits", "undecided"])
 @pytest.mark.parametrize("epsilon", [0.5, pytest.param(8.0, marks=pytest.mark.nightly)])
 def test_draws_of_many_words_follow_the_closed_form(epsilon: float, bits: int | None) -> None:
-    """Whole lists of near words and all others; also where most proposals are left to exact arithmetic."""
+    """Whole lists of near words and all others; also where most proposals are left to exact
+    arithmetic."""
     tem = Tem(clustered(900, 40))
     tem.bits = bits or tem.bits
     law = np.exp(tem.log_pmf(np.array([7]), np.array([epsilon])))[0]
@@ -63,11 +65,14 @@ def test_lists_are_those_of_a_float64_scan(n: int, p: int) -> None:
         np.testing.assert_array_equal(lists.ids[word], order)
         np.testing.assert_array_equal(lists.distances[word, 1:], np.sqrt(squares[order[1:]]))
     for word in (0, n // 2, n - 1):
-        np.testing.assert_array_equal(nearest_words(vectors, np.array([word])).ids[0], lists.ids[word])
+        np.testing.assert_array_equal(
+            nearest_words(vectors, np.array([word])).ids[0], lists.ids[word]
+        )
 
 
 def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
-    """Also for positions just beside the limit, bounds that are the distance itself, and those of the sketch."""
+    """Also for positions just beside the limit, bounds that are the distance itself, and those of
+    the sketch."""
     some, rng = vectors(200), np.random.default_rng(5)
     sketch, bits, n_unsure = Tem(some).sketch, 40, 0
     for _ in range(1000):
@@ -76,9 +81,25 @@ def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
         edge = min(float(pair_distances(some, np.array([word]), np.array([proposed]))[0]), radius)
         limit = 2**bits * (Decimal(-half) * Decimal(edge)).exp()
         closest = sketch_bounds(sketch.rows, sketch.step, word, proposed)
-        for q in (int(limit), int(limit) - 1, int(limit) + 1, int(limit * (1 - Decimal("1e-9"))), int(limit / 2)):
-            wanted = kernels.ACCEPT if q + 1 <= limit else kernels.REFUSE if q >= limit else kernels.UNSURE
-            for bounds in (closest, (edge, edge) if edge < radius else (radius, np.inf), (0.0, np.inf)):
+        for q in (
+            int(limit),
+            int(limit) - 1,
+            int(limit) + 1,
+            int(limit * (1 - Decimal("1e-9"))),
+            int(limit / 2),
+        ):
+            wanted = (
+                kernels.ACCEPT
+                if q + 1 <= limit
+                else kernels.REFUSE
+                if q >= limit
+                else kernels.UNSURE
+            )
+            for bounds in (
+                closest,
+                (edge, edge) if edge < radius else (radius, np.inf),
+                (0.0, np.inf),
+            ):
                 got = kernels.decide(some, (word, proposed), half, radius, max(q, 0), bits, bounds)
                 assert got in (wanted, kernels.UNSURE)
                 n_unsure += got != wanted
@@ -88,7 +109,8 @@ def test_bounds_of_the_distance_decide_as_the_distance_does() -> None:
 
 
 def test_rounding_is_bounded_by_what_is_stated() -> None:
-    """Scores against exact ones of the same vectors; the sentence of the record is true of the largest spaces."""
+    """Scores against exact ones of the same vectors; the sentence of the record is true of the
+    largest spaces."""
     some = vectors(60)
     tem, worst = Tem(some), 0.0
     for word, other in itertools.product(range(60), repeat=2):
@@ -109,14 +131,22 @@ def test_rounding_is_bounded_by_what_is_stated() -> None:
 
 @pytest.mark.parametrize("bits", [None, 2], ids=["all bits", "undecided"])
 def test_batches_lists_and_neighbours_change_nothing(bits: int | None) -> None:
-    """Each token alone, or all at once with other epsilons beside it, by lists made before or now: the same words."""
+    """Each token alone, or all at once with other epsilons beside it, by lists made before or now:
+    the same words."""
     some, ids, budgets = vectors(50), np.arange(50), np.geomspace(0.05, 80, 50)
-    tem, fresh, listed = Tem(some), Tem(some), Tem(some, neighborhoods.nearest_words(some, np.arange(30)))
+    tem, fresh, listed = (
+        Tem(some),
+        Tem(some),
+        Tem(some, neighborhoods.nearest_words(some, np.arange(30))),
+    )
     for one in (tem, fresh, listed):
         one.bits = bits or one.bits
     noise = tem.noise(budgets, stream(1, "x"))
     together = tem.replace(ids, budgets, noise).tolist()
-    alone = [fresh.replace(ids[i : i + 1], budgets[i : i + 1], noise[i : i + 1])[0] for i in reversed(range(50))]
+    alone = [
+        fresh.replace(ids[i : i + 1], budgets[i : i + 1], noise[i : i + 1])[0]
+        for i in reversed(range(50))
+    ]
     assert together == alone[::-1] == listed.replace(ids, budgets, noise).tolist()
 
 
@@ -130,7 +160,8 @@ def toy(penalty: int = 2, n: int = len(N_WORDS), n_words: np.ndarray | None = N_
 
 @pytest.mark.parametrize("halvings", range(8))
 def test_of_every_string_one_is_not_thinned(halvings: int) -> None:
-    """A word of measure 2^-h passes for exactly that share of all bytes; h of 0 takes nothing of the stream."""
+    """A word of measure 2^-h passes for exactly that share of all bytes; h of 0 takes nothing of
+    the stream."""
     state, passed = np.zeros(16, dtype=np.uint32), 0
     for value in range(256):
         stream_words = np.full(kernels.WORDS, value, dtype=np.uint64)
@@ -140,7 +171,9 @@ def test_of_every_string_one_is_not_thinned(halvings: int) -> None:
     assert passed == 256 >> halvings
 
 
-@pytest.mark.parametrize(("n", "error"), [(50, 1e-9), (SMALL + 60, 0.2)], ids=["exactly", "by some words"])
+@pytest.mark.parametrize(
+    ("n", "error"), [(50, 1e-9), (SMALL + 60, 0.2)], ids=["exactly", "by some words"]
+)
 def test_the_adversary_knows_the_sums_of_the_weights(n: int, error: float) -> None:
     epsilon, n_words = np.array([1.0, 6.0]), np.resize(N_WORDS, n)
     tem = toy(2, n, n_words)

@@ -39,7 +39,9 @@ class Known(Loaded):
             return np.log(self.channel[ids])
 
 
-def draw(mechanism, word: int, epsilon: float, name: str = "draw", samples: int = SAMPLES) -> np.ndarray:
+def draw(
+    mechanism, word: int, epsilon: float, name: str = "draw", samples: int = SAMPLES
+) -> np.ndarray:
     ids, budgets = np.full(samples, word), np.full(samples, epsilon)
     return mechanism.replace(ids, budgets, mechanism.noise(budgets, stream(7, name)))
 
@@ -59,7 +61,8 @@ def fits(drawn: np.ndarray, law: np.ndarray) -> bool:
 
 
 def largest_loss(mechanism, epsilon: float) -> float:
-    """Exact, over all pairs and outputs: the largest excess of |ln P(y|w) - ln P(y|w')| over ε·d(w,w')."""
+    """Exact, over all pairs and outputs: the largest excess of |ln P(y|w) - ln P(y|w')| over
+    ε·d(w,w')."""
     n = mechanism.size
     log_p = mechanism.log_pmf(np.arange(n), np.full(n, epsilon))
     assert np.allclose(np.exp(log_p).sum(axis=1), 1)

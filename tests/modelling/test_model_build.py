@@ -1,4 +1,5 @@
-"""`lexveil model build`: what it makes of a parameter file and of texts, as the how-to page of languages has it."""
+"""`lexveil model build`: what it makes of a parameter file and of texts, as the how-to page of
+languages has it."""
 
 import gzip
 import json
@@ -24,7 +25,10 @@ STAGES = ["sample_corpus", "count_ngrams", "build_collocations", *STAGES, "packa
 
 
 def commands() -> list[list[str]]:
-    return [shlex.split(line)[1:] for line in re.findall(r"^    (lexveil .+)$", PAGE.read_text("utf-8"), re.MULTILINE)]
+    return [
+        shlex.split(line)[1:]
+        for line in re.findall(r"^    (lexveil .+)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    ]
 
 
 def in_this_process(*_: Any, **__: Any) -> int:
@@ -35,7 +39,10 @@ def in_this_process(*_: Any, **__: Any) -> int:
 
 
 def write(file: Path, texts: list[str]) -> None:
-    file.write_text("".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts), encoding="utf-8")
+    file.write_text(
+        "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts),
+        encoding="utf-8",
+    )
 
 
 @pytest.fixture
@@ -52,15 +59,22 @@ def test_a_base_must_be_of_the_same_language(packaged: PackagedModel) -> None:
     require_language(packaged, "en-GB")
     require_language(None, "de")
     for language in ("de", "sv"):
-        with pytest.raises(ParameterError, match=f"toy is of language en, and model.language is {language}; write"):
+        with pytest.raises(
+            ParameterError, match=f"toy is of language en, and model.language is {language}; write"
+        ):
             require_language(packaged, language)
 
 
-def test_the_commands_of_the_page(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_the_commands_of_the_page(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     write(here / "texte.jsonl", german_texts(300))
     write(here / "briefe.jsonl", german_texts(5, seed=2))
     asked = commands()
-    assert [command[:2] for command in asked[:2]] == [["model", "build"], ["model", "show"]] and len(asked) == 4
+    assert [command[:2] for command in asked[:2]] == [
+        ["model", "build"],
+        ["model", "show"],
+    ] and len(asked) == 4
     said = []
     for command in asked:
         assert main.main(command) == 0
@@ -68,13 +82,20 @@ def test_the_commands_of_the_page(here: Path, tmp_path: Path, monkeypatch: pytes
         said.append(capsys.readouterr())
     model = PackagedModel(tmp_path / "home/models/deutsch")
     assert model.card.language == "de" and "language: de" in said[1].out
-    # Fixed expressions are collocations, words of closed classes are in none, and ordinals end no sentence.
+    # Fixed expressions are collocations, words of closed classes are in none, and ordinals end no
+    # sentence.
     collocations = {token for token in model.tokens if "_" in token}
     assert "vereinigten_republik" in collocations and "geht's" in model.tokens
-    assert not [token for token in collocations if set(token.split("_")) & {"in", "der", "bei", "und", "mit"}]
+    assert not [
+        token
+        for token in collocations
+        if set(token.split("_")) & {"in", "der", "bei", "und", "mit"}
+    ]
     assert model.lexicon("gst").language == "de"
     assert not [one.err for one in said if "looks like" in one.err]
-    texts = [json.loads(line)["text"] for line in (here / "out.jsonl").read_text("utf-8").splitlines()]
+    texts = [
+        json.loads(line)["text"] for line in (here / "out.jsonl").read_text("utf-8").splitlines()
+    ]
     assert len(texts) == 5 and all(texts) and texts != german_texts(5, seed=2)
     record = json.loads((here / "out.jsonl.record.json").read_text("utf-8"))
     assert record["model"]["name"] == "deutsch" and "without_guarantee" not in record
@@ -90,7 +111,10 @@ TEMPLATE = yaml.safe_load((paths.TEMPLATE / paths.PARAMS).read_text(encoding="ut
         ("model: 2026-02-30", "not valid YAML"),
         ("model: {name: other}", r"model\.name is other, but legal was requested"),
         ("model: {}\nparametres: {}", "unknown key parametres"),
-        ("model: {license: CC0-1.0, min_document: 3}", r"model\.min_document; did you mean model\.min_documents"),
+        (
+            "model: {license: CC0-1.0, min_document: 3}",
+            r"model\.min_document; did you mean model\.min_documents",
+        ),
     ],
 )
 def test_a_wrong_parameter_file_is_refused(tmp_path: Path, content: str, says: str) -> None:
@@ -100,16 +124,23 @@ def test_a_wrong_parameter_file_is_refused(tmp_path: Path, content: str, says: s
 
 
 def test_sources_are_chosen_by_the_field_of_the_lines(tmp_path: Path) -> None:
-    lines = [json.dumps({"text": text, "source": source}) for text, source in ("ax", "by", "cx", "dz")]
+    lines = [
+        json.dumps({"text": text, "source": source}) for text, source in ("ax", "by", "cx", "dz")
+    ]
     with gzip.open(tmp_path / "a.json.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(lines))
     made = split_by_source([tmp_path / "a.json.gz"], ["x", "y"], tmp_path / "split")
     written = {name: path.read_text(encoding="utf-8").splitlines() for name, path in made.items()}
-    texts = {name: [json.loads(line)["text"] for line in of_source] for name, of_source in written.items()}
+    texts = {
+        name: [json.loads(line)["text"] for line in of_source]
+        for name, of_source in written.items()
+    }
     assert texts == {"x": ["a", "c"], "y": ["b"]}
     with pytest.raises(RequestError, match="no line of source w"):
         split_by_source([tmp_path / "a.json.gz"], ["x", "w"], tmp_path / "split")
     (tmp_path / "b.jsonl").write_text('{"text": "a secret"}\n', encoding="utf-8")
-    with pytest.raises(RequestError, match=r"b\.jsonl.*1: no JSON object with a field `source`") as error:
+    with pytest.raises(
+        RequestError, match=r"b\.jsonl.*1: no JSON object with a field `source`"
+    ) as error:
         split_by_source([tmp_path / "b.jsonl"], ["x"], tmp_path / "split")
     assert "secret" not in str(error.value)

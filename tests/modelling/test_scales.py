@@ -23,10 +23,15 @@ def words(outside: Path) -> list[str]:
 def test_a_scale_of_words(outside: Path, words: list[str], cli: Any) -> None:
     rows = [f"{word}\t{(1, -1, 0)[number % 3]}\n" for number, word in enumerate(words[:30])]
     (outside / "seeds.tsv").write_text("word\tscore\n" + "".join(rows), encoding="utf-8")
-    assert main([*BUILD, "seeds.tsv", "-o", "own.tsv", "--model", "toy", "--as-given", "--public"]) == 0
+    assert (
+        main([*BUILD, "seeds.tsv", "-o", "own.tsv", "--model", "toy", "--as-given", "--public"])
+        == 0
+    )
     shown = json.loads(cli("purpose", "show", "own.tsv", "--model", "toy", "--json").out)
     assert (shown["name"], shown["public"], shown["words"]) == ("own", True, 20)
-    assert set(shown["highest"][:10]) == {*words[:30:3]} and set(shown["lowest"][:10]) == {*words[1:30:3]}
+    assert set(shown["highest"][:10]) == {*words[:30:3]} and set(shown["lowest"][:10]) == {
+        *words[1:30:3]
+    }
     assert main([*BUILD, "seeds.tsv", "-o", "spread.tsv", "--model", "toy"]) == 0
     given, spread = read(outside / "own.tsv"), read(outside / "spread.tsv")
     assert not spread.is_public and given.scores.items() <= spread.scores.items()
@@ -36,12 +41,19 @@ def test_a_scale_learnt_from_labels(outside: Path, words: list[str]) -> None:
     """The two words that tell the labels apart are its ends; what all texts have says nothing."""
     function_words = language_of("en").function_words
     first, second, other = [word for word in words if word not in function_words][:3]
-    rows = [{"text": f"{(first, second)[number % 2]} {other} {words[number % 7]}", "label": number % 2}
-            for number in range(80)]  # fmt: skip
-    (outside / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    rows = [
+        {"text": f"{(first, second)[number % 2]} {other} {words[number % 7]}", "label": number % 2}
+        for number in range(80)
+    ]
+    (outside / "in.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     assert main([*BUILD, "in.jsonl", "-o", "own.tsv", "--model", "toy", "--as-given"]) == 0
     scores = read(outside / "own.tsv").scores
-    assert scores[first] == min(scores.values()) < -0.5 and scores[second] == max(scores.values()) > 0.5
+    assert (
+        scores[first] == min(scores.values()) < -0.5
+        and scores[second] == max(scores.values()) > 0.5
+    )
     assert abs(scores.get(other, 0.0)) < 0.2
 
 
@@ -68,6 +80,11 @@ def test_the_scale_that_ships_is_that_of_its_seeds(tmp_path: Path, name: str) ->
     seeds, file = ROOT / f"examples/purposes/{name}_seeds.tsv", f"{name}.tsv"
     assert main([*BUILD, str(seeds), "-o", str(tmp_path / file), "--model", "en", "--public"]) == 0
     made, ships = read(tmp_path / file).scores, read(ROOT / "lexveil/models/purposes" / file).scores
-    # The regression is in float64: other processors round the last digit of few scores in another way.
-    differ = {word for word in made.keys() | ships.keys() if abs(made.get(word, 0) - ships.get(word, 0)) > 0.011}
+    # The regression is in float64: other processors round the last digit of few scores in another
+    # way.
+    differ = {
+        word
+        for word in made.keys() | ships.keys()
+        if abs(made.get(word, 0) - ships.get(word, 0)) > 0.011
+    }
     assert not differ

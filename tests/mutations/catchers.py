@@ -1,4 +1,5 @@
-"""Who catches a fault: the audit, on a toy project of its own, and named tests, called as they stand."""
+"""Who catches a fault: the audit, on a toy project of its own, and named tests, called as they
+stand."""
 
 import contextlib
 import inspect
@@ -36,14 +37,17 @@ def audited(
     """Audit a mechanism with a toy project in the place of a user's; nothing has to be built.
 
     Args:
-        keys: of batches, drawn in each process; fewer than in a user's audit, since only keys of few bits need many.
+        keys: of batches, drawn in each process; fewer than in a user's audit, since only keys of
+            few bits need many.
     """
     given = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"), Loader=LOADER)
     for name, values in (own or {}).items():
         given["mechanisms"][name] |= values
     given["release"]["shares"] |= shares or {}
     params = parse_params(given)
-    policy = Policy.of(strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov)
+    policy = Policy.of(
+        strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov
+    )
     request = AuditRequest(mechanism=mechanism, epsilon=epsilon, strategy=strategy, **(USUAL | how))
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -68,7 +72,8 @@ def caught_by_audit(in_releases: bool, **how: Any) -> bool:
     """Whether there are complaints; the audit ends at the first finding.
 
     Args:
-        in_releases: releases are audited first, without toys, since what shows there alone would be looked for in vain.
+        in_releases: releases are audited first, without toys, since what shows there alone would be
+            looked for in vain.
     """
 
     class Enough(Exception):
@@ -98,7 +103,11 @@ def caught_by_audit(in_releases: bool, **how: Any) -> bool:
 
 def why(result: AuditResult) -> list[str]:
     """What an audit found to be wrong."""
-    return [f"{finding.place}: {finding.method}: {finding.detail}" for finding in result.audits if finding.violation]
+    return [
+        f"{finding.place}: {finding.method}: {finding.detail}"
+        for finding in result.audits
+        if finding.violation
+    ]
 
 
 def fails(named: str, values: dict[str, Any], fixture: Callable[[str], Any]) -> bool:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a fault is a line
 """Faults of many kinds, each a small patch, with who must catch it."""
 
 import secrets
@@ -35,7 +34,8 @@ AS_KEPT = Policy("keep", "keep", "sample")
 
 @dataclass(frozen=True)
 class OneKey(BatchWorker):
-    """A worker whose generator's key is drawn once, in the first process, and goes along to all others."""
+    """A worker whose generator's key is drawn once, in the first process, and goes along to all
+    others."""
 
     key: int = field(default_factory=lambda: secrets.randbits(60))
 
@@ -72,7 +72,9 @@ def _floor(original: Any, self: Any, epsilon: Any, rng: Any) -> Any:
 
 def _batch_covariance(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) -> Any:
     some = self.vectors[ids]
-    root = np.linalg.cholesky(self.lambda_ * scaled_covariance(some) + (1 - self.lambda_) * np.eye(some.shape[1]))
+    root = np.linalg.cholesky(
+        self.lambda_ * scaled_covariance(some) + (1 - self.lambda_) * np.eye(some.shape[1])
+    )
     return original(self, ids, epsilon, noise @ self._inverse_root @ root.T)
 
 
@@ -103,11 +105,15 @@ def _kept_by_word(original: Any, self: Any, ids: Any, epsilon: Any, noise: Any) 
     """A replacement is kept by its word, without ε."""
     out = original(self, ids, epsilon, noise)
     kept = vars(self).setdefault("kept", {})
-    return np.array([kept.setdefault(int(word), int(new)) for word, new in zip(ids, out, strict=True)], dtype=np.int64)
+    return np.array(
+        [kept.setdefault(int(word), int(new)) for word, new in zip(ids, out, strict=True)],
+        dtype=np.int64,
+    )
 
 
 def _beside_the_source(step: int) -> Any:
-    """The base measure is that after the source word ``step`` places on, and not after what was written before."""
+    """The base measure is that after the source word ``step`` places on, and not after what was
+    written before."""
 
     def beside(original: Any, self: Any, texts: Any, ids: Any, *drawn: Any) -> Any:
         n, text = len(texts.kind), np.cumsum(texts.is_first)
@@ -117,7 +123,8 @@ def _beside_the_source(step: int) -> Any:
         source[follows] = source[texts.about[follows]]
         other = np.clip(np.arange(n) + step, 0, n - 1)
         seen = np.where((text[other] == text) & (other != np.arange(n)), source[other], -1)
-        doubled = [np.repeat(column, 2) for column in texts]  # what each is drawn after, as if it were written, and it
+        # what each is drawn after, as if it were written, and it
+        doubled = [np.repeat(column, 2) for column in texts]
         doubled[0][1::2], doubled[1][::2], doubled[2][::2] = False, KEPT, seen
         doubled[2][1::2] = np.where(follows, 2 * texts.about + 1, texts.about)
         return original(self, type(texts)(*doubled), ids, *drawn)[1::2]
@@ -130,7 +137,9 @@ def _weight_of_the_word(original: Any, self: Any, texts: Any, ids: Any, *drawn: 
     flat, mass = copy(self), self._sums
     single = (np.int64(2**24) >> self.halvings.astype(np.int64)).astype(np.int64)
     sums = np.concatenate([[0], np.cumsum(single)])
-    flat._sums = mass._replace(single=single, singles=sums, after=0 * mass.after, afters=0 * mass.afters)
+    flat._sums = mass._replace(
+        single=single, singles=sums, after=0 * mass.after, afters=0 * mass.afters
+    )
     as_written, out = (original(made, texts, ids, *drawn) for made in (self, flat))
     is_drawn = texts.kind == DRAWN
     out[is_drawn] = np.where(ids[texts.about[is_drawn]] % 2, out[is_drawn], as_written[is_drawn])
@@ -161,7 +170,9 @@ def _off_the_ends(original: Any, self: Any, index: Any, epsilon: Any, words: Any
 
 def _one_sided(original: Any, self: Any, index: Any, epsilon: Any, words: Any) -> Any:
     before = index.copy()
-    return np.clip(before + np.abs(original(self, index, epsilon, words) - before), 0, self.size - 1)
+    return np.clip(
+        before + np.abs(original(self, index, epsilon, words) - before), 0, self.size - 1
+    )
 
 
 def _in_pairs(original: Any, self: Any, epsilon: Any, rng: Any) -> Any:
@@ -204,7 +215,8 @@ def _normalized(original: Any, self: Any, vectors: Any) -> None:
 
 
 def _rare_words_spend_less(method: str) -> Plant:
-    """No word spends more than ε, and a rare one, which is one of a large number, as little as half of it."""
+    """No word spends more than ε, and a rare one, which is one of a large number, as little as half
+    of it."""
 
     def less(original: Any, self: Any, ids: Any, epsilon: Any, *noise: Any) -> Any:
         return original(self, ids, epsilon * (1 - 0.5 * ids / max(1, self.size - 1)), *noise)
@@ -220,7 +232,10 @@ def _noise_by_neighbours(original: Any, self: Any, ids: Any, epsilon: Any, noise
 
 def _by_content(original: Any, self: Any, batch: Any, budget: Any = None) -> Any:
     seed = abs(hash(tuple(batch.texts)))
-    before, workers.release_generator = workers.release_generator, lambda: np.random.default_rng(seed)
+    before, workers.release_generator = (
+        workers.release_generator,
+        lambda: np.random.default_rng(seed),
+    )
     try:
         return original(self, batch, budget)
     finally:
@@ -247,7 +262,8 @@ def _restarted(per: str) -> Plant:
         swap(
             f"{P}.engine.worker:BatchWorker._generator",
             "return release_generator()",
-            f"return (lambda key: lambda i: np.random.default_rng([key, hash({per}) % 2**60]))(release_generator())",
+            f"return (lambda key: lambda i: np.random.default_rng([key, hash({per}) % "
+            "2**60]))(release_generator())",
         ),
         _generator(lambda: secrets.randbits(60)),
     )
@@ -287,108 +303,596 @@ def _claimed_always(original: Any, token: Any, policy: Any, *, seed_is_known: bo
 
 
 SCALE = [
-    Fault("half the noise of madlib", "noise scale", swap(f"{M}.madlib:Madlib.noise", "/ epsilon\n", "/ (2 * epsilon)\n"), MADLIB),
-    Fault("twice the noise of madlib", "noise scale", swap(f"{M}.madlib:Madlib.noise", "/ epsilon\n", "/ (0.5 * epsilon)\n"), MADLIB),
-    Fault("radius of one dimension less", "noise scale", swap(f"{M}.madlib:Madlib.noise", "rng.gamma(p,", "rng.gamma(p - 0.9,"), MADLIB),
-    Fault("a tenth less noise of vickrey", "noise scale", wrap(f"{M}.vickrey:Vickrey.noise", lambda f, s, e, r: f(s, 1.1 * e, r)), {"mechanism": "vickrey", "epsilon": 10.0, "samples": 2000}),
-    Fault("the root of mahalanobis squared", "covariance", swap(f"{M}.mahalanobis:Mahalanobis.noise", "self.root", "self.root @ self.root"), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}}),
-    Fault("half of lambda", "covariance", swap(f"{M}.mahalanobis:Mahalanobis.__init__", "spread = lambda_ *", "spread = 0.5 * lambda_ *"), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}}),
-    Fault("covariance of the batch", "covariance", wrap(f"{M}.mahalanobis:Mahalanobis.replace", _batch_covariance), {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}, "samples": 3000}),
-    Fault("rare words spend less", "ε of the word", both(_rare_words_spend_less("replace"), _rare_words_spend_less("log_pmf")), TEM),
-    Fault("noise by the distance to neighbours", "ε of the word", wrap(f"{M}.madlib:Madlib.replace", _noise_by_neighbours), MADLIB),
-    Fault("tem at twice epsilon", "noise scale", wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: f(s, i, 2 * e, n)), TEM),
-    Fault("1-D geometric at twice epsilon", "noise scale", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", lambda f, s, i, e, w: f(s, i, 2 * e, w)), GEOMETRIC),
-]  # fmt: skip
+    Fault(
+        "half the noise of madlib",
+        "noise scale",
+        swap(f"{M}.madlib:Madlib.noise", "/ epsilon\n", "/ (2 * epsilon)\n"),
+        MADLIB,
+    ),
+    Fault(
+        "twice the noise of madlib",
+        "noise scale",
+        swap(f"{M}.madlib:Madlib.noise", "/ epsilon\n", "/ (0.5 * epsilon)\n"),
+        MADLIB,
+    ),
+    Fault(
+        "radius of one dimension less",
+        "noise scale",
+        swap(f"{M}.madlib:Madlib.noise", "rng.gamma(p,", "rng.gamma(p - 0.9,"),
+        MADLIB,
+    ),
+    Fault(
+        "a tenth less noise of vickrey",
+        "noise scale",
+        wrap(f"{M}.vickrey:Vickrey.noise", lambda f, s, e, r: f(s, 1.1 * e, r)),
+        {"mechanism": "vickrey", "epsilon": 10.0, "samples": 2000},
+    ),
+    Fault(
+        "the root of mahalanobis squared",
+        "covariance",
+        swap(f"{M}.mahalanobis:Mahalanobis.noise", "self.root", "self.root @ self.root"),
+        {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}},
+    ),
+    Fault(
+        "half of lambda",
+        "covariance",
+        swap(
+            f"{M}.mahalanobis:Mahalanobis.__init__",
+            "spread = lambda_ *",
+            "spread = 0.5 * lambda_ *",
+        ),
+        {"mechanism": "mahalanobis", "epsilon": 10.0, "own": {"mahalanobis": {"lambda": 0.5}}},
+    ),
+    Fault(
+        "covariance of the batch",
+        "covariance",
+        wrap(f"{M}.mahalanobis:Mahalanobis.replace", _batch_covariance),
+        {
+            "mechanism": "mahalanobis",
+            "epsilon": 10.0,
+            "own": {"mahalanobis": {"lambda": 0.5}},
+            "samples": 3000,
+        },
+    ),
+    Fault(
+        "rare words spend less",
+        "ε of the word",
+        both(_rare_words_spend_less("replace"), _rare_words_spend_less("log_pmf")),
+        TEM,
+    ),
+    Fault(
+        "noise by the distance to neighbours",
+        "ε of the word",
+        wrap(f"{M}.madlib:Madlib.replace", _noise_by_neighbours),
+        MADLIB,
+    ),
+    Fault(
+        "tem at twice epsilon",
+        "noise scale",
+        wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: f(s, i, 2 * e, n)),
+        TEM,
+    ),
+    Fault(
+        "1-D geometric at twice epsilon",
+        "noise scale",
+        wrap(
+            f"{M}.diffractor_geometric:DiffractorGeometric.perturb",
+            lambda f, s, i, e, w: f(s, i, 2 * e, w),
+        ),
+        GEOMETRIC,
+    ),
+]
 
 SUPPORT = [
     Fault("the tail of the noise cut at 1e-4", "support", _cut(1e-4), MADLIB | {"samples": 8000}),
-    Fault("no noise near zero", "support", wrap(f"{M}.madlib:Madlib.noise", _floor), MADLIB | {"samples": 2000}),
-    Fault("a near cut of the shift", "support", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _clipped(3)), GEOMETRIC),
-    Fault("a far cut of the shift", "support", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _clipped(2000)), GEOMETRIC),
-    Fault("a far cut of the shift of 1-D TEM", "support", wrap(f"{M}.diffractor_tem:DiffractorTem.perturb", _clipped(4000)), ON_TEM_LISTS),
-    Fault("the ends of a list never come out", "support", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _off_the_ends), GEOMETRIC),
-    Fault("noise to the right only", "support", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _one_sided), GEOMETRIC),
-    Fault("the ball of tem halved", "support", wrap(f"{M}.tem:Tem.gamma", lambda f, s, e: f(s, e) / 4), TEM | {"samples": 2000}),
-    Fault("the weight of elsewhere wrong", "support", swap(f"{M}.diffractor_tem:DiffractorTem.perturb", "far = min(1.0, self.beta", "far = min(1.0, 60 * self.beta"), ON_TEM_LISTS | {"samples": 4000}),
-    Fault("gamma of the input", "data-dependent γ", wrap(f"{M}.tem:Tem.replace", _gamma_of_input), TEM),
-    Fault("the input among no candidates of vickrey", "support", swap(f"{M}.vickrey:Vickrey.candidates", "if not self.exclude_input:", "near, distances = self.search.nearest_k(self.vectors[ids] + noise, self.k + 1)\n    if False:"), {"mechanism": "vickrey", "epsilon": 10.0}),
-    Fault("vickrey's t for its other word", "support", swap(f"{M}.vickrey:Vickrey.choose", "uniform < stay, near[:, 0], near[:, 1]", "uniform < stay, near[:, 1], near[:, 0]"), {"mechanism": "vickrey", "epsilon": 10.0}),
-    Fault("ranks of the input remapped", "lists", swap(f"{M}.rank_remap:RankRemap.replace", "near = self.inner.replace(ids, epsilon, noise[:, :-1])", "near = ids"), MADLIB | {"own": {"rank_remap": {"enabled": True, "c": 0.05, "ranks": 8}}}),
-    Fault("an envelope of tem a thousandth short", "support", swap(f"{M}.kernels.tem:draw_from_lists", "np.int64(weight * (1 + MARGIN) * scale) + 1", "np.int64(weight * (1 - 1e-3) * scale) + 1"), None, (("tests/mechanisms/test_every_bit_string.py::test_tem_of_every_string", {"way": "list", "epsilon": 2.0, "bits": 12, "words": [1], "fault": None}),)),
-    Fault("redrawn until the word changes", "redraws", wrap(f"{M}.madlib:Madlib.replace", _until_changed), MADLIB),
-]  # fmt: skip
+    Fault(
+        "no noise near zero",
+        "support",
+        wrap(f"{M}.madlib:Madlib.noise", _floor),
+        MADLIB | {"samples": 2000},
+    ),
+    Fault(
+        "a near cut of the shift",
+        "support",
+        wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _clipped(3)),
+        GEOMETRIC,
+    ),
+    Fault(
+        "a far cut of the shift",
+        "support",
+        wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _clipped(2000)),
+        GEOMETRIC,
+    ),
+    Fault(
+        "a far cut of the shift of 1-D TEM",
+        "support",
+        wrap(f"{M}.diffractor_tem:DiffractorTem.perturb", _clipped(4000)),
+        ON_TEM_LISTS,
+    ),
+    Fault(
+        "the ends of a list never come out",
+        "support",
+        wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _off_the_ends),
+        GEOMETRIC,
+    ),
+    Fault(
+        "noise to the right only",
+        "support",
+        wrap(f"{M}.diffractor_geometric:DiffractorGeometric.perturb", _one_sided),
+        GEOMETRIC,
+    ),
+    Fault(
+        "the ball of tem halved",
+        "support",
+        wrap(f"{M}.tem:Tem.gamma", lambda f, s, e: f(s, e) / 4),
+        TEM | {"samples": 2000},
+    ),
+    Fault(
+        "the weight of elsewhere wrong",
+        "support",
+        swap(
+            f"{M}.diffractor_tem:DiffractorTem.perturb",
+            "far = min(1.0, self.beta",
+            "far = min(1.0, 60 * self.beta",
+        ),
+        ON_TEM_LISTS | {"samples": 4000},
+    ),
+    Fault(
+        "gamma of the input", "data-dependent γ", wrap(f"{M}.tem:Tem.replace", _gamma_of_input), TEM
+    ),
+    Fault(
+        "the input among no candidates of vickrey",
+        "support",
+        swap(
+            f"{M}.vickrey:Vickrey.candidates",
+            "if not self.exclude_input:",
+            "near, distances = self.search.nearest_k(self.vectors[ids] + noise, self.k + "
+            "1)\n    if False:",
+        ),
+        {"mechanism": "vickrey", "epsilon": 10.0},
+    ),
+    Fault(
+        "vickrey's t for its other word",
+        "support",
+        swap(
+            f"{M}.vickrey:Vickrey.choose",
+            "uniform < stay, near[:, 0], near[:, 1]",
+            "uniform < stay, near[:, 1], near[:, 0]",
+        ),
+        {"mechanism": "vickrey", "epsilon": 10.0},
+    ),
+    Fault(
+        "ranks of the input remapped",
+        "lists",
+        swap(
+            f"{M}.rank_remap:RankRemap.replace",
+            "near = self.inner.replace(ids, epsilon, noise[:, :-1])",
+            "near = ids",
+        ),
+        MADLIB | {"own": {"rank_remap": {"enabled": True, "c": 0.05, "ranks": 8}}},
+    ),
+    Fault(
+        "an envelope of tem a thousandth short",
+        "support",
+        swap(
+            f"{M}.kernels.tem:draw_from_lists",
+            "np.int64(weight * (1 + MARGIN) * scale) + 1",
+            "np.int64(weight * (1 - 1e-3) * scale) + 1",
+        ),
+        None,
+        (
+            (
+                "tests/mechanisms/test_every_bit_string.py::test_tem_of_every_string",
+                {"way": "list", "epsilon": 2.0, "bits": 12, "words": [1], "fault": None},
+            ),
+        ),
+    ),
+    Fault(
+        "redrawn until the word changes",
+        "redraws",
+        wrap(f"{M}.madlib:Madlib.replace", _until_changed),
+        MADLIB,
+    ),
+]
 
 LISTS = [
-    Fault("the list chosen by the input", "lists", swap(f"{M}.word_lists:OnLists.replace", "which = (((", "which = ids[chunk] % n_lists; _ = ((("), GEOMETRIC | {"own": {"diffractor_geometric": {"lists": "L1"}}}),
-    Fault("words that a list lacks are perturbed in it", "lists", wrap("lexveil.artifacts.mechanisms:over_lists", _known_unlisted), GEOMETRIC),
-    Fault("distances of normalised vectors", "metric", wrap(f"{M}.base:EuclideanMechanism.__init__", _normalized), TEM),
+    Fault(
+        "the list chosen by the input",
+        "lists",
+        swap(
+            f"{M}.word_lists:OnLists.replace",
+            "which = (((",
+            "which = ids[chunk] % n_lists; _ = (((",
+        ),
+        GEOMETRIC | {"own": {"diffractor_geometric": {"lists": "L1"}}},
+    ),
+    Fault(
+        "words that a list lacks are perturbed in it",
+        "lists",
+        wrap("lexveil.artifacts.mechanisms:over_lists", _known_unlisted),
+        GEOMETRIC,
+    ),
+    Fault(
+        "distances of normalised vectors",
+        "metric",
+        wrap(f"{M}.base:EuclideanMechanism.__init__", _normalized),
+        TEM,
+    ),
     Fault("gamma kept from another epsilon", "caches", _gamma_kept, TEM | {"samples": 2000}),
-    Fault("replacements kept by word without epsilon", "caches", wrap(f"{M}.diffractor_geometric:DiffractorGeometric.replace", _kept_by_word), GEOMETRIC),
-]  # fmt: skip
+    Fault(
+        "replacements kept by word without epsilon",
+        "caches",
+        wrap(f"{M}.diffractor_geometric:DiffractorGeometric.replace", _kept_by_word),
+        GEOMETRIC,
+    ),
+]
 
 CONTEXT = [
-    Fault("words weigh as after the source word before", "context", _beside_the_source(-1), IN_CONTEXT),
-    Fault("words weigh as after the source word that follows", "context", _beside_the_source(1), IN_CONTEXT),
-    Fault("a language model reads the source word before", "context", _beside_the_source(-1), IN_CONTEXT | {"own": {"tem_context": {"model": "smollm2"}}}),
-    Fault("kappa depends on the word", "base measure", wrap(f"{M}.tem_context:TemContext.replace_texts", _weight_of_the_word), IN_CONTEXT),
-]  # fmt: skip
+    Fault(
+        "words weigh as after the source word before", "context", _beside_the_source(-1), IN_CONTEXT
+    ),
+    Fault(
+        "words weigh as after the source word that follows",
+        "context",
+        _beside_the_source(1),
+        IN_CONTEXT,
+    ),
+    Fault(
+        "a language model reads the source word before",
+        "context",
+        _beside_the_source(-1),
+        IN_CONTEXT | {"own": {"tem_context": {"model": "smollm2"}}},
+    ),
+    Fault(
+        "kappa depends on the word",
+        "base measure",
+        wrap(f"{M}.tem_context:TemContext.replace_texts", _weight_of_the_word),
+        IN_CONTEXT,
+    ),
+]
 
 REUSE = [
-    Fault("one noise for all tokens of a text", "reuse", swap(f"{P}.engine.worker:_draw", "mechanism.noise(spent[drawn_for], rng)", "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)"), MADLIB),
-    Fault("each second noise turned round", "reuse", wrap(f"{M}.madlib:Madlib.noise", _in_pairs), MADLIB),
-    Fault("one sampled word for all of a text", "reuse", swap(f"{P}.engine.worker:_draw", "size=len(to_sample))", "size=min(1, len(to_sample)))"), TEM),
+    Fault(
+        "one noise for all tokens of a text",
+        "reuse",
+        swap(
+            f"{P}.engine.worker:_draw",
+            "mechanism.noise(spent[drawn_for], rng)",
+            "np.repeat(mechanism.noise(spent[drawn_for], rng)[:1], len(drawn_for), axis=0)",
+        ),
+        MADLIB,
+    ),
+    Fault(
+        "each second noise turned round",
+        "reuse",
+        wrap(f"{M}.madlib:Madlib.noise", _in_pairs),
+        MADLIB,
+    ),
+    Fault(
+        "one sampled word for all of a text",
+        "reuse",
+        swap(f"{P}.engine.worker:_draw", "size=len(to_sample))", "size=min(1, len(to_sample)))"),
+        TEM,
+    ),
     Fault("each text starts the stream anew", "reuse", _restarted("0"), TEM),
-    Fault("columns of a row share their noise", "reuse", _restarted("batch.keys[batch.document[i]][0]"), TEM),
+    Fault(
+        "columns of a row share their noise",
+        "reuse",
+        _restarted("batch.keys[batch.document[i]][0]"),
+        TEM,
+    ),
     Fault("each batch starts the stream anew", "reuse", _one_start, TEM),
-    Fault("worker processes share a key", "reuse", wrap(f"{P}.engine.engine:Engine.worker", _one_key), TEM | {"workers": 2}),
-    Fault("noise keyed by the texts", "reuse", wrap(f"{P}.engine.worker:BatchWorker.draw", _by_content), TEM),
-    Fault("a seeded generator in a release", "entropy", _generator(lambda: np.random.default_rng(0)), TEM),
-    Fault("two bits of entropy", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(1))), TEM),
-    Fault("keys of 24 random bits", "entropy", _generator(lambda: np.random.default_rng(secrets.randbits(24))), TEM | {"keys": 2**13}),
-    Fault("keys drawn from a state that forks share", "reuse", _generator(_keys_of_one_state()), TEM),
-    Fault("the release generator's key repeated", "entropy", _generator(lambda: workers.stream(1)), TEM),
-]  # fmt: skip
+    Fault(
+        "worker processes share a key",
+        "reuse",
+        wrap(f"{P}.engine.engine:Engine.worker", _one_key),
+        TEM | {"workers": 2},
+    ),
+    Fault(
+        "noise keyed by the texts",
+        "reuse",
+        wrap(f"{P}.engine.worker:BatchWorker.draw", _by_content),
+        TEM,
+    ),
+    Fault(
+        "a seeded generator in a release",
+        "entropy",
+        _generator(lambda: np.random.default_rng(0)),
+        TEM,
+    ),
+    Fault(
+        "two bits of entropy",
+        "entropy",
+        _generator(lambda: np.random.default_rng(secrets.randbits(1))),
+        TEM,
+    ),
+    Fault(
+        "keys of 24 random bits",
+        "entropy",
+        _generator(lambda: np.random.default_rng(secrets.randbits(24))),
+        TEM | {"keys": 2**13},
+    ),
+    Fault(
+        "keys drawn from a state that forks share", "reuse", _generator(_keys_of_one_state()), TEM
+    ),
+    Fault(
+        "the release generator's key repeated",
+        "entropy",
+        _generator(lambda: workers.stream(1)),
+        TEM,
+    ),
+]
 
 BUDGETS = [
-    Fault("divided by words and not tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if True"), TEM | S3),
-    Fault("S2 divided by tokens", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if False"), TEM | {"strategy": "S2"}),
-    Fault("the cap of a token not applied", "budgets", swap("lexveil.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"), TEM, ((f"{BUDGET}::test_no_token_gets_more_than_the_limit", {}),)),
-    Fault("a column forgotten", "budgets", swap(f"{P}.engine.worker:BatchWorker.draw", "counts = count_planned(encoded, plan, batch.document, len(batch))", "counts = np.maximum(1, count_planned(encoded, plan, np.where(batch.column == 0, batch.document, 0), len(batch)))"), TEM),
-    Fault("shares rounded up", "budgets", wrap("lexveil.accounting.budgets:rounded_down", lambda f, shares, parts, budget: shares * (1 + 3e-8)), TEM, ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),)),
-    Fault("B of the private texts", "budgets", swap("lexveil.request:Request._check_limits", 'if self.average_words == "data":', "if False:"), None, (("tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments", {"more": {"average_words": "data"}, "said": "follows from private texts"}),)),
-    Fault("copies paid for again", "budgets", swap(f"{P}.engine.plan:TokenPlan.pays", "return perturbed if", "return perturbed if self.leader is not None or"), TEM),
-]  # fmt: skip
+    Fault(
+        "divided by words and not tokens",
+        "budgets",
+        swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if True"),
+        TEM | S3,
+    ),
+    Fault(
+        "S2 divided by tokens",
+        "budgets",
+        swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if False"),
+        TEM | {"strategy": "S2"},
+    ),
+    Fault(
+        "the cap of a token not applied",
+        "budgets",
+        swap("lexveil.accounting.budgets:epsilon_per_token", "np.minimum(shares, cap)", "shares"),
+        TEM,
+        ((f"{BUDGET}::test_no_token_gets_more_than_the_limit", {}),),
+    ),
+    Fault(
+        "a column forgotten",
+        "budgets",
+        swap(
+            f"{P}.engine.worker:BatchWorker.draw",
+            "counts = count_planned(encoded, plan, batch.document, len(batch))",
+            "counts = np.maximum(1, count_planned(encoded, plan, np.where(batch.column == 0, "
+            "batch.document, 0), len(batch)))",
+        ),
+        TEM,
+    ),
+    Fault(
+        "shares rounded up",
+        "budgets",
+        wrap(
+            "lexveil.accounting.budgets:rounded_down",
+            lambda f, shares, parts, budget: shares * (1 + 3e-8),
+        ),
+        TEM,
+        ((f"{BUDGET}::test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget", {}),),
+    ),
+    Fault(
+        "B of the private texts",
+        "budgets",
+        swap(
+            "lexveil.request:Request._check_limits", 'if self.average_words == "data":', "if False:"
+        ),
+        None,
+        (
+            (
+                "tests/privatization/test_privatize_file.py::test_what_depends_on_private_texts_is_for_experiments",
+                {"more": {"average_words": "data"}, "said": "follows from private texts"},
+            ),
+        ),
+    ),
+    Fault(
+        "copies paid for again",
+        "budgets",
+        swap(
+            f"{P}.engine.plan:TokenPlan.pays",
+            "return perturbed if",
+            "return perturbed if self.leader is not None or",
+        ),
+        TEM,
+    ),
+]
 
 SHARES = [
-    Fault("the share falls for some words of a class", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.parts[share]", "shares.parts[share] - 5 * (known % 2)"), SHARED),
-    Fault("a class decided by the document", "shares", swap(f"{P}.engine.plan:plan_tokens", "shares.of(encoded.rows)", "shares.of(encoded.rows) * (np.bincount(encoded.text_of)[encoded.text_of] > 2)"), SHARED),
-    Fault("noise of the whole share, log and ledger of the class's", "shares", swap(f"{P}.engine.worker:rewrite", "_draw(planned, spent,", "_draw(planned, np.where(pays, 100 * part_epsilon[encoded.text_of], 0.0),"), SHARED | {"samples": 2000}),
-    Fault("the cap of a token forgets the classes", "shares", swap("lexveil.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"), SHARED),
-    Fault("shares counted once in the budget", "shares", swap(f"{P}.engine.plan:count_planned", "pays * plan.parts", "pays * 100"), SHARED),
-]  # fmt: skip
+    Fault(
+        "the share falls for some words of a class",
+        "shares",
+        swap(
+            f"{P}.engine.plan:plan_tokens",
+            "shares.parts[share]",
+            "shares.parts[share] - 5 * (known % 2)",
+        ),
+        SHARED,
+    ),
+    Fault(
+        "a class decided by the document",
+        "shares",
+        swap(
+            f"{P}.engine.plan:plan_tokens",
+            "shares.of(encoded.rows)",
+            "shares.of(encoded.rows) * (np.bincount(encoded.text_of)[encoded.text_of] > 2)",
+        ),
+        SHARED,
+    ),
+    Fault(
+        "noise of the whole share, log and ledger of the class's",
+        "shares",
+        swap(
+            f"{P}.engine.worker:rewrite",
+            "_draw(planned, spent,",
+            "_draw(planned, np.where(pays, 100 * part_epsilon[encoded.text_of], 0.0),",
+        ),
+        SHARED | {"samples": 2000},
+    ),
+    Fault(
+        "the cap of a token forgets the classes",
+        "shares",
+        swap("lexveil.accounting.budgets:epsilon_per_part", "budget.cap / most", "budget.cap"),
+        SHARED,
+    ),
+    Fault(
+        "shares counted once in the budget",
+        "shares",
+        swap(f"{P}.engine.plan:count_planned", "pays * plan.parts", "pays * 100"),
+        SHARED,
+    ),
+]
 
 CLEAR = [
-    Fault("unknown words kept where sampling is said", "in clear", wrap("lexveil.accounting.budgets:Policy.actions", _kept_unknown), TEM),
-    Fault("capital words kept", "in clear", wrap(f"{P}.engine.worker:rewrite", _worded("capitals")), TEM),
-    Fault("the last token kept", "in clear", wrap(f"{P}.engine.worker:rewrite", _worded("last")), TEM),
-    Fault("the mechanism does nothing", "in clear", wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: i.copy()), TEM),
-]  # fmt: skip
+    Fault(
+        "unknown words kept where sampling is said",
+        "in clear",
+        wrap("lexveil.accounting.budgets:Policy.actions", _kept_unknown),
+        TEM,
+    ),
+    Fault(
+        "capital words kept",
+        "in clear",
+        wrap(f"{P}.engine.worker:rewrite", _worded("capitals")),
+        TEM,
+    ),
+    Fault(
+        "the last token kept", "in clear", wrap(f"{P}.engine.worker:rewrite", _worded("last")), TEM
+    ),
+    Fault(
+        "the mechanism does nothing",
+        "in clear",
+        wrap(f"{M}.tem:Tem.replace", lambda f, s, i, e, n: i.copy()),
+        TEM,
+    ),
+]
 
 CHARGES = [
-    Fault("half of it charged", "charges", wrap(f"{P}.release.charge:LedgerCharge.request", _half), TEM),
-    Fault("costs rounded down", "charges", swap("lexveil.ledger.amounts:nano_epsilon", "np.ceil(product)", "np.floor(product)"), TEM, ((f"{AMOUNTS}::test_no_amount_is_less_than_what_is_spent", {}),)),
-    Fault("standard output paid late", "charges", both(wrap(f"{P}.release.charge:LedgerCharge.spend", _late), wrap(f"{P}.release.charge:LedgerCharge.publish", _at_the_end)), TEM),
-    Fault("given back after the noise", "charges", swap("lexveil.ledger.transaction:undo", '"spent": "failed"', '"spent": "aborted"'), TEM),
-    Fault("nothing charged to columns in memory", "charges", swap(f"{P}.adapters.memory:privatize_texts", "settings.mode, has_subjects", '"experiment", has_subjects'), TEM),
-    Fault("withheld documents come out uncharged", "charges", wrap(f"{P}.release.charge:LedgerCharge.withheld", _never_withheld), TEM),
-]  # fmt: skip
+    Fault(
+        "half of it charged",
+        "charges",
+        wrap(f"{P}.release.charge:LedgerCharge.request", _half),
+        TEM,
+    ),
+    Fault(
+        "costs rounded down",
+        "charges",
+        swap("lexveil.ledger.amounts:nano_epsilon", "np.ceil(product)", "np.floor(product)"),
+        TEM,
+        ((f"{AMOUNTS}::test_no_amount_is_less_than_what_is_spent", {}),),
+    ),
+    Fault(
+        "standard output paid late",
+        "charges",
+        both(
+            wrap(f"{P}.release.charge:LedgerCharge.spend", _late),
+            wrap(f"{P}.release.charge:LedgerCharge.publish", _at_the_end),
+        ),
+        TEM,
+    ),
+    Fault(
+        "given back after the noise",
+        "charges",
+        swap("lexveil.ledger.transaction:undo", '"spent": "failed"', '"spent": "aborted"'),
+        TEM,
+    ),
+    Fault(
+        "nothing charged to columns in memory",
+        "charges",
+        swap(
+            f"{P}.adapters.memory:privatize_texts",
+            "settings.mode, has_subjects",
+            '"experiment", has_subjects',
+        ),
+        TEM,
+    ),
+    Fault(
+        "withheld documents come out uncharged",
+        "charges",
+        wrap(f"{P}.release.charge:LedgerCharge.withheld", _never_withheld),
+        TEM,
+    ),
+]
 
 STATEMENTS = [
-    Fault("a proof for exclude_input", "statement", wrap(f"{M}.vickrey:Vickrey.__init__", _exclude_unsaid), {"mechanism": "vickrey", "epsilon": 10.0, "own": {"vickrey": {"t": 0.75, "k": 2, "exclude_input": True}}}, ((f"{MEASURED}::test_a_mechanism_that_proves_nothing_claims_nothing", {"excluded": True, "why": "exclude_input"}),)),
-    Fault("kept classes forgotten", "statement", swap("lexveil.accounting.measurements:over_tokens", "if treatment == \"keep\"", "if treatment == \"kept\""), TEM, ((f"{MEASURED}::test_conditions_name_what_is_not_protected", {"strategy": "S3", "more": {"policy": AS_KEPT}, "said": "kept, unprotected: stop words, punctuation"}),)),
-    Fault("a claim for an experiment", "statement", wrap("lexveil.accounting.measurements:over_tokens", _claimed_always), TEM | {"mode": "experiment"}, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "seed", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
-    Fault("a smaller largest epsilon in the record", "statement", swap(f"{P}.engine.counts:SpendHistogram.summary", "max_token_epsilon=self.most_of_token", "max_token_epsilon=self.most_of_token / 2"), TEM),
-    Fault("a private budget called public", "statement", swap("lexveil.accounting.measurements:under_strategy", 'if source == "data":', "if False:"), None, ((f"{MEASURED}::test_a_violated_precondition_leaves_nothing", {"violated": "private average", "strategy": "S1", "mechanism": "tem", "consistent": False}),)),
-]  # fmt: skip
+    Fault(
+        "a proof for exclude_input",
+        "statement",
+        wrap(f"{M}.vickrey:Vickrey.__init__", _exclude_unsaid),
+        {
+            "mechanism": "vickrey",
+            "epsilon": 10.0,
+            "own": {"vickrey": {"t": 0.75, "k": 2, "exclude_input": True}},
+        },
+        (
+            (
+                f"{MEASURED}::test_a_mechanism_that_proves_nothing_claims_nothing",
+                {"excluded": True, "why": "exclude_input"},
+            ),
+        ),
+    ),
+    Fault(
+        "kept classes forgotten",
+        "statement",
+        swap(
+            "lexveil.accounting.measurements:over_tokens",
+            'if treatment == "keep"',
+            'if treatment == "kept"',
+        ),
+        TEM,
+        (
+            (
+                f"{MEASURED}::test_conditions_name_what_is_not_protected",
+                {
+                    "strategy": "S3",
+                    "more": {"policy": AS_KEPT},
+                    "said": "kept, unprotected: stop words, punctuation",
+                },
+            ),
+        ),
+    ),
+    Fault(
+        "a claim for an experiment",
+        "statement",
+        wrap("lexveil.accounting.measurements:over_tokens", _claimed_always),
+        TEM | {"mode": "experiment"},
+        (
+            (
+                f"{MEASURED}::test_a_violated_precondition_leaves_nothing",
+                {"violated": "seed", "strategy": "S1", "mechanism": "tem", "consistent": False},
+            ),
+        ),
+    ),
+    Fault(
+        "a smaller largest epsilon in the record",
+        "statement",
+        swap(
+            f"{P}.engine.counts:SpendHistogram.summary",
+            "max_token_epsilon=self.most_of_token",
+            "max_token_epsilon=self.most_of_token / 2",
+        ),
+        TEM,
+    ),
+    Fault(
+        "a private budget called public",
+        "statement",
+        swap("lexveil.accounting.measurements:under_strategy", 'if source == "data":', "if False:"),
+        None,
+        (
+            (
+                f"{MEASURED}::test_a_violated_precondition_leaves_nothing",
+                {
+                    "violated": "private average",
+                    "strategy": "S1",
+                    "mechanism": "tem",
+                    "consistent": False,
+                },
+            ),
+        ),
+    ),
+]
 
-FAULTS = [*SCALE, *SUPPORT, *LISTS, *CONTEXT, *REUSE, *BUDGETS, *SHARES, *CLEAR, *CHARGES, *STATEMENTS]
+FAULTS = [
+    *SCALE,
+    *SUPPORT,
+    *LISTS,
+    *CONTEXT,
+    *REUSE,
+    *BUDGETS,
+    *SHARES,
+    *CLEAR,
+    *CHARGES,
+    *STATEMENTS,
+]

@@ -1,4 +1,5 @@
-"""Plant a fault: a function of the product with a piece of its source replaced, in this process, until undone."""
+"""Plant a fault: a function of the product with a piece of its source replaced, in this process,
+until undone."""
 
 import importlib
 import inspect
@@ -21,8 +22,9 @@ class Fault:
     """A fault, and who must catch it.
 
     Attributes:
-        audit: what to audit, and how, where the audit catches it: mechanism, epsilon, strategy, samples, workers, own
-            (parameters of mechanisms), policy. None where no audit can see it.
+        audit: what to audit, and how, where the audit catches it: mechanism, epsilon, strategy,
+            samples, workers, own (parameters of mechanisms), policy. None where no audit can see
+            it.
         tests: named tests that catch it: file::function, and the values of its parameters.
     """
 
@@ -38,12 +40,15 @@ class Fault:
         for named, values in self.tests:
             test = test_named(named)
             if not hasattr(test, "hypothesis"):
-                wanted |= {name for name in inspect.signature(test).parameters if name not in values}
+                wanted |= {
+                    name for name in inspect.signature(test).parameters if name not in values
+                }
         return wanted - {"mechanism"}
 
 
 def test_named(named: str) -> Any:
-    """The function of a test, ``tests/…/file.py::function``; modules beside its file are found by their names."""
+    """The function of a test, ``tests/…/file.py::function``; modules beside its file are found by
+    their names."""
     file, _, function = named.partition("::")
     folder = str(Path(__file__).parents[2] / Path(file).parent)
     if folder not in sys.path:
@@ -65,7 +70,8 @@ def found(path: str) -> tuple[Any, str]:
 
 
 def swap(path: str, old: str, new: str) -> Plant:
-    """Replace a piece of the source of a function; it must be there, so that a fault never goes stale unseen."""
+    """Replace a piece of the source of a function; it must be there, so that a fault never goes
+    stale unseen."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         owner, name = found(path)
@@ -80,10 +86,18 @@ def swap(path: str, old: str, new: str) -> Plant:
             source = source.replace("super()", f"super({owner.__name__}, self)")
         before = space.get(name)
         made: dict[str, Any] = {}
-        exec(compile(source.replace(old, new), f"<fault in {path}>", "exec", flags=0, dont_inherit=False), space, made)
+        exec(
+            compile(
+                source.replace(old, new), f"<fault in {path}>", "exec", flags=0, dont_inherit=False
+            ),
+            space,
+            made,
+        )
         assert space.get(name) is before
         changed = (
-            made[name] if function is not getattr(raw, "py_func", None) else numba.njit(error_model="numpy")(made[name])
+            made[name]
+            if function is not getattr(raw, "py_func", None)
+            else numba.njit(error_model="numpy")(made[name])
         )
         if isinstance(raw, property):
             changed = property(changed)
@@ -95,7 +109,8 @@ def swap(path: str, old: str, new: str) -> Plant:
 
 
 def _replace(patch: pytest.MonkeyPatch, owner: Any, name: str, changed: Any) -> None:
-    """Put ``changed`` in the place of what is there, also where a module imported it by its name."""
+    """Put ``changed`` in the place of what is there, also where a module imported it by its
+    name."""
     original = getattr(owner, name)
     patch.setattr(owner, name, changed)
     if not inspect.isclass(owner):

@@ -1,4 +1,5 @@
-"""Planted faults: each is caught, by the audit with few samples or by a named test; without any, neither complains.
+"""Planted faults: each is caught, by the audit with few samples or by a named test; without any,
+neither complains.
 
 A fault that nothing catches is a hole in the tests.
 """
@@ -16,19 +17,36 @@ from tests.mutations.planting import Fault, wrap
 pytestmark = pytest.mark.slow
 
 # Kinds that show there.
-IN_RELEASES = ("context", "reuse", "entropy", "budgets", "shares", "in clear", "charges", "statement")
+IN_RELEASES = (
+    "context",
+    "reuse",
+    "entropy",
+    "budgets",
+    "shares",
+    "in clear",
+    "charges",
+    "statement",
+)
 # What the audit is asked for, once for each way of asking: without a fault it must find nothing.
-WAYS = {json.dumps({**fault.audit, "samples": 0}, sort_keys=True): fault.audit for fault in FAULTS if fault.audit}
-# By day one way for each mechanism: for TEM that with shares, since the metric's test below audits it as it is.
+WAYS = {
+    json.dumps({**fault.audit, "samples": 0}, sort_keys=True): fault.audit
+    for fault in FAULTS
+    if fault.audit
+}
+# By day one way for each mechanism: for TEM that with shares, since the metric's test below audits
+# it as it is.
 BY_DAY = {
-    how["mechanism"]: way for way, how in reversed(WAYS.items()) if ("shares" in how) == (how["mechanism"] == "tem")
+    how["mechanism"]: way
+    for way, how in reversed(WAYS.items())
+    if ("shares" in how) == (how["mechanism"] == "tem")
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_caught(fault: Fault, request: pytest.FixtureRequest) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        fixtures = {name: request.getfixturevalue(name) for name in fault.fixtures()}  # made without the fault
+        # made without the fault
+        fixtures = {name: request.getfixturevalue(name) for name in fault.fixtures()}
         fault.plant(patch)
         assert any(fails(named, values, fixtures.__getitem__) for named, values in fault.tests) or (
             fault.audit is not None and caught_by_audit(fault.kind in IN_RELEASES, **fault.audit)
@@ -36,20 +54,28 @@ def test_a_planted_fault_is_caught(fault: Fault, request: pytest.FixtureRequest)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.audit], ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "fault", [fault for fault in FAULTS if fault.audit], ids=lambda fault: fault.name
+)
 def test_the_audit_at_its_defaults_catches_a_planted_fault(fault: Fault) -> None:
-    """With the strategy, parameters and mode that the fault needs; for some faults a named test is there as well."""
+    """With the strategy, parameters and mode that the fault needs; for some faults a named test is
+    there as well."""
     with pytest.MonkeyPatch.context() as patch:
         fault.plant(patch)
-        found = complaints(**{**(fault.audit or {}), "samples": 20_000, "keys": 2**13, "words": 300, "workers": 2})
+        found = complaints(
+            **{**(fault.audit or {}), "samples": 20_000, "keys": 2**13, "words": 300, "workers": 2}
+        )
     assert found or fault.tests
 
 
 @pytest.mark.parametrize(
-    ("how", "hidden"), [(TEM, 2), pytest.param(MADLIB, 0, marks=pytest.mark.nightly)], ids=["tem", "madlib"]
+    ("how", "hidden"),
+    [(TEM, 2), pytest.param(MADLIB, 0, marks=pytest.mark.nightly)],
+    ids=["tem", "madlib"],
 )
 def test_what_depends_on_the_word_is_sound_in_the_metric(how: dict[str, Any], hidden: int) -> None:
-    """Rare words closer together, the last ``hidden`` of them in one point, and every word's ε the same: no finding.
+    """Rare words closer together, the last ``hidden`` of them in one point, and every word's ε the
+    same: no finding.
 
     The same wish as that of the faults of kind "ε of the word", which are caught.
     """
@@ -66,9 +92,14 @@ def test_what_depends_on_the_word_is_sound_in_the_metric(how: dict[str, Any], hi
 
 
 @pytest.mark.parametrize(
-    "way", [way if way in BY_DAY.values() else pytest.param(way, marks=pytest.mark.nightly) for way in WAYS]
+    "way",
+    [
+        way if way in BY_DAY.values() else pytest.param(way, marks=pytest.mark.nightly)
+        for way in WAYS
+    ],
 )
 def test_without_a_fault_the_audit_finds_nothing(way: str) -> None:
     how = WAYS[way]
-    if not how.get("own", {}).get("vickrey"):  # exclude_input, of which the audit shows what it costs
+    # exclude_input, of which the audit shows what it costs
+    if not how.get("own", {}).get("vickrey"):
         assert not why(audited(**{**how, "samples": 400}))

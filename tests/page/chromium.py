@@ -1,4 +1,5 @@
-"""Chromium by its DevTools protocol: opens a page, presses keys, asks for values, keeps the log of the network."""
+"""Chromium by its DevTools protocol: opens a page, presses keys, asks for values, keeps the log of
+the network."""
 
 import itertools
 import json
@@ -12,9 +13,12 @@ import httpx
 from asking import until
 from websockets.sync.client import connect
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+    "--disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-port=0"
 ).split()
 PATIENCE = 1800  # seconds until a test gives up waiting; nothing is measured by it
@@ -28,10 +32,16 @@ class Chromium:
         assert BROWSER is not None
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         command = [BROWSER, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         port_file = Path(self._profile.name, "DevToolsActivePort")
         port = until(lambda: port_file.exists() and port_file.read_text().split("\n")[0])
-        pages = until(lambda: httpx.get(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE, trust_env=False).json())
+        pages = until(
+            lambda: httpx.get(
+                f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE, trust_env=False
+            ).json()
+        )
         address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
         self._socket = connect(address, max_size=None, proxy=None, ping_interval=None)
         self._numbers = itertools.count(1)
@@ -66,7 +76,9 @@ class Chromium:
 
     def ask(self, expression: str) -> Any:
         """The value of an expression of JavaScript."""
-        done = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        done = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
@@ -77,16 +89,25 @@ class Chromium:
     def fill(self, selector: str, value: str) -> None:
         """Give a field a value, as its user would at once."""
         done = "field.dispatchEvent(new Event('input', {bubbles: true}))"
-        self.ask(f"{{ const field = document.querySelector({selector!r}); field.value = {value!r}; {done} }}")
+        self.ask(
+            f"{{ const field = document.querySelector({selector!r}); field.value = {value!r}; "
+            f"{done} }}"
+        )
 
     def press(self, key: str) -> None:
         """Press a key."""
         event = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
-        self.call("Input.dispatchKeyEvent", type="keyDown", text="\r" if key == "Enter" else "", **event)
+        self.call(
+            "Input.dispatchKeyEvent", type="keyDown", text="\r" if key == "Enter" else "", **event
+        )
         self.call("Input.dispatchKeyEvent", type="keyUp", **event)
 
     def requested(self) -> list[str]:
         """Every address that the page has asked for, by the network's log."""
         self.ask("0")  # events come with answers
-        asked = [event["params"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        asked = [
+            event["params"]
+            for event in self.events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
         return [event["request"]["url"] for event in asked]

@@ -1,4 +1,5 @@
-"""The page without a browser: who is let in, what is shown, and that it is what the command that it prints does."""
+"""The page without a browser: who is let in, what is shown, and that it is what the command that it
+prints does."""
 
 import html
 import json
@@ -37,7 +38,12 @@ def client(outside: Path) -> TestClient:
 
 
 def test_nobody_is_let_in_without_the_token_or_by_another_name(client: TestClient) -> None:
-    for method, path in (("GET", "/"), ("GET", f"/?token={TOKEN[:-1]}"), ("GET", ROW_0), ("POST", "/api/draws")):
+    for method, path in (
+        ("GET", "/"),
+        ("GET", f"/?token={TOKEN[:-1]}"),
+        ("GET", ROW_0),
+        ("POST", "/api/draws"),
+    ):
         for token in ("", TOKEN[1:]):
             refused = client.request(method, path, headers={TOKEN_HEADER: token})
             assert refused.status_code == 401 and "zanzibar" not in refused.text
@@ -50,7 +56,10 @@ def test_browsers_are_told_to_load_nothing_else_and_to_keep_nothing(client: Test
     page = client.get(f"/?token={TOKEN}")
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
-    assert page.headers["cache-control"] == "no-store" and page.headers["referrer-policy"] == "no-referrer"
+    assert (
+        page.headers["cache-control"] == "no-store"
+        and page.headers["referrer-policy"] == "no-referrer"
+    )
     assert "<script>" not in page.text and " style=" not in page.text
     for address in re.findall(r'(?:src|href|hx-post|hx-get)="([^"#]+)"', page.text):
         assert re.match(r"(static|api)/", address)
@@ -65,12 +74,21 @@ def test_rows_are_listed_without_their_text(client: TestClient) -> None:
 
 
 def test_a_text_is_cut_and_drawn(client: TestClient) -> None:
-    shown = client.post("/api/draws", data={"text": ROW, "mechanism": "tem", "strategy": "S1", "draws": "2"})
+    shown = client.post(
+        "/api/draws", data={"text": ROW, "mechanism": "tem", "strategy": "S1", "draws": "2"}
+    )
     assert shown.status_code == 200 and shown.text.count("<article") == 2
     assert "zanzibarsecret<span" in shown.text and "This row is private" in shown.text
-    assert "lexveil privatize &#39;my file.csv&#39; -o OUT --protection balanced --mechanism tem" in shown.text
+    assert (
+        "lexveil privatize &#39;my file.csv&#39; -o OUT --protection balanced --mechanism tem"
+        in shown.text
+    )
     public = client.post("/api/draws", data={"text": next(iter(SAMPLES.values()))})
-    assert "public sample" in public.text and "is private" not in public.text and "box warn" not in public.text
+    assert (
+        "public sample" in public.text
+        and "is private" not in public.text
+        and "box warn" not in public.text
+    )
     own = client.post("/api/draws", data={"text": "something else"})
     assert "not one of the public samples" in own.text
 
@@ -81,15 +99,21 @@ def test_the_page_says_of_its_draws_what_inspect_says_of_texts(client: TestClien
     fields = HOUSE | {"text": text, "budget": "epsilon", "epsilon": "200", "draws": "4"}
     shown = client.post("/api/draws", data=fields).text
     assert "of the content words of a draw 100% came out as they are (median)" in shown
-    assert "4 of 4 draws with content words came out" in shown and "CAUTION: a tenth of the draws keep 100%" in shown
+    assert (
+        "4 of 4 draws with content words came out" in shown
+        and "CAUTION: a tenth of the draws keep 100%" in shown
+    )
     assert "tokens get the largest epsilon of a token, 400, and leave some of the budget" in shown
     level = client.post("/api/draws", data=HOUSE).text
-    assert "of the content words of a draw" in level and "the largest epsilon of a token" not in level
+    assert (
+        "of the content words of a draw" in level and "the largest epsilon of a token" not in level
+    )
 
 
 def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
     shown = client.post(
-        "/api/draws", data={"text": "<script>alert('x')</script> & <b>", "oov": "keep", "punctuation": "keep"}
+        "/api/draws",
+        data={"text": "<script>alert('x')</script> & <b>", "oov": "keep", "punctuation": "keep"},
     )
     assert shown.status_code == 200 and "<script" not in shown.text and "<b>" not in shown.text
 
@@ -108,18 +132,27 @@ def test_no_text_becomes_part_of_the_page_as_markup(client: TestClient) -> None:
         (HOUSE | {"budget": "recovery", "recovery": "0.0001"}, "ask for more"),
     ],
 )
-def test_errors_say_what_to_do(client: TestClient, fields: dict[str, str], said: str, capfd: Any) -> None:
+def test_errors_say_what_to_do(
+    client: TestClient, fields: dict[str, str], said: str, capfd: Any
+) -> None:
     refused = client.post("/api/draws", data={"text": ROW} | fields)
     assert refused.status_code == 422 and said in refused.text
     assert "zanzibarsecret" not in refused.text + "".join(capfd.readouterr())
 
 
 def test_a_token_says_what_it_becomes_and_what_a_reader_guesses_and_nothing_is_left_behind(
-    client: TestClient, outside: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    client: TestClient,
+    outside: Path,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     fields = HOUSE | {"text": "The house of zanzibarsecret.", "epsilon": "20", "token": "1"}
     detail = client.post("/api/token", data=fields)
-    assert detail.status_code == 200 and "of 500 draws" in detail.text and "Nearest neighbours" in detail.text
+    assert (
+        detail.status_code == 200
+        and "of 500 draws" in detail.text
+        and "Nearest neighbours" in detail.text
+    )
     shares = [float(share) for share in re.findall(r'class="number">([\d.]+)%', detail.text)]
     assert shares and shares == sorted(shares, reverse=True) and sum(shares) <= 100.5
     guesses = client.post("/api/guesses", data=fields)
@@ -127,13 +160,18 @@ def test_a_token_says_what_it_becomes_and_what_a_reader_guesses_and_nothing_is_l
     expected = client.post("/api/expected", data=fields)
     assert "of rare ones" in expected.text
     assert client.post("/api/token", data=fields | {"token": "7"}).status_code == 422
-    said = "".join(capfd.readouterr()) + "".join(Quiet("%(message)s").format(record) for record in caplog.records)
+    said = "".join(capfd.readouterr()) + "".join(
+        Quiet("%(message)s").format(record) for record in caplog.records
+    )
     assert "zanzibar" not in said and TOKEN not in said
     files = [file for file in (outside.parent / "home").rglob("*") if file.is_file()]
     assert not [file for file in files if "ledger" in str(file) or b"zanzibar" in file.read_bytes()]
 
 
-TEXT = "The Prime Minister said that the fire services of New South Wales are there, and the fire is over."
+TEXT = (
+    "The Prime Minister said that the fire services of New South Wales are there, and the "
+    "fire is over."
+)
 SEED = 7
 
 
@@ -152,7 +190,9 @@ def page(model: str | None = None, shown: Shown | None = None) -> TestClient:
 
 def draw(client: TestClient, fields: dict[str, str], text: str = TEXT) -> str:
     """The page's answer as a browser shows it: markup, but characters for their names."""
-    return html.unescape(client.post("/api/draws", data={"text": text, "seed": str(SEED)} | fields).text)
+    return html.unescape(
+        client.post("/api/draws", data={"text": text, "seed": str(SEED)} | fields).text
+    )
 
 
 def parts_of(shown: str) -> list[str]:
@@ -171,11 +211,15 @@ def run(shown: str, *more: str, text: str = TEXT) -> int:
 
 
 def seen_and_written(shown: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Run the command that is shown, as an experiment: its token log and record; the page's figures are theirs."""
+    """Run the command that is shown, as an experiment: its token log and record; the page's figures
+    are theirs."""
     assert run(shown, "--seed", str(SEED)) == 0
     tokens = pq.read_table("out.jsonl.tokens.parquet").to_pylist()
     record = json.loads(Path("out.jsonl.record.json").read_text())
-    spent, budget = sum(token["epsilon"] for token in tokens), float(record["document_budget"]["input"])
+    spent, budget = (
+        sum(token["epsilon"] for token in tokens),
+        float(record["document_budget"]["input"]),
+    )
     for name, value in (("ε spent on the text, in each draw", spent), ("its budget", budget)):
         (said,) = re.findall(rf"<dt>{name}</dt><dd>([^<]*)</dd>", shown)
         assert value > 0 and float(said.replace(",", "")) == float(f"{value:.4g}")
@@ -191,21 +235,37 @@ ONE = {"strategy": "S1", "mechanism": "madlib", "epsilon": "4", "draws": "2"}
         ONE | {"epsilon": "5.123456789012"},  # more digits than fit where they are shown
         ONE | {"average_words": "1234.5", "strategy": "S3"},
         ONE | {"average_words": "100", "max_token_epsilon": "4.000000125", "strategy": "S2"},
-        ONE | {"average_words": "11", "consistent": "true", "keep_layout": "true", "stopwords": "drop"},
+        ONE
+        | {"average_words": "11", "consistent": "true", "keep_layout": "true", "stopwords": "drop"},
         ONE | {"mechanism": "tem", "strategy": "S4", "punctuation": "perturb", "oov": "keep"},
-        {"strategy": "S1", "budget": "recovery", "recovery": "0.5", "average_words": "8", "max_token_epsilon": "3"},
+        {
+            "strategy": "S1",
+            "budget": "recovery",
+            "recovery": "0.5",
+            "average_words": "8",
+            "max_token_epsilon": "3",
+        },
     ],
 )
 def test_the_page_shows_what_the_command_gives(outside: Path, fields: dict[str, str]) -> None:
     shown = draw(page("toy"), fields)
-    assert parts_of(shown)[-2:] == ["--model", "toy"]  # also where it was named when the page was opened
+    # also where it was named when the page was opened
+    assert parts_of(shown)[-2:] == ["--model", "toy"]
     tokens, record = seen_and_written(shown)
-    rows = re.findall(r'<tr><th scope="row">.*?</th><td>(.*?)</td><td class="number">(.*?)</td>', shown)
-    assert [name.replace("random", "sampled") for name, _ in rows] == [token["action"] for token in tokens]
-    assert [said for _, said in rows] == [f"{token['epsilon']:.3g}" if token["epsilon"] else "" for token in tokens]
+    rows = re.findall(
+        r'<tr><th scope="row">.*?</th><td>(.*?)</td><td class="number">(.*?)</td>', shown
+    )
+    assert [name.replace("random", "sampled") for name, _ in rows] == [
+        token["action"] for token in tokens
+    ]
+    assert [said for _, said in rows] == [
+        f"{token['epsilon']:.3g}" if token["epsilon"] else "" for token in tokens
+    ]
     # Exactly, and the first draw is that very experiment.
     form = Form.of(text=TEXT, seed=str(SEED), **fields)
-    drawing = ExploreSession("toy").draw(form, None if form.request.recovery is None else record["base_epsilon"])
+    drawing = ExploreSession("toy").draw(
+        form, None if form.request.recovery is None else record["base_epsilon"]
+    )
     assert [token.epsilon for token in drawing.tokens] == [token["epsilon"] for token in tokens]
     assert drawing.budget.total == record["document_budget"]["input"]
     output = drawing.draws[0].output
@@ -229,9 +289,17 @@ PAPER = {"mechanisms": {"truncated_gumbel": {"calibration": "paper"}}}
     [
         (PAPER, ONE | {"mechanism": "truncated_gumbel"}, "no guarantee can be given"),
         ({"ledger": {"keys": "plain"}}, ONE, "the ledger would name texts by themselves"),
-        ({"ledger": {"cap": 0.5, "on_exhausted": "refuse"}}, ONE, "the cap of 0.5 epsilon per subject"),
+        (
+            {"ledger": {"cap": 0.5, "on_exhausted": "refuse"}},
+            ONE,
+            "the cap of 0.5 epsilon per subject",
+        ),
         ({"release": {"max_recovery": 0.2}}, TEM, "release.max_recovery allows 20.0%"),
-        ({"release": {"max_recovery": 0.2, "shares": {"stopwords": 0.5}}}, TEM, "recovery is not known"),
+        (
+            {"release": {"max_recovery": 0.2, "shares": {"stopwords": 0.5}}},
+            TEM,
+            "recovery is not known",
+        ),
     ],
 )
 def test_what_a_release_refuses_the_page_says_in_its_words(
@@ -256,7 +324,8 @@ def test_what_a_release_refuses_the_page_says_in_its_words(
     capsys.readouterr()
     assert run(shown) == 2
     words = capsys.readouterr().err.splitlines()[-1].partition(": ")[2]
-    fields_of = {options.option_name(field): field for field in FileRequest.model_fields}  # as the page calls them
+    # as the page calls them
+    fields_of = {options.option_name(field): field for field in FileRequest.model_fields}
     names = re.sub("--[a-z-]+", lambda option: fields_of[option[0]], words)
     assert said in words and names in said_by_page
     assert run(shown, "--seed", "1") == 0  # so the draws are there

@@ -1,4 +1,5 @@
-"""`lexveil explore` in a real browser: what is typed changes what is shown, by keys; nothing leaves the loopback."""
+"""`lexveil explore` in a real browser: what is typed changes what is shown, by keys; nothing leaves
+the loopback."""
 
 import os
 import signal
@@ -18,7 +19,9 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 PRIVATE = "The zanzibarsecret burned in New York."
-CONTROLS = "button textbox spinbutton slider combobox radio checkbox link DisclosureTriangle".split()
+CONTROLS = (
+    "button textbox spinbutton slider combobox radio checkbox link DisclosureTriangle".split()
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +35,21 @@ def address(home: Path) -> Iterator[str]:
     rows = home / "rows.csv"
     rows.write_text(f'text\n"{PRIVATE}"\n')
     command = [sys.executable, "-m", "lexveil.cli", "explore", rows.name]
-    env = {"HOME": str(home), "LEXVEIL_HOME": str(home / "data"), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    env = {
+        "HOME": str(home),
+        "LEXVEIL_HOME": str(home / "data"),
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": str(ROOT),
+    }
     with (home / "said").open("wb") as said:
         process = subprocess.Popen(
-            command, cwd=home, env=env, stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True
+            command,
+            cwd=home,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            start_new_session=True,
         )
         try:
             assert process.stdout is not None
@@ -95,19 +109,39 @@ def test_keys_alone_lead_to_what_a_token_becomes_and_nothing_leaves_the_loopback
     page.press("ArrowRight")
     assert page.ask("document.activeElement.textContent").startswith("burned")
     page.press("Enter")
-    until(lambda: "burned" in page.text("#token h3") and "What a reader would guess" in page.text("#token"))
-    until(lambda: {"/api/expected", "/api/guesses"} <= {urlsplit(url).path for url in page.requested()})
+    until(
+        lambda: (
+            "burned" in page.text("#token h3")
+            and "What a reader would guess" in page.text("#token")
+        )
+    )
+    until(
+        lambda: (
+            {"/api/expected", "/api/guesses"} <= {urlsplit(url).path for url in page.requested()}
+        )
+    )
     assert page.ask("document.activeElement.getAttribute('aria-pressed')") == "true"
 
     here = urlsplit(address).netloc
-    assert here.startswith("127.0.0.1:") and {urlsplit(url).netloc for url in page.requested()} == {here}
-    assert not [event for event in page.events if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")]
+    assert here.startswith("127.0.0.1:") and {urlsplit(url).netloc for url in page.requested()} == {
+        here
+    }
+    assert not [
+        event
+        for event in page.events
+        if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
+    ]
     kept = [file for file in home.rglob("*") if file.is_file() and file.name != "rows.csv"]
     assert not [
-        file for file in kept if b"zanzibarsecret" in file.read_bytes() or "ledger" in str(file.relative_to(home))
+        file
+        for file in kept
+        if b"zanzibarsecret" in file.read_bytes() or "ledger" in str(file.relative_to(home))
     ]
-    stored = page.ask("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
-    assert stored.startswith("{}{") and "zanzibar" not in stored  # htmx keeps the address of the page, for the tab
+    stored = page.ask(
+        "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"
+    )
+    # htmx keeps the address of the page, for the tab
+    assert stored.startswith("{}{") and "zanzibar" not in stored
 
 
 def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page: Chromium) -> None:
@@ -117,13 +151,19 @@ def test_the_accessibility_tree_names_controls_tokens_status_and_headings(page: 
     until(lambda: "--strategy S3" in page.text("#command"))
     page.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
     page.call("Accessibility.enable")
-    nodes = [node for node in page.call("Accessibility.getFullAXTree")["nodes"] if not node["ignored"]]
+    nodes = [
+        node for node in page.call("Accessibility.getFullAXTree")["nodes"] if not node["ignored"]
+    ]
     names: dict[str, list[str]] = {}
     for node in nodes:
-        names.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", "").strip())
+        names.setdefault(node["role"]["value"], []).append(
+            node.get("name", {}).get("value", "").strip()
+        )
     controls = [name for role in CONTROLS for name in names.get(role, [])]
     assert all(controls)
-    shown = page.ask("[...document.querySelectorAll('input, select, textarea, button, a, summary')].length")
+    shown = page.ask(
+        "[...document.querySelectorAll('input, select, textarea, button, a, summary')].length"
+    )
     assert len(controls) == shown  # none is hidden from readers, or of no role
     # The browser puts a space before what only readers get.
     buttons = {name.replace(" ,", ",") for name in names["button"]}

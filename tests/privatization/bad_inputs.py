@@ -1,4 +1,5 @@
-"""Every kind of input that is refused; what is said of each stands in docs/reference/bad-input.md."""
+"""Every kind of input that is refused; what is said of each stands in
+docs/reference/bad-input.md."""
 
 import gzip
 import io
@@ -20,8 +21,10 @@ class Bad:
     """An input that is refused.
 
     Attributes:
-        name: of the file that is given to `lexveil privatize`; of one in a folder, the folder is given.
-        content: of it; what is large is made when it is asked for, and not in every worker that collects tests.
+        name: of the file that is given to `lexveil privatize`; of one in a folder, the folder is
+            given.
+        content: of it; what is large is made when it is asked for, and not in every worker that
+            collects tests.
         options: of the command, beside those that every case has.
         out: the name of the output; None for one that fits the input.
         beside: other files by their names; of links, what they point at.
@@ -41,7 +44,9 @@ class Bad:
         """Put the input into a folder."""
         if self.content is not None:
             (folder / self.name).parent.mkdir(exist_ok=True)
-            (folder / self.name).write_bytes(self.content() if callable(self.content) else self.content)
+            (folder / self.name).write_bytes(
+                self.content() if callable(self.content) else self.content
+            )
         for name, content in self.beside.items():
             (folder / name).parent.mkdir(exist_ok=True)
             if isinstance(content, str):
@@ -74,12 +79,20 @@ def texts(*values: Any, kind: pa.DataType | None = None) -> pa.Table:
 def spoiled(content: bytes) -> bytes:
     """The same with other bytes in the middle."""
     middle = len(content) // 2
-    return content[:middle] + bytes(255 - byte for byte in content[middle : middle + 500]) + content[middle + 500 :]
+    return (
+        content[:middle]
+        + bytes(255 - byte for byte in content[middle : middle + 500])
+        + content[middle + 500 :]
+    )
 
 
 def not_utf8() -> bytes:
     """Parquet whose strings are none, as careless writers make them."""
-    return parquet(pa.table({"text": pa.array([b"ok", b"ok", f"{SECRET} \xe9".encode("latin-1")]).view(pa.string())}))
+    return parquet(
+        pa.table(
+            {"text": pa.array([b"ok", b"ok", f"{SECRET} \xe9".encode("latin-1")]).view(pa.string())}
+        )
+    )
 
 
 def damaged_parquet() -> bytes:
@@ -105,8 +118,12 @@ BAD: dict[str, Bad] = {
     "a NUL byte, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "Zanzibar\0"}\n'),
     "a NUL character, Parquet": Bad("f.parquet", parquet(texts("ok", f"{SECRET}\0"))),
     "an unpaired surrogate": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET}\ud800"})),
-    "an unpaired surrogate in a subject": Bad("f.jsonl", lines(GOOD, {"id": f"{SECRET}\ud800", "text": "x"}), ABOUT),
-    "Chinese": Bad("f.jsonl", lines(GOOD, {"text": f"{SECRET} 这家餐厅的服务非常好，下次还会再来。"})),
+    "an unpaired surrogate in a subject": Bad(
+        "f.jsonl", lines(GOOD, {"id": f"{SECRET}\ud800", "text": "x"}), ABOUT
+    ),
+    "Chinese": Bad(
+        "f.jsonl", lines(GOOD, {"text": f"{SECRET} 这家餐厅的服务非常好，下次还会再来。"})
+    ),
     # sizes
     "an empty file, JSON": Bad("f.jsonl", b""),
     "an empty file, Parquet": Bad("f.parquet", b""),
@@ -121,7 +138,9 @@ BAD: dict[str, Bad] = {
     "no text in a later object": Bad("f.jsonl", lines(GOOD, {"id": 2, "txt": SECRET})),
     "a column twice, CSV": Bad("f.csv", b"text,text\na,b\n"),
     "a column twice, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "text": "Zanzibar"}\n'),
-    "a column twice, Parquet": Bad("f.parquet", parquet(pa.table([["a"], ["b"]], names=["text", "text"]))),
+    "a column twice, Parquet": Bad(
+        "f.parquet", parquet(pa.table([["a"], ["b"]], names=["text", "text"]))
+    ),
     "no subject in a row": Bad("f.jsonl", lines(GOOD, {"id": None, "text": SECRET}), ABOUT),
     "a list for a subject": Bad("f.jsonl", lines(GOOD, {"id": [SECRET], "text": "a"}), ABOUT),
     "columns of a text file": Bad("f.txt", b"Zanzibar\n", COLUMNS),
@@ -149,13 +168,22 @@ BAD: dict[str, Bad] = {
     "not gz": Bad("f.jsonl.gz", lines(GOOD)),
     "zst by another name": Bad("f.csv", packed(lines(GOOD), "zst")),
     "another ending": Bad("f.xlsx", b"PK"),
-    "a line of 50 MB, JSON": Bad("f.jsonl", lambda: lines(GOOD) + b'{"text": "' + b"Zanzibar " * 5_600_000 + b'"}\n'),
-    "a field of 50 MB over many lines": Bad("f.csv", lambda: b'text\nok\n"' + b"Zanzibar\n" * 5_600_000 + b'"\n'),
+    "a line of 50 MB, JSON": Bad(
+        "f.jsonl", lambda: lines(GOOD) + b'{"text": "' + b"Zanzibar " * 5_600_000 + b'"}\n'
+    ),
+    "a field of 50 MB over many lines": Bad(
+        "f.csv", lambda: b'text\nok\n"' + b"Zanzibar\n" * 5_600_000 + b'"\n'
+    ),
     "a text of 9 Mi characters": Bad("f.jsonl", lambda: lines(GOOD, {"text": "Zanzibar " * 2**20})),
-    "a text of 9 Mi characters, Parquet": Bad("f.parquet", lambda: parquet(texts("ok", "Zanzibar " * 2**20))),
-    "much out of little, gz": Bad("f.jsonl.gz", lambda: packed(lines({"text": "a", "b": "x" * 1000}) * 3000, "gz")),
+    "a text of 9 Mi characters, Parquet": Bad(
+        "f.parquet", lambda: parquet(texts("ok", "Zanzibar " * 2**20))
+    ),
+    "much out of little, gz": Bad(
+        "f.jsonl.gz", lambda: packed(lines({"text": "a", "b": "x" * 1000}) * 3000, "gz")
+    ),
     "much out of little, Parquet": Bad(
-        "f.parquet", lambda: parquet(texts(*["a" * 2**20] * 70), compression="zstd", use_dictionary=False)
+        "f.parquet",
+        lambda: parquet(texts(*["a" * 2**20] * 70), compression="zstd", use_dictionary=False),
     ),
     # what stands at a path
     "no such file": Bad("f.jsonl", None),
@@ -163,14 +191,23 @@ BAD: dict[str, Bad] = {
     "a link to nowhere": Bad("f.jsonl", None, beside={"f.jsonl": "nowhere.jsonl"}),
     "a link to itself in a folder": Bad("d/a.jsonl", lines(GOOD), beside={"d/b.jsonl": "b.jsonl"}),
     "an empty folder": Bad("d", None, prepare=lambda folder: (folder / "d").mkdir()),
-    "a folder with a bad file": Bad("d/a.jsonl", lines(GOOD), beside={"d/b.jsonl": lines(GOOD, {"text": 5})}),
-    "a folder with other columns": Bad("d/a.jsonl", lines(GOOD), beside={"d/b.csv": b"id,body\n1,Zanzibar\n"}),
+    "a folder with a bad file": Bad(
+        "d/a.jsonl", lines(GOOD), beside={"d/b.jsonl": lines(GOOD, {"text": 5})}
+    ),
+    "a folder with other columns": Bad(
+        "d/a.jsonl", lines(GOOD), beside={"d/b.csv": b"id,body\n1,Zanzibar\n"}
+    ),
     "a name too long": Bad("f" * 300 + ".jsonl", None),
     # where to write
     "the output is the input": Bad("f.jsonl", lines(GOOD), out="f.jsonl"),
-    "the output links to the input": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": "f.jsonl"}),
+    "the output links to the input": Bad(
+        "f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": "f.jsonl"}
+    ),
     "the output is another name of the input": Bad(
-        "f.jsonl", lines(GOOD), out="o.jsonl", prepare=lambda f: (f / "o.jsonl").hardlink_to(f / "f.jsonl")
+        "f.jsonl",
+        lines(GOOD),
+        out="o.jsonl",
+        prepare=lambda f: (f / "o.jsonl").hardlink_to(f / "f.jsonl"),
     ),
     "the output exists": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": b"x"}),
     "the output is a link": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl": "no"}),
@@ -178,10 +215,16 @@ BAD: dict[str, Bad] = {
     "the output has another ending": Bad("f.jsonl", lines(GOOD), out="o.csv"),
     "the output has no folder": Bad("f.jsonl", lines(GOOD), out="no/o.jsonl"),
     "the output has a name too long": Bad("f.jsonl", lines(GOOD), out="o" * 249 + ".jsonl"),
-    "a record exists": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": b"x"}),
-    "a record is a link": Bad("f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": "no"}),
+    "a record exists": Bad(
+        "f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": b"x"}
+    ),
+    "a record is a link": Bad(
+        "f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": "no"}
+    ),
     "the output folder is in the input folder": Bad("d/f.jsonl", lines(GOOD), out="d/o"),
-    "the output folder holds something": Bad("d/f.jsonl", lines(GOOD), out="o", beside={"o/x": b"x"}),
+    "the output folder holds something": Bad(
+        "d/f.jsonl", lines(GOOD), out="o", beside={"o/x": b"x"}
+    ),
     "a folder to standard output": Bad("d/f.jsonl", lines(GOOD), out="-"),
     "Parquet to standard output": Bad("f.parquet", parquet(texts("a")), out="-"),
     # how much

@@ -1,4 +1,5 @@
-"""A project of its own for every test: the artifacts that all share, and a ledger in which something was spent."""
+"""A project of its own for every test: the artifacts that all share, and a ledger in which
+something was spent."""
 
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ def ready(_built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def own_figures(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    """What an epsilon means is not that of all other tests, so that each test keeps its own figures."""
+    """What an epsilon means is not that of all other tests, so that each test keeps its own
+    figures."""
     monkeypatch.setattr("lexveil.recovery.public_words.WORDS", 300)
     monkeypatch.setattr("lexveil.artifacts.project.Project.recovery", project / ".lexveil/recovery")

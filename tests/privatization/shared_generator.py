@@ -1,4 +1,5 @@
-"""The mistake: a generator in the process that workers are forked from, so that all of them draw the same."""
+"""The mistake: a generator in the process that workers are forked from, so that all of them draw
+the same."""
 
 from lexveil.mechanisms.noise.streams import release_generator
 from lexveil.privatization.engine import preload, worker  # noqa: F401

@@ -1,4 +1,5 @@
-"""Any bytes that are given as a file, and any request of a caller: read or served, or refused, and nothing else."""
+"""Any bytes that are given as a file, and any request of a caller: read or served, or refused, and
+nothing else."""
 
 import importlib.util
 import json
@@ -32,16 +33,18 @@ FUZZ = Path(__file__).parents[1] / "fuzz"
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
-OBJECTS = st.lists(st.dictionaries(st.sampled_from(["text", "id", "a"]), VALUES, max_size=3) | VALUES, max_size=5).map(
-    lambda rows: "\n".join(json.dumps(row) for row in rows).encode()
-)
+OBJECTS = st.lists(
+    st.dictionaries(st.sampled_from(["text", "id", "a"]), VALUES, max_size=3) | VALUES, max_size=5
+).map(lambda rows: "\n".join(json.dumps(row) for row in rows).encode())
 PARTS = ["text", "id", ",", "\t", '"', '""', "\n", "\r\n", "\r", "a", " ", "é", "\0", "=1"]
-DELIMITED = st.tuples(st.sampled_from(["text,id\n", "id\ttext\n"]), st.lists(st.sampled_from(PARTS), max_size=30)).map(
-    lambda parts: (parts[0] + "".join(parts[1])).encode()
-)
+DELIMITED = st.tuples(
+    st.sampled_from(["text,id\n", "id\ttext\n"]), st.lists(st.sampled_from(PARTS), max_size=30)
+).map(lambda parts: (parts[0] + "".join(parts[1])).encode())
 CONTENT = st.binary(max_size=200) | st.text(max_size=100).map(str.encode) | OBJECTS | DELIMITED
 
 
@@ -56,12 +59,20 @@ def test_any_bytes_are_read_or_refused(ending: str, content: bytes, data: st.Dat
         check_file(content[:cut], ending)
 
 
-WHOLE = [parquet(texts("a", None, "b"), compression=packing) for packing in ("none", "snappy", "zstd")]
+WHOLE = [
+    parquet(texts("a", None, "b"), compression=packing) for packing in ("none", "snappy", "zstd")
+]
 WHOLE += [BAD[case].content for case in ("not UTF-8, Parquet", "bytes, Parquet")]
 
 
-@given(st.sampled_from(WHOLE), st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4), st.data())
-def test_any_parquet_is_read_or_refused(whole: bytes, changes: list[tuple[int, int]], data: st.DataObject) -> None:
+@given(
+    st.sampled_from(WHOLE),
+    st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4),
+    st.data(),
+)
+def test_any_parquet_is_read_or_refused(
+    whole: bytes, changes: list[tuple[int, int]], data: st.DataObject
+) -> None:
     """A whole file of which some bytes are others, or which is cut."""
     content = bytearray(whole)
     for at, byte in changes:
@@ -88,7 +99,8 @@ def test_what_was_found_once(target: str) -> None:
 
 
 def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that dies of a fault, a message that quotes, a writer that loses a text, a tokenizer that differs."""
+    """A reader that dies of a fault, a message that quotes, a writer that loses a text, a tokenizer
+    that differs."""
     check_message("f.csv, line 2: 3 fields where the header has 2", b"Zanzibar")
     with pytest.raises(AssertionError):
         check_message("f.csv: there is no column `Zanzibar`", b"Zanzibar,text")
@@ -103,21 +115,38 @@ def test_the_properties_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is installed for a search only")
+@pytest.mark.skipif(
+    importlib.util.find_spec("atheris") is None, reason="atheris is installed for a search only"
+)
 @pytest.mark.parametrize("target", ["readers", "tokenizer"])
 def test_a_search_guided_by_coverage_finds_nothing(tmp_path: Path, target: str) -> None:
-    """Twenty minutes from the inputs above; one that breaks something is left in the file of the message."""
+    """Twenty minutes from the inputs above; one that breaks something is left in the file of the
+    message."""
     (tmp_path / "new").mkdir()
-    command = ["-m", "tests.fuzz.search", target, str(tmp_path / "new"), str(FUZZ / "corpus" / target)]
+    command = [
+        "-m",
+        "tests.fuzz.search",
+        target,
+        str(tmp_path / "new"),
+        str(FUZZ / "corpus" / target),
+    ]
     environment = os.environ | {"PYTHONPATH": str(FUZZ.parents[1])}
     done = subprocess.run(
-        [sys.executable, *command, "-max_total_time=1200"], env=environment, capture_output=True, check=False
+        [sys.executable, *command, "-max_total_time=1200"],
+        env=environment,
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
 
 
 REQUESTS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-RIGHT: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 10.0, "mode": "experiment"}
+RIGHT: dict[str, Any] = {
+    "mechanism": "tem",
+    "strategy": "S1",
+    "epsilon": 10.0,
+    "mode": "experiment",
+}
 CHOICES: dict[str, list[Any]] = {
     "mechanism": [*MECHANISMS, "none", "nothing"],
     "strategy": ["S2", "S3", "S4", "none", "S9"],
@@ -128,10 +157,19 @@ CHOICES: dict[str, list[Any]] = {
     "mode": ["release", "other", None],
     "seed": [0, 2**62, -1, 2**70],
     **{name: [False, True] for name in ("without_guarantee", "keep_layout", "consistent")},
-    **{name: ["paper", "perturb", "keep", "drop", "sample", "other"] for name in ("stopwords", "punctuation", "oov")},
+    **{
+        name: ["paper", "perturb", "keep", "drop", "sample", "other"]
+        for name in ("stopwords", "punctuation", "oov")
+    },
 }
 HOW = st.lists(
-    st.one_of(*(st.tuples(st.just(name), st.sampled_from(some) | VALUES) for name, some in CHOICES.items())), max_size=3
+    st.one_of(
+        *(
+            st.tuples(st.just(name), st.sampled_from(some) | VALUES)
+            for name, some in CHOICES.items()
+        )
+    ),
+    max_size=3,
 ).map(lambda changes: RIGHT | dict(changes))
 TEXTS = st.lists(st.text(max_size=24) | VALUES | st.binary(max_size=8), max_size=4)
 
@@ -162,25 +200,39 @@ def changed(values: Any, data: st.DataObject) -> Any:
 @REQUESTS
 @given(st.data())
 def test_any_parameters(built: Path, data: st.DataObject) -> None:
-    served(lambda: parse_params(changed(load_params().model_dump(mode="json", by_alias=True), data)))
+    served(
+        lambda: parse_params(changed(load_params().model_dump(mode="json", by_alias=True), data))
+    )
 
 
 @REQUESTS
 @given(TEXTS | VALUES, st.none() | TEXTS, HOW)
 def test_any_arguments(built: Path, values: Any, subjects: Any, how: dict[str, Any]) -> None:
     model = Model.load(built)
-    served(lambda: json.dumps(privatize(values, subjects=subjects, project=model, workers=1, **how).record.to_dict()))
+    served(
+        lambda: json.dumps(
+            privatize(values, subjects=subjects, project=model, workers=1, **how).record.to_dict()
+        )
+    )
     Path("in.jsonl").write_bytes(lines({"text": "the market", "id": 1}))
     served(lambda: inspect("in.jsonl", subject_column="id", project=model, workers=1, **how))
 
 
-@pytest.mark.parametrize("name", [RECORD, "out.record.json", "ledger.record.json", "tem-S1-10.json", "anchor"])
+@pytest.mark.parametrize(
+    "name", [RECORD, "out.record.json", "ledger.record.json", "tem-S1-10.json", "anchor"]
+)
 @REQUESTS
 @given(st.data())
 def test_any_record(ready: Path, name: str, data: st.DataObject) -> None:
     """What is read of records, audits and anchors that lie beside outputs and ledgers."""
     model = Model.load(ready)
-    record = {"mode": "release", "made_with": {}, "guarantee": {}, "publication": {"id_column": "id"}, "withdrawn": 0}
+    record = {
+        "mode": "release",
+        "made_with": {},
+        "guarantee": {},
+        "publication": {"id_column": "id"},
+        "withdrawn": 0,
+    }
     engine: Any = SimpleNamespace(
         settings=settings_of(Request(**RIGHT | {"mode": "release"}), model.params),
         model=SimpleNamespace(params=model.params, project=SimpleNamespace(audits=ready / "read")),
@@ -191,17 +243,22 @@ def test_any_record(ready: Path, name: str, data: st.DataObject) -> None:
         RECORD: (record, lambda file: read_record(file.parent)),
         "out.record.json": (record, lineage_record),
         "ledger.record.json": (
-            {"release": {"id": "a", "head": "0" * 64}}, lambda file: verify(Path(".lexveil/ledger"), [file])
+            {"release": {"id": "a", "head": "0" * 64}},
+            lambda file: verify(Path(".lexveil/ledger"), [file]),
         ),
         "tem-S1-10.json": (
             {"parameters": {}, "violation": False, "epsilon": 1.0, "mode": "release"},
             lambda file: find_valid_audit(engine, budget, reference, {}),
         ),
         "anchor": ({"entries": 3, "head": "0" * 64, "salt": "0" * 64}, anchor.read),
-    }  # fmt: skip
+    }
     values, read = readers[name]
     (ready / "read").mkdir(exist_ok=True)
-    broken = data.draw(st.none() | st.sampled_from([b"", b"[" * 100_000, b'{"a": ' * 100_000]) | st.binary(max_size=20))
+    broken = data.draw(
+        st.none()
+        | st.sampled_from([b"", b"[" * 100_000, b'{"a": ' * 100_000])
+        | st.binary(max_size=20)
+    )
     file = ready / "read" / name
     file.write_bytes(json.dumps(changed(values, data)).encode() if broken is None else broken)
     served(lambda: read(file))

@@ -1,4 +1,5 @@
-"""A record names the audit it relies on, if it is of all that runs and recent; one that failed stops releases."""
+"""A record names the audit it relies on, if it is of all that runs and recent; one that failed
+stops releases."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -26,12 +27,21 @@ def write(name: str, **changed: Any) -> Path:
     paths.AUDITS.mkdir(parents=True, exist_ok=True)
     file = paths.AUDITS / f"{name}.json"
     result = {
-        "epsilon": 10.0, "epsilons": [2.5, 10.0], "mode": "release", "violation": False, "factor": 1.2,
-        "verdict": "no violation found", "parameters": {"t": 0.75}, "space": SPACE, "lexveil": version(),
+        "epsilon": 10.0,
+        "epsilons": [2.5, 10.0],
+        "mode": "release",
+        "violation": False,
+        "factor": 1.2,
+        "verdict": "no violation found",
+        "parameters": {"t": 0.75},
+        "space": SPACE,
+        "lexveil": version(),
         "model": MODEL.to_dict(),
-        "policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"}, "shares": None, "code": code_hash(),
+        "policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "sample"},
+        "shares": None,
+        "code": code_hash(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    } | changed  # fmt: skip
+    } | changed
     file.write_text(json.dumps(result))
     return file
 
@@ -39,9 +49,14 @@ def write(name: str, **changed: Any) -> Path:
 def relied_on(epsilon: float = 10.0, mode: str = "release") -> tuple[AuditReference | None, str]:
     options = Request(mechanism="vickrey", strategy="S3", epsilon=epsilon, mode=mode)
     params = load_params()
-    model, prepared = SimpleNamespace(params=params, project=SimpleNamespace(audits=paths.AUDITS)), {"t": 0.75}
+    model, prepared = (
+        SimpleNamespace(params=params, project=SimpleNamespace(audits=paths.AUDITS)),
+        {"t": 0.75},
+    )
     engine: Any = SimpleNamespace(
-        settings=settings_of(options, params), model=model, prepared=SimpleNamespace(parameters=prepared)
+        settings=settings_of(options, params),
+        model=model,
+        prepared=SimpleNamespace(parameters=prepared),
     )
     return find_valid_audit(engine, DocumentBudget(1.0, 1.0), MODEL, SPACE)
 
@@ -61,7 +76,10 @@ def test_the_nearest_epsilon_counts(built: Path) -> None:
     ("changed", "why"),
     [
         ({"parameters": {"t": 0.5}}, "other parameters"),
-        ({"policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "keep"}}, "another policy"),
+        (
+            {"policy": {"stopwords": "perturb", "punctuation": "keep", "oov": "keep"}},
+            "another policy",
+        ),
         ({"shares": {"stopwords": 0.5}}, "other shares of the budget"),
         ({"model": MODEL.model_copy(update={"sha256": "1" * 64}).to_dict()}, "another model"),
         ({"space": {"embeddings/gst/vectors.npy": "1" * 64}}, "another embedding"),
@@ -88,13 +106,23 @@ def test_half_a_file_is_none(built: Path) -> None:
 
 
 def test_nothing_is_released_on_a_violation_however_old(built: Path) -> None:
-    write("vickrey-S3-10.0", violation=True, verdict="violated", code="2" * 64, time="2020-01-01T00:00:00+00:00")
-    with pytest.raises(RequestError, match=r"vickrey-S3-10\.0\.json: the last audit .* found a violation"):
+    write(
+        "vickrey-S3-10.0",
+        violation=True,
+        verdict="violated",
+        code="2" * 64,
+        time="2020-01-01T00:00:00+00:00",
+    )
+    with pytest.raises(
+        RequestError, match=r"vickrey-S3-10\.0\.json: the last audit .* found a violation"
+    ):
         relied_on()
     assert relied_on(mode="experiment")[0] is None
 
 
-def test_a_release_relies_on_an_audit_of_what_it_runs(built: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_a_release_relies_on_an_audit_of_what_it_runs(
+    built: Path, monkeypatch: Any, capsys: Any
+) -> None:
     """Also where the document budget is given: the base epsilon is that over the public average."""
     paths.AUDITS.mkdir(parents=True)
     monkeypatch.setattr("lexveil.auditing.audit.SHAPES", ())
@@ -108,10 +136,15 @@ def test_a_release_relies_on_an_audit_of_what_it_runs(built: Path, monkeypatch: 
     (paths.AUDITS / "tem-S1-2.0.json").write_text(json.dumps(evidence))
     how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "average_words": 10.0}
     done = privatize(["the government said"], document_budget=20.0, **how)
-    assert done.record.audit is not None and done.record.audit.factor == 1.5 and made.epsilons == (2.0,)
+    assert (
+        done.record.audit is not None
+        and done.record.audit.factor == 1.5
+        and made.epsilons == (2.0,)
+    )
     capsys.readouterr()
     other = privatize(["the government said"], document_budget=50.0, **how)
     assert other.record.audit is None
     assert (
-        "the record relies on no audit: tem-S1-2.0.json: it is of a base epsilon from 2 to 2" in capsys.readouterr().err
+        "the record relies on no audit: tem-S1-2.0.json: it is of a base epsilon from 2 to 2"
+        in capsys.readouterr().err
     )

@@ -1,4 +1,5 @@
-"""What `lexveil privatize` refuses: one line with where and what, no text, no output, nothing spent but for noise."""
+"""What `lexveil privatize` refuses: one line with where and what, no text, no output, nothing spent
+but for noise."""
 
 import os
 import re
@@ -26,7 +27,11 @@ HOW = ("--mechanism", "madlib", "--strategy", "S1")
 @cache
 def documented() -> dict[str, tuple[int, str]]:
     """Exit code and message of every case, as docs/reference/bad-input.md has them."""
-    rows = re.findall(r"^\| ([^|]+?) \| ([12]) \| ``? ?(.+?) ?``? \|$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| ([^|]+?) \| ([12]) \| ``? ?(.+?) ?``? \|$",
+        DOCS.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
     assert len(rows) == len({case for case, _, _ in rows})
     return {case: (int(code), message) for case, code, message in rows}
 
@@ -36,17 +41,26 @@ def spends() -> list[object]:
     with Ledger.open(".lexveil/ledger") as ledger:
         assert ledger.recovered == []
         rows = ledger.database.rows
-        states = rows("select count(*) from releases where state not in ('committed', 'aborted', 'failed')")
-        return [rows("select * from balances order by 1"), rows("select * from spends order by 1, 2"), states]
+        states = rows(
+            "select count(*) from releases where state not in ('committed', 'aborted', 'failed')"
+        )
+        return [
+            rows("select * from balances order by 1"),
+            rows("select * from spends order by 1, 2"),
+            states,
+        ]
 
 
 def files(folder: Path) -> dict[str, bytes | None]:
     """All that is in a folder, links as what they point at."""
     return {
-        str(path.relative_to(folder)): os.fsencode(path.readlink()) if path.is_symlink()
-        else path.read_bytes() if path.is_file() else None
+        str(path.relative_to(folder)): os.fsencode(path.readlink())
+        if path.is_symlink()
+        else path.read_bytes()
+        if path.is_file()
+        else None
         for path in folder.rglob("*")
-    }  # fmt: skip
+    }
 
 
 def said(err: str, folder: Path) -> str:
@@ -54,7 +68,10 @@ def said(err: str, folder: Path) -> str:
     err = re.sub(r"(?m)^(count|privatize): [\d,]+ .*\n", "", err)  # progress, on a slow machine
     # Said before what is refused later.
     err = re.sub(
-        r"(?m)^(the ledger has a cap from now on|unchanged, with any names in them|private to .*): .*\n", "", err
+        r"(?m)^(the ledger has a cap from now on|unchanged, with any names in them|private to "
+        r".*): .*\n",
+        "",
+        err,
     )
     assert err.count("\n") == 1 and err.endswith("\n"), err
     message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
@@ -70,16 +87,28 @@ def inputs(ready: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def refused(case: str, inputs: Path, capsys: pytest.CaptureFixture[str], source: str, out: str, *options: str) -> None:
-    """Rewrite ``source`` to ``out``, which must fail as docs/reference/bad-input.md says of ``case``."""
+def refused(
+    case: str,
+    inputs: Path,
+    capsys: pytest.CaptureFixture[str],
+    source: str,
+    out: str,
+    *options: str,
+) -> None:
+    """Rewrite ``source`` to ``out``, which must fail as docs/reference/bad-input.md says of
+    ``case``."""
     before, spent = files(inputs), spends()
     target = out if out == "-" else str(inputs / out)
-    code = command("privatize", str(inputs / source), "-o", target, *HOW, *(options or ("--epsilon", "10")))
+    code = command(
+        "privatize", str(inputs / source), "-o", target, *HOW, *(options or ("--epsilon", "10"))
+    )
     printed, err = capsys.readouterr()
     assert SECRET not in err and printed == ""
     assert (code, said(err, inputs)) == documented()[case]
     assert files(inputs) == before
-    assert (spends() != spent) == documented()[case][1].endswith(STAYS_SPENT) and verify(Path(".lexveil/ledger")).holds
+    assert (spends() != spent) == documented()[case][1].endswith(STAYS_SPENT) and verify(
+        Path(".lexveil/ledger")
+    ).holds
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -91,8 +120,15 @@ def test_what_is_refused(
     bad.write(inputs)
     source, _, file = bad.name.partition("/")
     is_folder = file or source == "d"
-    refused(case, inputs, capsys, source, bad.out or ("out" if is_folder else f"out.{source.partition('.')[2]}"),
-            *bad.budget, *bad.options)  # fmt: skip
+    refused(
+        case,
+        inputs,
+        capsys,
+        source,
+        bad.out or ("out" if is_folder else f"out.{source.partition('.')[2]}"),
+        *bad.budget,
+        *bad.options,
+    )
 
 
 @pytest.fixture
@@ -103,7 +139,10 @@ def mount(inputs: Path) -> Iterator[Callable[[str], Path]]:
 
     def mounted(options: str) -> Path:
         made = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, text=True, check=False
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if made.returncode:
             pytest.skip("no file system can be mounted here")
@@ -115,16 +154,24 @@ def mount(inputs: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", folder], capture_output=True, check=False)
 
 
-@pytest.mark.parametrize(("case", "options"), [("a full disk", "size=16k"), ("a read-only disk", "size=16k,ro")])
+@pytest.mark.parametrize(
+    ("case", "options"), [("a full disk", "size=16k"), ("a read-only disk", "size=16k,ro")]
+)
 def test_disks(
-    inputs: Path, mount: Callable[[str], Path], capsys: pytest.CaptureFixture[str], case: str, options: str
+    inputs: Path,
+    mount: Callable[[str], Path],
+    capsys: pytest.CaptureFixture[str],
+    case: str,
+    options: str,
 ) -> None:
     mount(options)
     (inputs / "f.jsonl").write_bytes(MANY)
     refused(case, inputs, capsys, "f.jsonl", "disk/o.jsonl")
 
 
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="only Linux has a file that is never read")
+@pytest.mark.skipif(
+    not Path("/proc/self/mem").exists(), reason="only Linux has a file that is never read"
+)
 def test_a_disk_that_fails(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (inputs / "f.jsonl").symlink_to("/proc/self/mem")
     refused("a disk that fails", inputs, capsys, "f.jsonl", "o.jsonl")
@@ -135,7 +182,9 @@ CHANGES: dict[str, bytes | None] = {
     "a row that is added": lines(GOOD, GOOD, GOOD),
     "a row that is removed": lines(GOOD),
     "a text that is null": lines(GOOD, GOOD | {"text": None}),
-    "a text that moves to the next row": lines(GOOD | {"text": ""}, GOOD | {"text": GOOD["text"] * 2}),
+    "a text that moves to the next row": lines(
+        GOOD | {"text": ""}, GOOD | {"text": GOOD["text"] * 2}
+    ),
     "a file that is removed": None,
     "a row that is spoiled": lines(GOOD, GOOD | {"text": 5}),
 }
@@ -155,7 +204,9 @@ def test_an_input_that_changes_between_the_two_passes(
             (inputs / "f.jsonl").write_bytes(content)
 
     monkeypatch.setattr(TwoPassRun, "count", counted_then_changed)
-    code = command("privatize", str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10")
+    code = command(
+        "privatize", str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10"
+    )
     printed, err = capsys.readouterr()
     assert SECRET not in err and printed == ""
     assert (code, said(err, inputs)) == documented()[case]
@@ -167,7 +218,18 @@ def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: P
     """Whoever may write into the folder could else have the input, or any other file, emptied."""
     (inputs / "f.jsonl").write_bytes(lines(GOOD))
     (inputs / ".partial-o.jsonl").symlink_to("f.jsonl")
-    assert command("privatize", str(inputs / "f.jsonl"), "-o", str(inputs / "o.jsonl"), *HOW, "--epsilon", "10") == 0
+    assert (
+        command(
+            "privatize",
+            str(inputs / "f.jsonl"),
+            "-o",
+            str(inputs / "o.jsonl"),
+            *HOW,
+            "--epsilon",
+            "10",
+        )
+        == 0
+    )
     assert (inputs / "f.jsonl").read_bytes() == lines(GOOD)
     assert not (inputs / "o.jsonl").is_symlink() and not (inputs / ".partial-o.jsonl").is_symlink()
 

@@ -1,8 +1,9 @@
-"""Unusual words in every place that a text, a name or a note can stand in come out nowhere they should not.
+"""Unusual words in every place that a text, a name or a note can stand in come out nowhere they
+should not.
 
-Each verb runs in this process, served and refused; then everything that was said and written is searched: standard
-output and error, every log, the exceptions, all files of the project with the pages of the ledger's database, and what
-lies in the folder for temporary files.
+Each verb runs in this process, served and refused; then everything that was said and written is
+searched: standard output and error, every log, the exceptions, all files of the project with the
+pages of the ledger's database, and what lies in the folder for temporary files.
 """
 
 import gzip
@@ -26,7 +27,13 @@ from lexveil.formats.readers import Reader
 from lexveil.runtime.crash import crash_report
 from tests.tasks.changing import change_params
 
-TEXT, SUBJECT, OTHER, NOTE, FILE = "zanzibarix", "quetzalonia", "xylopharra", "brobdingnagor", "lilliputian"
+TEXT, SUBJECT, OTHER, NOTE, FILE = (
+    "zanzibarix",
+    "quetzalonia",
+    "xylopharra",
+    "brobdingnagor",
+    "lilliputian",
+)
 SENTENCE = f"the government said fire services were there {TEXT}"
 HOW = ("--mechanism", "madlib", "--strategy", "S1", "--document-budget", "5")
 API: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
@@ -35,7 +42,9 @@ API: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget
 class Watch:
     """Runs commands and calls, and keeps all that they say."""
 
-    def __init__(self, capture: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture, root: Path) -> None:
+    def __init__(
+        self, capture: pytest.CaptureFixture[str], log: pytest.LogCaptureFixture, root: Path
+    ) -> None:
         self.capture, self.log, self.root = capture, log, root
         self.said = ""
 
@@ -65,7 +74,9 @@ class Watch:
     def check(self, *canaries: str, but: set[Path]) -> None:
         for place, content in self.places(but):
             is_table = content.startswith(b"PAR1")
-            rows = repr(pq.read_table(io.BytesIO(content)).to_pylist()).encode() if is_table else b""
+            rows = (
+                repr(pq.read_table(io.BytesIO(content)).to_pylist()).encode() if is_table else b""
+            )
             for canary in canaries:
                 assert canary.encode() not in (content + rows).lower(), f"{canary} is in {place}"
 
@@ -79,11 +90,14 @@ def watch(ready: Path, tmp_path: Path, monkeypatch: Any, capsys: Any, caplog: An
 
 
 def inputs(folder: Path) -> list[Path]:
-    """One table in every form: canaries in texts, subjects, other columns, metadata and headers of compression."""
+    """One table in every form: canaries in texts, subjects, other columns, metadata and headers of
+    compression."""
     rows = [{"id": f"{SUBJECT} {n}", "text": SENTENCE, "more": OTHER} for n in (1, 2, 1)]
     delimited = [",".join(row) for row in (("id", "text", "more"), *(row.values() for row in rows))]
     table = pa.Table.from_pylist(rows).replace_schema_metadata({NOTE: NOTE})
-    table = table.set_column(1, pa.field("text", table.schema.types[1], metadata={NOTE: NOTE}), table.column("text"))
+    table = table.set_column(
+        1, pa.field("text", table.schema.types[1], metadata={NOTE: NOTE}), table.column("text")
+    )
     made = {
         "jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode(),
         "csv": "\n".join(delimited).encode(),
@@ -123,10 +137,14 @@ def test_files_that_are_rewritten(watch: Watch, tmp_path: Path) -> None:
 def test_rows_that_are_withheld(watch: Watch, tmp_path: Path) -> None:
     """Only the operator's list names them."""
     change_params(ledger={"cap": 0.5})
-    rows = [{"id": f"{SUBJECT}", "text": SENTENCE, "more": OTHER}] * 2 + [{"id": "1", "text": "the", "more": ""}]
+    rows = [{"id": f"{SUBJECT}", "text": SENTENCE, "more": OTHER}] * 2 + [
+        {"id": "1", "text": "the", "more": ""}
+    ]
     source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
     pq.write_table(pa.Table.from_pylist(rows), source)
-    watch.command("privatize", source, "-o", out, *HOW, "--subject-column", "id", "--max-token-epsilon", "5")
+    watch.command(
+        "privatize", source, "-o", out, *HOW, "--subject-column", "id", "--max-token-epsilon", "5"
+    )
     assert pq.read_table(out).num_rows == 1
     watch.check(TEXT, SUBJECT, OTHER, but={source, Path(f"{out}.withheld.csv")})
 
@@ -152,7 +170,14 @@ def test_files_that_are_refused(watch: Watch, tmp_path: Path, ending: str) -> No
 
 @pytest.mark.parametrize(
     "values",
-    [[SENTENCE, 5], [SENTENCE, f"{TEXT}\0"], [SENTENCE, f"{TEXT}\ud800"], [SENTENCE, {TEXT: 1}], {TEXT: 1}, TEXT],
+    [
+        [SENTENCE, 5],
+        [SENTENCE, f"{TEXT}\0"],
+        [SENTENCE, f"{TEXT}\ud800"],
+        [SENTENCE, {TEXT: 1}],
+        {TEXT: 1},
+        TEXT,
+    ],
 )
 def test_values_that_are_refused(watch: Watch, values: Any) -> None:
     watch.refused(lambda: lexveil.privatize(values, **API))
@@ -163,7 +188,9 @@ def test_values_that_are_refused(watch: Watch, values: Any) -> None:
 
 
 @pytest.mark.parametrize("at", ["count", "rewrite", "write"])
-def test_faults_of_the_program(watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+def test_faults_of_the_program(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
     """An exception that says a text, wherever it is raised."""
 
     def breaks(*_: object, **__: object) -> Any:

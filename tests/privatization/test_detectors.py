@@ -1,4 +1,5 @@
-"""What detectors find, from a request to the record: fates, outputs, counts, statement, and what is refused."""
+"""What detectors find, from a request to the record: fates, outputs, counts, statement, and what is
+refused."""
 
 import json
 import string
@@ -25,7 +26,12 @@ from lexveil.request import Request
 from lexveil.text.spans import Span
 from tests.accounting.toy_measurements import between, structures_of
 
-HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S3", "document_budget": 30.0, "max_token_epsilon": 5.0}
+HOW: dict[str, Any] = {
+    "mechanism": "tem",
+    "strategy": "S3",
+    "document_budget": 30.0,
+    "max_token_epsilon": 5.0,
+}
 TEXT = "The police said that Zora Quix and Bo Ylem met Zora Quix at 17-B Elm."
 ZORA, BO, AGAIN, PLACE = (21, 30), (35, 42), (47, 56), (60, 64)
 
@@ -57,28 +63,40 @@ def found_rows(done: Any) -> list[tuple[str, str, float]]:
 def test_the_default_is_a_placeholder_for_a_whole_name(built: Path) -> None:
     done = rewritten({})
     assert done.values[0].count("[PERSON]") == 3 and done.values[0].count("[NUMBER]") == 1
-    assert found_rows(done) == [("PERSON", "placeholder", 0.0)] * 3 + [("NUMBER", "placeholder", 0.0)]
+    assert found_rows(done) == [("PERSON", "placeholder", 0.0)] * 3 + [
+        ("NUMBER", "placeholder", 0.0)
+    ]
     assert done.record.counts.found == {"NUMBER": {"placeholder": 1}, "PERSON": {"placeholder": 3}}
     assert done.operator.counts.found == done.record.counts.found
     counts = done.record.counts  # every token is counted once
-    assert counts.n_tokens == counts.n_perturbed + counts.n_kept + counts.n_dropped + counts.n_sampled + 4
-    of_classes = sum(sum(actions.to_dict().values()) for _, actions in done.operator.counts.by_class)
+    assert (
+        counts.n_tokens
+        == counts.n_perturbed + counts.n_kept + counts.n_dropped + counts.n_sampled + 4
+    )
+    of_classes = sum(
+        sum(actions.to_dict().values()) for _, actions in done.operator.counts.by_class
+    )
     assert of_classes + 4 == counts.n_tokens == len(done.token_log)
     assert not {"zora", "quix", "ylem"} & set(json.dumps(done.record.to_dict()).lower().split())
 
 
-def test_pseudonyms_are_equal_where_names_are_and_different_where_they_are_not(built: Path, names: Path) -> None:
+def test_pseudonyms_are_equal_where_names_are_and_different_where_they_are_not(
+    built: Path, names: Path
+) -> None:
     done = rewritten({"PERSON": "pseudonym"}, pseudonyms=names)
     places = sorted((done.values[0].find(name), name) for name in ("Mary Poe", "John Doe"))
     first, second = (name for _, name in places)
     assert done.values[0].count(first) == 2 and done.values[0].count(second) == 1
     assert done.values[0].index(second) < done.values[0].rindex(first)
-    reason = next(reason for reason in done.record.guarantee.in_release.because if "random name" in reason)
+    reason = next(
+        reason for reason in done.record.guarantee.in_release.because if "random name" in reason
+    )
     assert "which of them are equal is not hidden" in reason
 
 
 def test_pseudonyms_are_uniform_and_depend_on_equality_alone(built: Path, names: Path) -> None:
-    """Two names, one document each: 400 fair draws lie within 4 standard deviations of half but for 1 in 15,000."""
+    """Two names, one document each: 400 fair draws lie within 4 standard deviations of half but for
+    1 in 15,000."""
     texts, spans = ["Zora"] * 400, [at(((0, 4), "PERSON"))] * 400
     how = HOW | {"seed": 5, "types": {"PERSON": "pseudonym"}, "pseudonyms": names}
     values = lexveil.privatize(texts, spans=spans, **how).values
@@ -97,7 +115,8 @@ def test_digits_keep_the_form_and_nothing_else() -> None:
 
 
 def test_written_digits_are_uniform_whatever_stood_there(built: Path) -> None:
-    """The digit of the source among them: of 4,000 fair draws each is within 5 standard deviations of 400."""
+    """The digit of the source among them: of 4,000 fair draws each is within 5 standard deviations
+    of 400."""
     how = HOW | {"seed": 5, "types": {"N": "digits"}}
     values = lexveil.privatize(["7"] * 4000, spans=[at(((0, 1), "N"))] * 4000, **how).values
     counts = [values.count(digit) for digit in string.digits]
@@ -118,7 +137,8 @@ def structure_of(text: str, spans: list[dict[str, Any]], **more: Any) -> tuple[A
         ("police met Ann", at(((11, 14), "PLACE")), {}, "what was found"),
         ("police met Ann", [], {}, "the fate of a token"),
         ("police met A-1", at(((11, 14), "PERSON")), {"PERSON": "digits"}, "the form of a number"),
-        ("police met Zoe Quix", at(((11, 19), "PERSON")), {}, ""),  # how many words a name has is hidden
+        # how many words a name has is hidden
+        ("police met Zoe Quix", at(((11, 19), "PERSON")), {}, ""),
     ],
 )
 def test_neighbours_share_what_was_found(
@@ -170,8 +190,11 @@ def test_the_users_list_and_what_it_may_not_claim(built: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "not null"])
-def test_a_column_of_spans_is_read_and_comes_out_empty(built: Path, tmp_path: Path, form: str, capsys: Any) -> None:
-    """Else it would tell how long words were; of a column that cannot be null, as DuckDB writes it, too."""
+def test_a_column_of_spans_is_read_and_comes_out_empty(
+    built: Path, tmp_path: Path, form: str, capsys: Any
+) -> None:
+    """Else it would tell how long words were; of a column that cannot be null, as DuckDB writes it,
+    too."""
     file = tmp_path / f"in.{form.replace('not null', 'parquet')}"
     rows = [{"text": TEXT, "found": SPANS}, {"text": "Police said no.", "found": []}]
     if form in ("csv", "not null"):
@@ -188,7 +211,11 @@ def test_a_column_of_spans_is_read_and_comes_out_empty(built: Path, tmp_path: Pa
     types = {"Persn": "drop", "NUMBER": "placeholder", "PLACE": "perturb"}
     done = privatize_file(file, out, spans_column="found", seed=1, types=types, **HOW)
     said = capsys.readouterr().err
-    assert said.count("no match is of type") == said.count("no match is of type PERSN, which --type") == 1
+    assert (
+        said.count("no match is of type")
+        == said.count("no match is of type PERSN, which --type")
+        == 1
+    )
     rows = duckdb.sql(f"from '{out}'").fetchall()
     assert [found or None for _, found in rows] == [None, None]
     assert rows[0][0].count("[PERSON]") == 3 and "[" not in rows[1][0]
@@ -196,7 +223,9 @@ def test_a_column_of_spans_is_read_and_comes_out_empty(built: Path, tmp_path: Pa
     assert done.record.counts.found == {"NUMBER": {"placeholder": 1}, "PERSON": {"placeholder": 3}}
 
 
-def test_a_detector_that_changes_its_mind_releases_nothing(built: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_detector_that_changes_its_mind_releases_nothing(
+    built: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
     (tmp_path / "protect.txt").write_text("police\n", encoding="utf-8")
     seen: list[int] = []
     claim = Detection.claim

@@ -1,4 +1,5 @@
-"""A batch of texts: its keys, every policy on a toy vocabulary, every token accounted for, and sums over batches."""
+"""A batch of texts: its keys, every policy on a toy vocabulary, every token accounted for, and sums
+over batches."""
 
 import itertools
 import math
@@ -28,7 +29,9 @@ PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action
 
 TOKENS = ["the", ",", "new_york", "cat", "dog", "is", ".", "ran_away_again"]
 VECTORS = np.random.default_rng(2).standard_normal((len(TOKENS), 3)).astype(np.float32)
-COLLOCATIONS = Collocations.build([["new"], ["york"]], np.array([5.0]), [["ran"], ["away"], ["again"]], np.array([9.0]))
+COLLOCATIONS = Collocations.build(
+    [["new"], ["york"]], np.array([5.0]), [["ran"], ["away"], ["again"]], np.array([9.0])
+)
 LEXICON = Lexicon.build("gst", TOKENS, COLLOCATIONS)
 TEXTS = ["The cat is, Zorblax.", "", "dog ran away again", "New York!"]
 
@@ -45,16 +48,29 @@ def done(policy: Policy, epsilon: float = 5.0, texts: list[str] = TEXTS) -> Rewr
 def test_huge_epsilon_gives_the_text_back() -> None:
     out = done(Policy("perturb", "perturb", "keep"), epsilon=1e9)
     assert out.texts == ["the cat is, zorblax.", "", "dog ran away again", "new york!"]
-    assert out.action.tolist() == [PERTURBED] * 4 + [KEPT] + [PERTURBED] * 4 + [KEPT]  # "!" has no vector
+    # "!" has no vector
+    assert out.action.tolist() == [PERTURBED] * 4 + [KEPT] + [PERTURBED] * 4 + [KEPT]
     assert out.out_words.tolist() == [1, 1, 1, 1, 1, 1, 1, 3, 2, 1]
 
 
 @pytest.mark.parametrize(
     ("policy", "first", "actions"),
     [
-        (Policy("keep", "keep", "keep"), "the cat is, zorblax.", [KEPT, PERTURBED, KEPT, KEPT, KEPT, KEPT]),
-        (Policy("drop", "drop", "drop"), "cat", [DROPPED, PERTURBED, DROPPED, DROPPED, DROPPED, DROPPED]),
-        (Policy("perturb", "drop", "drop"), "the cat is", [PERTURBED, PERTURBED, PERTURBED, DROPPED, DROPPED, DROPPED]),
+        (
+            Policy("keep", "keep", "keep"),
+            "the cat is, zorblax.",
+            [KEPT, PERTURBED, KEPT, KEPT, KEPT, KEPT],
+        ),
+        (
+            Policy("drop", "drop", "drop"),
+            "cat",
+            [DROPPED, PERTURBED, DROPPED, DROPPED, DROPPED, DROPPED],
+        ),
+        (
+            Policy("perturb", "drop", "drop"),
+            "the cat is",
+            [PERTURBED, PERTURBED, PERTURBED, DROPPED, DROPPED, DROPPED],
+        ),
     ],
 )
 def test_policies(policy: Policy, first: str, actions: list[int]) -> None:
@@ -67,7 +83,8 @@ def test_policies(policy: Policy, first: str, actions: list[int]) -> None:
 
 
 def test_sampled_tokens_are_uniform_and_know_nothing() -> None:
-    """20,000 unknown words: each of the 6 words of W within 6 standard errors of 1/6, whatever the unknown word."""
+    """20,000 unknown words: each of the 6 words of W within 6 standard errors of 1/6, whatever the
+    unknown word."""
     for unknown in ("zorblax", "quux"):
         out = done(Policy("perturb", "keep", "sample"), texts=[" ".join([unknown] * 20_000)])
         assert (out.action == SAMPLED).all() and (out.token_epsilon == 0).all()
@@ -80,14 +97,34 @@ def test_sampled_tokens_are_uniform_and_know_nothing() -> None:
 def test_words_never_turn_into_kept_punctuation() -> None:
     out = done(Policy("perturb", "keep", "sample"), epsilon=0.01, texts=["the cat is dog"] * 200)
     assert not {",", "."} & {TOKENS[row] for row in out.rows}
-    free = done(Policy("perturb", "perturb", "sample"), epsilon=0.01, texts=["the cat is dog"] * 200)
+    free = done(
+        Policy("perturb", "perturb", "sample"), epsilon=0.01, texts=["the cat is dog"] * 200
+    )
     assert {",", "."} & {TOKENS[row] for row in free.rows}
 
 
 PIECES = [
-    "The", "http://a.B/c", "hTtps://x.y", "don’t", "CAFÉ", "cafe\u0301", "…", "U.S.", "ﬁ", "\u200b", "l'Été", "ſ", "İ",
-    "—", "😀", "\x85", "\u2065", "\ufff5", None, "",
-]  # fmt: skip
+    "The",
+    "http://a.B/c",
+    "hTtps://x.y",
+    "don’t",
+    "CAFÉ",
+    "cafe\u0301",
+    "…",
+    "U.S.",
+    "ﬁ",
+    "\u200b",
+    "l'Été",
+    "ſ",
+    "İ",
+    "—",
+    "😀",
+    "\x85",
+    "\u2065",
+    "\ufff5",
+    None,
+    "",
+]
 
 
 def arrow(rows: Texts) -> ArrowRows:
@@ -101,7 +138,10 @@ def batch_of_rows(rows: Texts) -> Batch:
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_text_has_one_key_in_whatever_form_it_comes(width: int) -> None:
     """As lists or as Arrow, from any part of an array, and in any of its columns."""
-    glued = [None if first is None else first + (last or "") for first, last in itertools.product(PIECES, repeat=2)]
+    glued = [
+        None if first is None else first + (last or "")
+        for first, last in itertools.product(PIECES, repeat=2)
+    ]
     rows = [[text, *[None, ""][: width - 1]] for text in glued]
     keys = text_keys([[text] for text in glued])
     assert keys == text_keys(rows) == text_keys([row[::-1] for row in rows])
@@ -121,7 +161,9 @@ def test_parts_of_a_batch_are_the_batch(as_arrow: bool) -> None:
     assert [part.first_row for part in parts] == [3 + int(part.keys[0][0]) for part in parts]
 
 
-NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300), max_size=40)
+NUMBERS = st.lists(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300), max_size=40
+)
 
 
 @given(NUMBERS, st.integers(1, 5))
@@ -149,5 +191,9 @@ def test_shares_of_documents() -> None:
     for percent, n in ((0, 17), (34, 1), (95, 1), (100, 1)):
         tally.by_percent[percent] += n
     shares: Any = tally.document_shares()
-    assert (shares.documents, shares.median_unchanged, shares.worst_tenth_unchanged) == (20, 0.0, 0.34)
+    assert (shares.documents, shares.median_unchanged, shares.worst_tenth_unchanged) == (
+        20,
+        0.0,
+        0.34,
+    )
     assert shares.nearly_verbatim == 2 and shares.caution() is None

@@ -1,4 +1,5 @@
-"""Tables of every kind keep their kind, their other columns and their order; batches are releases of their own."""
+"""Tables of every kind keep their kind, their other columns and their order; batches are releases
+of their own."""
 
 import json
 import pickle
@@ -27,7 +28,9 @@ ROWS = {
 def texts(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the rows become as a list; the current folder is no project."""
     monkeypatch.chdir(tmp_path)
-    return lexveil.privatize(ROWS["body"], subjects=ROWS["who"], seed=7, project=built, **HOW).values
+    return lexveil.privatize(
+        ROWS["body"], subjects=ROWS["who"], seed=7, project=built, **HOW
+    ).values
 
 
 KINDS = {
@@ -42,7 +45,9 @@ KINDS = {
 def rows_of(table: Any) -> dict[str, list[Any]]:
     if isinstance(table, pd.DataFrame):
         assert list(table.index) == [10, 20, 30]
-        return {name: [None if pd.isna(value) else value for value in table[name]] for name in table}
+        return {
+            name: [None if pd.isna(value) else value for value in table[name]] for name in table
+        }
     if hasattr(table, "to_pydict"):
         return table.to_pydict()
     if hasattr(table, "fetch_arrow_table"):
@@ -64,7 +69,11 @@ def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> Non
 @pytest.mark.parametrize(
     ("given", "column", "message"),
     [
-        (pd.DataFrame(ROWS), None, r"column: a table was given; name the column, one of `id`, `body`, `who`"),
+        (
+            pd.DataFrame(ROWS),
+            None,
+            r"column: a table was given; name the column, one of `id`, `body`, `who`",
+        ),
         (pl.LazyFrame(ROWS), "body", r"frame\.collect\(\)"),
         (ROWS["body"], "body", r"is for tables; give the column itself"),
         (ROWS, None, r"a dict; give a list of strings"),
@@ -72,7 +81,9 @@ def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> Non
         (pd.DataFrame(ROWS), "id", r"text 1: `id` holds a number, not text"),
     ],
 )
-def test_what_is_no_table_says_what_to_do(given: Any, column: str | None, message: str, built: Path) -> None:
+def test_what_is_no_table_says_what_to_do(
+    given: Any, column: str | None, message: str, built: Path
+) -> None:
     with pytest.raises(lexveil.RequestError, match=message) as raised:
         lexveil.privatize(given, column=column, seed=7, project=built, **HOW)
     assert "river" not in str(raised.value)
@@ -81,10 +92,14 @@ def test_what_is_no_table_says_what_to_do(given: Any, column: str | None, messag
 def test_a_selection_of_a_dataset_and_what_streams(built: Path, texts: list[Any]) -> None:
     datasets = pytest.importorskip("datasets")
     given = datasets.Dataset.from_dict(ROWS)
-    done = lexveil.privatize(given.select([2, 1]), column="body", seed=7, project=built, **HOW).values
+    done = lexveil.privatize(
+        given.select([2, 1]), column="body", seed=7, project=built, **HOW
+    ).values
     assert done["id"] == [2, 1] and done["body"][1] is None and done.features == given.features
     with pytest.raises(lexveil.RequestError, match="give one of its splits: `train`"):
-        lexveil.privatize(datasets.DatasetDict(train=given), column="body", seed=7, project=built, **HOW)
+        lexveil.privatize(
+            datasets.DatasetDict(train=given), column="body", seed=7, project=built, **HOW
+        )
     with pytest.raises(lexveil.RequestError, match="give its batches"):
         lexveil.privatize(given.to_iterable_dataset(), column="body", seed=7, project=built, **HOW)
 
@@ -99,7 +114,9 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
     for number, text in enumerate(["the waiter was rude tonight", "a dog"]):
         source = tmp_path / f"{number}.jsonl"
         source.write_text(json.dumps({"body": text}) + "\n")
-        given = datasets.load_dataset("json", data_files=str(source), split="train", cache_dir=str(tmp_path / "hf"))
+        given = datasets.load_dataset(
+            "json", data_files=str(source), split="train", cache_dir=str(tmp_path / "hf")
+        )
         given = given.map(lambda batch: batch, batched=True, load_from_cache_file=False)
         whole = replaced(given, "the same")
         assert whole.info.dataset_size is None and whole.features == given.features
@@ -119,14 +136,17 @@ def test_metadata_of_tables_is_not_passed_on() -> None:
     frame.attrs["first"] = "the waiter was rude"
     assert not replaced(frame, "y").attrs and frame.attrs
     field = pa.field("body", pa.string(), metadata={"first": "rude"})
-    schema = pa.schema([field, pa.field("n", pa.int64(), metadata={"of": "rude"})], metadata={"x": "rude"})
+    schema = pa.schema(
+        [field, pa.field("n", pa.int64(), metadata={"of": "rude"})], metadata={"x": "rude"}
+    )
     made = replaced(pa.table({"body": ["x"], "n": [1]}, schema=schema), "y")
     assert made.schema.metadata is None and not any(each.metadata for each in made.schema)
     assert made.to_pylist() == [{"body": "y", "n": 1}]
 
 
 def test_what_no_row_has_is_not_passed_on() -> None:
-    """Entries of dictionaries, categories, metadata of inner fields, and bytes of rows that were sliced away."""
+    """Entries of dictionaries, categories, metadata of inner fields, and bytes of rows that were
+    sliced away."""
     inner = pa.struct([pa.field("a", pa.string(), metadata={"first": "rude"})])
     columns = {
         "body": ["x", "y", "rude"],
@@ -142,13 +162,20 @@ def test_what_no_row_has_is_not_passed_on() -> None:
         {"body": "s", "kind": "a", "nested": {"a": "n"}, "plain": "p"},
         {"body": "t", "kind": "b", "nested": {"a": "m"}, "plain": "q"},
     ]
-    buffers = [buffer for column in made for chunk in column.chunks for buffer in chunk.buffers() if buffer]
+    buffers = [
+        buffer for column in made for chunk in column.chunks for buffer in chunk.buffers() if buffer
+    ]
     assert not any(b"rude" in buffer.to_pybytes() for buffer in buffers)
     frame = pd.DataFrame({"body": ["x", "rude"], "kind": pd.Categorical(["a", "rude"])}).iloc[:1]
     assert list(replaced(frame, "y")["kind"].cat.categories) == ["a"]
-    own = pl.DataFrame({"body": ["x", "rude"], "kind": ["a", "rude"]}, schema_overrides={"kind": pl.Categorical})
+    own = pl.DataFrame(
+        {"body": ["x", "rude"], "kind": ["a", "rude"]}, schema_overrides={"kind": pl.Categorical}
+    )
     kept = replaced(own[:1], "y")
-    assert kept.schema["kind"] == pl.Categorical and kept.to_dict(as_series=False) == {"body": ["y"], "kind": ["a"]}
+    assert kept.schema["kind"] == pl.Categorical and kept.to_dict(as_series=False) == {
+        "body": ["y"],
+        "kind": ["a"],
+    }
 
 
 class UserText(str):

@@ -1,4 +1,5 @@
-"""Texts are rewritten in a metric that keeps a purpose: what comes out, what is said of it, and what is refused."""
+"""Texts are rewritten in a metric that keeps a purpose: what comes out, what is said of it, and
+what is refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,12 @@ from lexveil.auditing.request import AuditRequest
 from lexveil.embeddings.purposes import with_axes
 from lexveil.mechanisms.noise.streams import stream
 
-HOW: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 6.0, "max_token_epsilon": 6.0}
+HOW: dict[str, Any] = {
+    "mechanism": "tem",
+    "strategy": "S1",
+    "epsilon": 6.0,
+    "max_token_epsilon": 6.0,
+}
 
 
 @pytest.fixture
@@ -24,12 +30,15 @@ def scale(outside: Path) -> Path:
     """A public scale over words of the toy model, a third of them on either side."""
     tokens = [token for token in Model.load(name="toy").embedding("S1").tokens if token.isalpha()]
     sides = {token: (1.0, -1.0, 0.0)[number % 3] for number, token in enumerate(tokens)}
-    write({token: side for token, side in sides.items() if side}, "a toy", True, outside / "toy.tsv")
+    write(
+        {token: side for token, side in sides.items() if side}, "a toy", True, outside / "toy.tsv"
+    )
     return outside / "toy.tsv"
 
 
 def test_words_of_a_side_come_out_as_words_of_that_side(scale: Path) -> None:
-    """More of them than without the axis, at the same epsilon; how many is said, and holds of other draws."""
+    """More of them than without the axis, at the same epsilon; how many is said, and holds of other
+    draws."""
     using, plain = Model.load(name="toy+toy.tsv=3"), Model.load(name="toy")
     purpose, policy = using.purposes[0], Policy("perturb", "keep", "sample")
     scores = purpose.of(using.embedding("S1").tokens)
@@ -39,7 +48,9 @@ def test_words_of_a_side_come_out_as_words_of_that_side(scale: Path) -> None:
         of_words = scores[made.vocabulary.rows]
         words = np.repeat(np.flatnonzero(of_words), 4)
         budgets = np.full(len(words), 6.0)
-        drawn = made.mechanism.replace(words, budgets, made.mechanism.noise(budgets, stream(1, "test")))
+        drawn = made.mechanism.replace(
+            words, budgets, made.mechanism.noise(budgets, stream(1, "test"))
+        )
         kept.append(float((of_words[drawn] == of_words[words]).mean()))
     assert kept[1] > kept[0] + 0.1
 
@@ -52,9 +63,19 @@ def test_the_record_names_the_purpose_and_says_what_is_less_hidden(scale: Path) 
     assert record["made_with"]["purposes/toy=2"] == find_purpose("toy.tsv").sha256
     (at,) = record["meaning"]["at"]
     told = at["purposes"]["toy=2"]
-    assert 0 < told["share_of_words"] <= 1 and 0.5 < told["auc"] <= 1 and 0 <= told["recovered"] <= told["side"] <= 1
-    assert [line for line in record["meaning"]["sentences"] if line.startswith("Less hidden, by the purpose toy=2: of")]
-    without = lexveil.privatize(["It was a good day for a fire."], **HOW, model="toy").record.to_dict()
+    assert (
+        0 < told["share_of_words"] <= 1
+        and 0.5 < told["auc"] <= 1
+        and 0 <= told["recovered"] <= told["side"] <= 1
+    )
+    assert [
+        line
+        for line in record["meaning"]["sentences"]
+        if line.startswith("Less hidden, by the purpose toy=2: of")
+    ]
+    without = lexveil.privatize(
+        ["It was a good day for a fire."], **HOW, model="toy"
+    ).record.to_dict()
     assert "purposes" not in without["meaning"]["at"][0]
 
 
@@ -66,19 +87,28 @@ def test_an_audit_reads_the_axes_by_itself(scale: Path, strategy: str) -> None:
     np.testing.assert_allclose(space.vectors, made.vocabulary.vectors, atol=1e-6)
 
 
-def test_a_longer_axis_than_is_said_is_a_violation(scale: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The audit works the axes out anew, so a mechanism of another metric than the stated one is caught."""
-    longer = lambda space, purposes: with_axes(space, [replace(one, weight=10 * one.weight) for one in purposes])  # noqa: E731
+def test_a_longer_axis_than_is_said_is_a_violation(
+    scale: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The audit works the axes out anew, so a mechanism of another metric than the stated one is
+    caught."""
+    longer = lambda space, purposes: with_axes(  # noqa: E731
+        space, [replace(one, weight=10 * one.weight) for one in purposes]
+    )
     monkeypatch.setattr("lexveil.artifacts.model.with_axes", longer)
     monkeypatch.setattr("lexveil.auditing.audit.SHAPES", ())  # it shows in the words of the model
     monkeypatch.setattr("lexveil.auditing.audit.audit_releases", lambda *_: [])
-    request = AuditRequest(mechanism="tem", epsilon=3.0, strategy="S1", words=12, samples=200, mode="experiment")
+    request = AuditRequest(
+        mechanism="tem", epsilon=3.0, strategy="S1", words=12, samples=200, mode="experiment"
+    )
     assert audit(request, model="toy+toy.tsv=1").violation
 
 
 def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale: Path) -> None:
     scale.write_text(scale.read_text("utf-8").replace("# public\n", ""), encoding="utf-8")
-    with pytest.raises(RequestError, match="nothing is released: the scale of purpose toy is not said to be public"):
+    with pytest.raises(
+        RequestError, match="nothing is released: the scale of purpose toy is not said to be public"
+    ):
         lexveil.privatize(["A good day."], **HOW, model="toy+toy.tsv")
     lexveil.privatize(["A good day."], **HOW, model="toy+toy.tsv", mode="experiment", seed=1)
 
@@ -120,6 +150,13 @@ def test_files_that_are_refused(outside: Path, lines: bytes, said: str) -> None:
 
 @pytest.mark.usefixtures("scale")
 def test_a_mechanism_on_lists_is_refused() -> None:
-    with pytest.raises(RequestError, match="works on a list of the words, where a purpose changes nothing"):
-        lexveil.privatize(["A good day."], mechanism="diffractor_geometric", strategy="S1", epsilon=1.0,
-                          model="toy+toy.tsv")  # fmt: skip
+    with pytest.raises(
+        RequestError, match="works on a list of the words, where a purpose changes nothing"
+    ):
+        lexveil.privatize(
+            ["A good day."],
+            mechanism="diffractor_geometric",
+            strategy="S1",
+            epsilon=1.0,
+            model="toy+toy.tsv",
+        )

@@ -1,4 +1,5 @@
-"""Texts of another language than the model's: said to the operator alone; texts without spaces: refused."""
+"""Texts of another language than the model's: said to the operator alone; texts without spaces:
+refused."""
 
 import json
 from pathlib import Path
@@ -10,21 +11,40 @@ import lexveil
 from lexveil.errors import RequestError
 from tests.german_texts import german_texts
 
-HOW = ("--model", "toy", "--mechanism", "madlib", "--strategy", "S1", "--epsilon", "10", "--seed", "1")
+HOW = (
+    "--model",
+    "toy",
+    "--mechanism",
+    "madlib",
+    "--strategy",
+    "S1",
+    "--epsilon",
+    "10",
+    "--seed",
+    "1",
+)
 API = {"model": "toy", "mechanism": "madlib", "strategy": "S1", "epsilon": 10.0, "seed": 1}
-ENGLISH = ["the government said that the fire services in new south wales were there and that it was all over"] * 3
+ENGLISH = [
+    "the government said that the fire services in new south wales were there and that it "
+    "was all over"
+] * 3
 CHINESE = "这家餐厅的服务非常好，下次还会再来。"
 
 
 def write(*rows: dict[str, str | None]) -> None:
-    Path("in.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    Path("in.jsonl").write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
 
 
 def test_another_language_is_said_to_the_operator_alone(outside: Path, cli: Any) -> None:
     write(*({"text": text} for text in german_texts(4)))
     out, err = cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW)
     (warning,) = [line for line in err.splitlines() if "looks like" in line]
-    assert warning.startswith("the input looks like German (function words de ") and "the model `toy` knows" in warning
+    assert (
+        warning.startswith("the input looks like German (function words de ")
+        and "the model `toy` knows" in warning
+    )
     assert "looks like" not in out
     operator = json.loads((outside / "out.jsonl.operator.json").read_text())["language"]
     assert (operator["language"], operator["looks_like"], operator["model"]) == ("en", "de", "toy")

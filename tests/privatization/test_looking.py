@@ -1,4 +1,5 @@
-"""`lexveil inspect` and `privatize --preview`: what a release would do, and rows to look at; nothing is left of it."""
+"""`lexveil inspect` and `privatize --preview`: what a release would do, and rows to look at;
+nothing is left of it."""
 
 import io
 import json
@@ -18,13 +19,21 @@ from lexveil.privatization.looking.inspect import as_text
 from lexveil.privatization.looking.preview import Preview
 
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
-TEXTS = ["The Government said: yes, Zorblax!", "", "Fire services in New South Wales  said no, Zorblax."]
+TEXTS = [
+    "The Government said: yes, Zorblax!",
+    "",
+    "Fire services in New South Wales  said no, Zorblax.",
+]
 
 
 @pytest.fixture
 def source(project: Path, tmp_path: Path) -> Path:
     file = tmp_path / "in.jsonl"
-    file.write_text("".join(json.dumps({"text": text, "who": f"p{i % 2}"}) + "\n" for i, text in enumerate(TEXTS)))
+    file.write_text(
+        "".join(
+            json.dumps({"text": text, "who": f"p{i % 2}"}) + "\n" for i, text in enumerate(TEXTS)
+        )
+    )
     return file
 
 
@@ -36,32 +45,51 @@ def test_it_foretells_what_a_release_counts(source: Path, tmp_path: Path) -> Non
     done = privatize_file(source, tmp_path / "out.jsonl", **HOW)
     record, operator = done.record.to_dict(), done.operator.to_dict()
     assert found["by_class"] == operator["counts"]["by_class"]
-    assert (found["rows"], found["subjects"], found["tokens"]) == (3, 2, operator["counts"]["n_tokens_in"])
+    assert (found["rows"], found["subjects"], found["tokens"]) == (
+        3,
+        2,
+        operator["counts"]["n_tokens_in"],
+    )
     assert found["budget"]["document_budget"] == record["document_budget"]["input"]
     assert found["tried"]["tokens"] == operator["counts"]["n_tokens_in"]
     unknown = operator["counts"]["by_class"]["oov"]["sampled"]
-    words = sum(sum(operator["counts"]["by_class"][kind].values()) for kind in ("word", "stopword", "oov"))
+    words = sum(
+        sum(operator["counts"]["by_class"][kind].values()) for kind in ("word", "stopword", "oov")
+    )
     assert found["coverage"] == pytest.approx(1 - unknown / words)
-    per, spent = found["budget"]["epsilon_per_token"], pq.read_table(tmp_path / "out.jsonl.tokens.parquet")["epsilon"]
+    per, spent = (
+        found["budget"]["epsilon_per_token"],
+        pq.read_table(tmp_path / "out.jsonl.tokens.parquet")["epsilon"],
+    )
     spent = spent.to_numpy()[spent.to_numpy() > 0]
-    assert (per["least"], per["most"], per["mean"]) == pytest.approx((spent.min(), spent.max(), spent.mean()))
+    assert (per["least"], per["most"], per["mean"]) == pytest.approx(
+        (spent.min(), spent.max(), spent.mean())
+    )
 
 
 def test_each_text_counts_as_one(built: Path, tmp_path: Path) -> None:
-    """One long text among short ones does not hide what becomes of these: what is foretold is what comes out."""
-    short, long = "The government said no to fire services.", "The police said that the government was there. " * 300
+    """One long text among short ones does not hide what becomes of these: what is foretold is what
+    comes out."""
+    short, long = (
+        "The government said no to fire services.",
+        "The police said that the government was there. " * 300,
+    )
     file = tmp_path / "in.jsonl"
     file.write_text("".join(json.dumps({"text": text}) + "\n" for text in [short] * 30 + [long]))
     how = {"mechanism": "tem", "strategy": "S1", "epsilon": 40.0, "average_words": 100.0, "seed": 1}
     found = inspect(file, **how)
     documents, tried = found.tried.documents, found.tried
     assert documents is not None and tried.share_changed is not None and documents.documents == 31
-    assert tried.share_changed > 0.5 and documents.worst_tenth_unchanged > 0.9  # of all tokens, and of a text
+    # of all tokens, and of a text
+    assert tried.share_changed > 0.5 and documents.worst_tenth_unchanged > 0.9
     assert documents.nearly_verbatim >= 20 and documents.median_unchanged > 0.9
     assert found.budget.capped_documents == 30 and found.budget.median_words == 7
     lines = as_text(found)
     assert str(found) == "\n".join(lines)
-    assert any("a tenth of the texts keep" in line and "a stronger protection, or a smaller" in line for line in lines)
+    assert any(
+        "a tenth of the texts keep" in line and "a stronger protection, or a smaller" in line
+        for line in lines
+    )
     assert not any("the middle text has" in line for line in lines)  # its length was given
     done = privatize_file(file, tmp_path / "out.jsonl", **how)
     assert done.operator.documents == documents
@@ -71,7 +99,9 @@ def test_each_text_counts_as_one(built: Path, tmp_path: Path) -> None:
 def test_words_are_shown_only_on_request(source: Path) -> None:
     silent = inspect(source, **HOW)
     assert silent.examples is None
-    assert "zorblax" not in "\n".join(as_text(silent)).lower() + json.dumps(silent.to_dict()).lower()
+    assert (
+        "zorblax" not in "\n".join(as_text(silent)).lower() + json.dumps(silent.to_dict()).lower()
+    )
     shown = inspect(source, show_examples=True, **HOW)
     assert ("zorblax", 2) in shown.examples["unknown"]
     assert "zorblax (2)" in "\n".join(as_text(shown))
@@ -100,13 +130,19 @@ def outputs(found: Preview) -> list[dict[str, str]]:
     return [{column: changes.output for column, changes in row.texts.items()} for row in found.rows]
 
 
-@pytest.mark.parametrize("more", [{}, {"consistent": True, "keep_layout": True, "max_token_epsilon": "none"}])
-def test_it_is_the_experiment_of_the_same_seed(titled: Path, tmp_path: Path, more: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "more", [{}, {"consistent": True, "keep_layout": True, "max_token_epsilon": "none"}]
+)
+def test_it_is_the_experiment_of_the_same_seed(
+    titled: Path, tmp_path: Path, more: dict[str, Any]
+) -> None:
     how = {**HOW, **more, "text_column": ("body", "title")}
     found = preview(titled, 4, **how)
     privatize_file(titled, tmp_path / "out.jsonl", mode="experiment", **how)
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()][:4]
-    assert outputs(found) == [{column: text for column, text in row.items() if text is not None} for row in rows]
+    assert outputs(found) == [
+        {column: text for column, text in row.items() if text is not None} for row in rows
+    ]
     assert [row.row for row in found.rows] == [1, 2, 3, 4] and found.seed == 20261
     assert found.rows[0].texts["title"].source == "Fire services"
     assert outputs(preview(titled, 4, seed=5, **how)) != outputs(found)
@@ -114,10 +150,16 @@ def test_it_is_the_experiment_of_the_same_seed(titled: Path, tmp_path: Path, mor
 
 def contents(root: Path) -> dict[str, bytes]:
     """Of every file, those of the ledger among them."""
-    return {str(file): file.read_bytes() for file in root.rglob("*") if file.is_file() and not file.is_symlink()}
+    return {
+        str(file): file.read_bytes()
+        for file in root.rglob("*")
+        if file.is_file() and not file.is_symlink()
+    }
 
 
-def test_nothing_is_written_charged_or_logged(titled: Path, tmp_path: Path, cli: Any, caplog: Any) -> None:
+def test_nothing_is_written_charged_or_logged(
+    titled: Path, tmp_path: Path, cli: Any, caplog: Any
+) -> None:
     caplog.set_level(logging.DEBUG)
     before = contents(tmp_path)
     assert any("ledger" in name for name in before)
@@ -125,8 +167,12 @@ def test_nothing_is_written_charged_or_logged(titled: Path, tmp_path: Path, cli:
     assert contents(tmp_path) == before
     found = json.loads(said.out)
     assert CANARY in found["rows"][0]["texts"][0]["source"] and found["mode"] == "experiment"
-    assert {"fate": "random", "source": [28, 38]}.items() <= found["rows"][0]["texts"][0]["tokens"][-2].items()
-    assert CANARY not in said.err + caplog.text and CANARY not in repr(preview(titled, 1, text_column="body", **HOW))
+    assert {"fate": "random", "source": [28, 38]}.items() <= found["rows"][0]["texts"][0]["tokens"][
+        -2
+    ].items()
+    assert CANARY not in said.err + caplog.text and CANARY not in repr(
+        preview(titled, 1, text_column="body", **HOW)
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +192,9 @@ def test_refused(titled: Path, cli: Any, more: list[str], why: str) -> None:
 
 def test_a_text_cannot_drive_the_terminal(titled: Path) -> None:
     stream = io.StringIO()
-    console = Console(file=stream, highlight=False, force_terminal=True, width=120, color_system=None)
+    console = Console(
+        file=stream, highlight=False, force_terminal=True, width=120, color_system=None
+    )
     show_preview(preview(titled, 4, text_column=("body", "title"), **HOW), console)
     plain = stream.getvalue()
     assert f"{{{CANARY}}}" in plain  # in brackets where there are no styles

@@ -1,7 +1,8 @@
-"""What is published is a function of output, parameters and disclosed structure: every verb, format and option.
+"""What is published is a function of output, parameters and disclosed structure: every verb, format
+and option.
 
-Two sources of the same disclosed structure are rewritten by a mechanism that answers both alike, as tests/same_noise.py
-has it.
+Two sources of the same disclosed structure are rewritten by a mechanism that answers both alike, as
+tests/same_noise.py has it.
 """
 
 import io
@@ -24,20 +25,31 @@ from tests.shared_trees import stand_beside
 
 Made = dict[str, bytes]
 World = Callable[[Callable[[Sequence[str], Path], Made]], None]
-# Stop words are perturbed in S1 too, so that they may stand where words stood; unknown words are drawn.
-BASE = {"--stopwords": "perturb", "--punctuation": "drop", "--oov": "sample", "--document-budget": "5"}
+# Stop words are perturbed in S1 too, so that they may stand where words stood; unknown words are
+# drawn.
+BASE = {
+    "--stopwords": "perturb",
+    "--punctuation": "drop",
+    "--oov": "sample",
+    "--document-budget": "5",
+}
 
 
 @pytest.fixture
-def world(listed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Does the same with both sources, each in a project with a new ledger, and compares what is published."""
+def world(
+    listed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> World:
+    """Does the same with both sources, each in a project with a new ledger, and compares what is
+    published."""
     same = SameAnswers(monkeypatch)
     both = sources(Model.load(listed))
 
     def compare(does: Callable[[Sequence[str], Path], Made]) -> None:
         made = []
         for number, texts in enumerate(both):
-            project = stand_beside(listed, tmp_path_factory.mktemp("world") / "project", monkeypatch)
+            project = stand_beside(
+                listed, tmp_path_factory.mktemp("world") / "project", monkeypatch
+            )
             folder = project.parent
             same.restart()
             made.append(does(texts, folder))
@@ -54,7 +66,10 @@ def write(texts: Sequence[str], folder: Path, form: str, *more: str) -> Path:
     """A source in one of the forms; ``more`` are further columns of texts."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"in.{form}"
-    rows = [{"id": str(row), "text": text, "n": row} | dict.fromkeys(more, text) for row, text in enumerate(texts)]
+    rows = [
+        {"id": str(row), "text": text, "n": row} | dict.fromkeys(more, text)
+        for row, text in enumerate(texts)
+    ]
     if form == "parquet":
         content = parquet(pa.Table.from_pylist(rows))
     elif form.startswith("jsonl"):
@@ -62,13 +77,16 @@ def write(texts: Sequence[str], folder: Path, form: str, *more: str) -> Path:
     elif form == "txt":
         content = "".join(text + "\n" for text in texts if text).encode()
     else:
-        content = pd.DataFrame(rows).to_csv(index=False, sep="\t" if form == "tsv" else ",").encode()
+        content = (
+            pd.DataFrame(rows).to_csv(index=False, sep="\t" if form == "tsv" else ",").encode()
+        )
     file.write_bytes(packed(content, form.rpartition(".")[2]))
     return file
 
 
 def options(mechanism: str, strategy: str, more: dict[str, Any]) -> list[str]:
-    """Of the command line; None leaves one out, True stands for a flag, and a tuple for an option given twice."""
+    """Of the command line; None leaves one out, True stands for a flag, and a tuple for an option
+    given twice."""
     given = ["--mechanism", mechanism, "--strategy", strategy]
     for name, value in (BASE | more).items():
         for one in value if isinstance(value, tuple) else (value,):
@@ -85,17 +103,24 @@ def privatized(
         out = folder / "published"
         out.mkdir()
         arguments = options(mechanism, strategy, named)
-        assert main.main(["privatize", str(source), "-o", str(out / f"out.{form}"), *arguments]) == 0
+        assert (
+            main.main(["privatize", str(source), "-o", str(out / f"out.{form}"), *arguments]) == 0
+        )
         return published(out)
 
     return run
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "strategy"), [*((name, "S3") for name in MECHANISMS), *(("tem", name) for name in ("S1", "S2", "S4"))]
+    ("mechanism", "strategy"),
+    [*((name, "S3") for name in MECHANISMS), *(("tem", name) for name in ("S1", "S2", "S4"))],
 )
 def test_mechanisms_and_strategies(world: World, mechanism: str, strategy: str) -> None:
-    world(privatized(mechanism, strategy, without_guarantee=True if mechanism == "truncated_gumbel" else None))
+    world(
+        privatized(
+            mechanism, strategy, without_guarantee=True if mechanism == "truncated_gumbel" else None
+        )
+    )
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "txt", "parquet", "jsonl.gz", "csv.zst"])
@@ -133,7 +158,10 @@ def test_a_folder_and_its_files(world: World) -> None:
         write(texts[::-1], folder / "in", "csv")
         (folder / "published").mkdir()
         out = folder / "published/out"
-        assert main.main(["privatize", str(folder / "in"), "-o", str(out), *options("tem", "S4", {})]) == 0
+        assert (
+            main.main(["privatize", str(folder / "in"), "-o", str(out), *options("tem", "S4", {})])
+            == 0
+        )
         return published(folder / "published")
 
     world(run)
@@ -144,7 +172,9 @@ def test_standard_output(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         source, out = write(texts, folder, "jsonl"), io.BytesIO()
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(source.read_bytes())))
-            patch.setattr(sys, "stdout", SimpleNamespace(buffer=out, write=lambda _: None, flush=lambda: None))
+            patch.setattr(
+                sys, "stdout", SimpleNamespace(buffer=out, write=lambda _: None, flush=lambda: None)
+            )
             assert main.main(["privatize", "-", "-o", "-", *options("tem", "S2", {})]) == 0
         return {"stdout": out.getvalue()}
 

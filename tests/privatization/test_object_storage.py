@@ -1,4 +1,5 @@
-"""Object storage, by servers on loopback: of S3; other providers by their addresses and listings."""
+"""Object storage, by servers on loopback: of S3; other providers by their addresses and
+listings."""
 
 import gzip
 import re
@@ -24,7 +25,11 @@ make_server = pytest.importorskip("werkzeug.serving").make_server
 TEXTS = [f"the government said fire services in new south wales were there {n}" for n in range(30)]
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0}
 EXPERIMENT = RELEASE | {"mode": "experiment", "seed": 1}
-ENVIRONMENT = {"ACCESS_KEY_ID": "AKIATEST", "SECRET_ACCESS_KEY": "hush", "DEFAULT_REGION": "us-east-1"}
+ENVIRONMENT = {
+    "ACCESS_KEY_ID": "AKIATEST",
+    "SECRET_ACCESS_KEY": "hush",
+    "DEFAULT_REGION": "us-east-1",
+}
 
 
 class Storage(moto.DomainDispatcherApplication):  # type: ignore[misc]
@@ -33,7 +38,9 @@ class Storage(moto.DomainDispatcherApplication):  # type: ignore[misc]
     refused = "-"
 
     def __call__(self, environ: Any, start: Any) -> Any:
-        self.asked.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ['QUERY_STRING']}")
+        self.asked.append(
+            f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ['QUERY_STRING']}"
+        )
         if not re.match(self.refused, self.asked[-1]):
             return super().__call__(environ, start)
         start("403 Forbidden", [])
@@ -42,7 +49,11 @@ class Storage(moto.DomainDispatcherApplication):  # type: ignore[misc]
     def found(self, prefix: str = "") -> dict[str, bytes]:
         """All objects but those that stand for folders."""
         every = self.bucket.objects.filter(Prefix=prefix)
-        return {one.key.removeprefix(prefix): one.get()["Body"].read() for one in every if one.key[-1] != "/"}
+        return {
+            one.key.removeprefix(prefix): one.get()["Body"].read()
+            for one in every
+            if one.key[-1] != "/"
+        }
 
 
 @pytest.fixture
@@ -72,16 +83,26 @@ def files(folder: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("out", ["s3://bucket/x/out", "S3://bucket/x/out/", "x/out"])
 @pytest.mark.parametrize("source", ["in", "s3://bucket/in/"])
-def test_folders_are_the_same_everywhere(storage: Storage, source: str, out: str, capfd: Any) -> None:
+def test_folders_are_the_same_everywhere(
+    storage: Storage, source: str, out: str, capfd: Any
+) -> None:
     Path("x").mkdir()
     privatize_file("in", "out", **EXPERIMENT)
     done = privatize_file(source, out, **EXPERIMENT)
     puts = [asked for asked in storage.asked if asked.startswith("PUT")]
     found, wanted = storage.found("x/") if "bucket" in out else files("x"), files("out")
-    assert {name: found[f"out/{name}"] for name in wanted} == wanted and len(found) == len(wanted) + 3
-    assert {name: sha256(content).hexdigest() for name, content in wanted.items()} == done.record.output.files
-    assert found["out.record.json"] == Path("out.record.json").read_bytes() and "out.tokens.parquet" in found
-    assert "bucket" not in out or "/bucket/x/out.record.json" in puts[-1]  # it tells which objects there are
+    assert {name: found[f"out/{name}"] for name in wanted} == wanted and len(found) == len(
+        wanted
+    ) + 3
+    assert {
+        name: sha256(content).hexdigest() for name, content in wanted.items()
+    } == done.record.output.files
+    assert (
+        found["out.record.json"] == Path("out.record.json").read_bytes()
+        and "out.tokens.parquet" in found
+    )
+    # it tells which objects there are
+    assert "bucket" not in out or "/bucket/x/out.record.json" in puts[-1]
     assert not re.search("AKIA|hush", "".join(capfd.readouterr())) and not files(".lexveil/work")
     assert inspect(as_path(source), FileRequest.of(RELEASE)).documents == 90
 
@@ -95,7 +116,9 @@ def test_a_failed_upload_leaves_nothing_and_what_is_paid_goes_on_later(storage: 
     storage.refused = "-"
     with Ledger.open(".lexveil/ledger", anchor=".ledger-anchor.json") as ledger:
         assert [release.now for release in ledger.recovered] == ["committed"]
-    assert {"out.record.json", "out.operator.json", "out/a.jsonl", "out/deep/c.parquet"} < {*storage.found("x/")}
+    assert {"out.record.json", "out.operator.json", "out/a.jsonl", "out/deep/c.parquet"} < {
+        *storage.found("x/")
+    }
     assert not files(".lexveil/work")
 
 
@@ -112,7 +135,12 @@ def test_a_large_object_appears_whole_or_not_at_all(storage: Storage, tmp_path: 
     ("source", "out", "refused", "message"),
     [
         ("s3://bucket/none", "out", "-", "s3://bucket/none: there is no such file or folder"),
-        ("s3://bucket/in", "out", "(HEAD|GET) /bucket", "s3://bucket/in: cannot be read .no permission"),
+        (
+            "s3://bucket/in",
+            "out",
+            "(HEAD|GET) /bucket",
+            "s3://bucket/in: cannot be read .no permission",
+        ),
         ("s3://bucket/in/a.jsonl", "out.jsonl", "GET /bucket/in/a", "a.jsonl: cannot be read"),
         ("in", "s3://nowhere/out", "-", "s3://nowhere/out: .*there is no such bucket"),
         ("in", "s3://bucket/out", "PUT", "s3://bucket/out: .*no permission"),
@@ -151,7 +179,9 @@ class Flat:
 
     def get_file_info(self, asked: Any) -> Any:
         found = self.files.get_file_info(asked)
-        return [each for each in found if each.is_file] if isinstance(asked, FileSelector) else found
+        return (
+            [each for each in found if each.is_file] if isinstance(asked, FileSelector) else found
+        )
 
 
 @pytest.mark.parametrize("address", ["gs://deep", "abfs://deep@own.dfs.core.windows.net"])

@@ -1,4 +1,5 @@
-"""Texts are rewritten with a packaged model, in no project: by files, streams and values, and all that follows."""
+"""Texts are rewritten with a packaged model, in no project: by files, streams and values, and all
+that follows."""
 
 import json
 import stat
@@ -24,14 +25,28 @@ def home(outside: Path) -> Path:
 
 
 @pytest.mark.usefixtures("outside")
-@pytest.mark.parametrize(("mechanism", "strategy"), [("tem", "S1"), ("madlib", "S3"), ("diffractor_geometric", "S2")])
-def test_the_record_names_the_model_and_its_files(packaged: PackagedModel, mechanism: str, strategy: str) -> None:
-    how = {"mechanism": mechanism, "strategy": strategy, "document_budget": 300.0, "seed": 1, "model": "toy"}
+@pytest.mark.parametrize(
+    ("mechanism", "strategy"), [("tem", "S1"), ("madlib", "S3"), ("diffractor_geometric", "S2")]
+)
+def test_the_record_names_the_model_and_its_files(
+    packaged: PackagedModel, mechanism: str, strategy: str
+) -> None:
+    how = {
+        "mechanism": mechanism,
+        "strategy": strategy,
+        "document_budget": 300.0,
+        "seed": 1,
+        "model": "toy",
+    }
     done = lexveil.privatize([TEXT], **how)
     record = done.record
     assert done.values[0] and done.values == lexveil.privatize([TEXT], **how).values
     assert record.model is not None
-    assert (record.model.name, record.model.version, record.model.sha256) == ("toy", "1.0", packaged.hash)
+    assert (record.model.name, record.model.version, record.model.sha256) == (
+        "toy",
+        "1.0",
+        packaged.hash,
+    )
     files = {f"models/toy/{name}": hashed for name, hashed in packaged.card.files.items()}
     assert record.made_with.items() <= files.items()
     assert ("models/toy/pmi.npy" in record.made_with) == (strategy != "S1")
@@ -39,7 +54,8 @@ def test_the_record_names_the_model_and_its_files(packaged: PackagedModel, mecha
 
 
 def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
-    """As a newcomer does it: one command; the ledger is the user's, private, and says where it lies."""
+    """As a newcomer does it: one command; the ledger is the user's, private, and says where it
+    lies."""
     (outside / "in.csv").write_text(f"id,text\n1,{TEXT}\n")
     said = cli("privatize", "in.csv", "-o", "out.csv", "--model", "toy", *OPTIONS)
     assert f"the ledger is your own outside of projects, {home / 'ledger'}" in said.err
@@ -49,7 +65,10 @@ def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
     assert json.loads((outside / "out.csv.operator.json").read_text())["model"] == record["model"]
     assert {entry.name for entry in outside.iterdir()} == {
         "in.csv",
-        *(f"out.csv{ending}" for ending in ("", ".record.json", ".operator.json", ".tokens.parquet")),
+        *(
+            f"out.csv{ending}"
+            for ending in ("", ".record.json", ".operator.json", ".tokens.parquet")
+        ),
     }
     for path in (home / "ledger", *(home / "ledger").iterdir(), home / "ledger-anchor.json"):
         private = stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
@@ -57,10 +76,16 @@ def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
 
 
 def test_a_project_that_has_run_has_its_own(
-    built: Path, packaged: PackagedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    built: Path,
+    packaged: PackagedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
 ) -> None:
-    """In a project the model is its own, or one that is named, with the project's ledger and parameters."""
-    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))  # other tests write into the one that all share
+    """In a project the model is its own, or one that is named, with the project's ledger and
+    parameters."""
+    # other tests write into the one that all share
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
     assert Model.load().name == "own" and not capsys.readouterr().err
     monkeypatch.setattr(paths, "MODELS", packaged.folder.parent)
     monkeypatch.setattr(models, "DEFAULT", "toy")
@@ -71,19 +96,31 @@ def test_a_project_that_has_run_has_its_own(
     monkeypatch.chdir(built / "below")
     assert Model.load().project.folder == built and Model.load().name == "own"
     own = Model.load().reference("S1")
-    assert (own.name, own.version) == ("own", None) and own.sha256 != Model.load().reference("S3").sha256
+    assert (own.name, own.version) == ("own", None) and own.sha256 != Model.load().reference(
+        "S3"
+    ).sha256
     (built / "artifacts" / "embeddings").rename(built / "artifacts" / "elsewhere")
     assert Model.load().name == "toy" and "no run of this project" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("outside")
-def test_a_subject_s_budget_is_kept_over_folders(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger is the user's, wherever the current folder is, and its cap holds as in a project."""
-    how = {"mechanism": "madlib", "strategy": "S1", "document_budget": 5.0, "max_token_epsilon": 5.0, "model": "toy"}
+def test_a_subject_s_budget_is_kept_over_folders(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger is the user's, wherever the current folder is, and its cap holds as in a
+    project."""
+    how = {
+        "mechanism": "madlib",
+        "strategy": "S1",
+        "document_budget": 5.0,
+        "max_token_epsilon": 5.0,
+        "model": "toy",
+    }
     values = [lexveil.privatize([TEXT], subjects=["anna"], **how).values]
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     values += [lexveil.privatize([TEXT] * 10, subjects=["anna"] * 10, **how).values]
-    assert values[0] != [None] and values[1].count(None) == 1  # ten times the first budget is the cap
+    # ten times the first budget is the cap
+    assert values[0] != [None] and values[1].count(None) == 1
     with Ledger.open(home / "ledger", None, anchor=home / "ledger-anchor.json") as ledger:
         assert ledger.cap() == 50.0

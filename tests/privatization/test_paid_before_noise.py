@@ -1,4 +1,5 @@
-"""Noise drawn is epsilon spent: no generator of noise is made before the ledger has spent it, and no byte leaves."""
+"""Noise drawn is epsilon spent: no generator of noise is made before the ledger has spent it, and
+no byte leaves."""
 
 import json
 import os
@@ -26,19 +27,24 @@ def releases() -> list[tuple[str, int]]:
     """State and nano-epsilon of each release after the fixture's, as another process finds them."""
     with closing(sqlite3.connect("file:.lexveil/ledger/ledger.sqlite?mode=ro", uri=True)) as con:
         return con.execute(
-            "select state, (select coalesce(sum(nano), 0) from spends where release = number) from releases "
+            "select state, (select coalesce(sum(nano), 0) from spends where release = "
+            "number) from releases "
             "where number > 1 order by number"
         ).fetchall()
 
 
 @pytest.fixture
 def source(ready: Path) -> Path:
-    (ready / "in.jsonl").write_text("".join(json.dumps({"text": f"{SENTENCE} {n}"}) + "\n" for n in range(3)))
+    (ready / "in.jsonl").write_text(
+        "".join(json.dumps({"text": f"{SENTENCE} {n}"}) + "\n" for n in range(3))
+    )
     return ready / "in.jsonl"
 
 
 @pytest.mark.parametrize("how", ["file", "standard output", "memory"])
-def test_no_entropy_is_asked_for_before_it_is_spent(source: Path, monkeypatch: Any, capfdbinary: Any, how: str) -> None:
+def test_no_entropy_is_asked_for_before_it_is_spent(
+    source: Path, monkeypatch: Any, capfdbinary: Any, how: str
+) -> None:
     found = []
     randbits = secrets.randbits
 
@@ -56,11 +62,14 @@ def test_no_entropy_is_asked_for_before_it_is_spent(source: Path, monkeypatch: A
     assert [state for state, _ in releases()] == ["committed"]
 
 
-@pytest.mark.parametrize(("before", "after"), [("!", SENTENCE), ("fire\2new", "fire"), ("fire", "fire south")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("!", SENTENCE), ("fire\2new", "fire"), ("fire", "fire south")]
+)
 def test_nothing_is_drawn_for_what_the_first_pass_has_not_seen(
     source: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any, before: str, after: str
 ) -> None:
-    """Else who changes a file between the passes has texts rewritten on standard output that nobody has paid for."""
+    """Else who changes a file between the passes has texts rewritten on standard output that nobody
+    has paid for."""
 
     def write(*texts: str) -> None:
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -89,7 +98,9 @@ def test_a_gate_that_refuses_after_the_noise_gives_nothing_back(source: Path) ->
             raise LexveilError("refused")
 
     for number in (1, 2):
-        with pytest.raises(LexveilError, match=r"refused; noise had been drawn, so the epsilon stays spent"):
+        with pytest.raises(
+            LexveilError, match=r"refused; noise had been drawn, so the epsilon stays spent"
+        ):
             privatize_file(source, "out.jsonl", hooks=Refuses(), **RELEASE)
         assert [state for state, paid in releases() if paid > 0] == ["failed"] * number
     assert not list(source.parent.glob("*out.jsonl*"))
@@ -118,7 +129,9 @@ def test_what_has_another_name_is_not_published(source: Path, tamper: Any) -> No
 
     class Tampers(ReleaseHooks):
         def written(self, outputs: Outputs, record: Any, operator: Any) -> Any:
-            (hidden,) = (hidden for final, hidden in outputs.begun.items() if final.name == "out.jsonl")
+            (hidden,) = (
+                hidden for final, hidden in outputs.begun.items() if final.name == "out.jsonl"
+            )
             tamper(outputs, hidden)
             return record, operator
 
@@ -129,7 +142,9 @@ def test_what_has_another_name_is_not_published(source: Path, tamper: Any) -> No
         assert source.with_name("kept").read_bytes() == b""
 
 
-def test_what_fails_before_the_noise_costs_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_before_the_noise_costs_nothing(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("lexveil.ledger.transaction.Transaction.spend", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         privatize_file(source, "out.jsonl", **RELEASE)

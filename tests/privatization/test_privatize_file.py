@@ -23,34 +23,56 @@ HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 
 def jsonl(folder: Path) -> Path:
     file = folder / "in.jsonl"
-    file.write_bytes(lines(*({"z": i, "text": text, "a": [i, None]} for i, text in enumerate(TEXTS))))
+    file.write_bytes(
+        lines(*({"z": i, "text": text, "a": [i, None]} for i, text in enumerate(TEXTS)))
+    )
     return file
 
 
-def test_the_record_names_output_and_ledger_and_never_the_source(built: Path, tmp_path: Path) -> None:
+def test_the_record_names_output_and_ledger_and_never_the_source(
+    built: Path, tmp_path: Path
+) -> None:
     source = jsonl(tmp_path)
     privatize_file(source, tmp_path / "out.jsonl", **HOW)
     recorded = (tmp_path / "out.jsonl.record.json").read_text()
     assert json.loads(recorded)["output"] == {"sha256": sha256(tmp_path / "out.jsonl")}
     operator = (tmp_path / "out.jsonl.operator.json").read_text()
-    assert json.loads(operator)["output"] == {"tokens_sha256": sha256(tmp_path / "out.jsonl.tokens.parquet")}
+    assert json.loads(operator)["output"] == {
+        "tokens_sha256": sha256(tmp_path / "out.jsonl.tokens.parquet")
+    }
     assert sha256(source) not in recorded + operator
     assert {file.name for file in tmp_path.iterdir()} == {
-        "in.jsonl", "out.jsonl", "out.jsonl.record.json", "out.jsonl.operator.json", "out.jsonl.tokens.parquet"
-    }  # fmt: skip
+        "in.jsonl",
+        "out.jsonl",
+        "out.jsonl.record.json",
+        "out.jsonl.operator.json",
+        "out.jsonl.tokens.parquet",
+    }
     for ending in ("operator.json", "tokens.parquet"):
-        assert (tmp_path / f"out.jsonl.{ending}").stat().st_mode & 0o077 == 0  # nobody else may read it
+        # nobody else may read it
+        assert (tmp_path / f"out.jsonl.{ending}").stat().st_mode & 0o077 == 0
 
 
 def test_the_budget_is_a_public_number_whatever_the_texts(built: Path, tmp_path: Path) -> None:
-    """A base epsilon becomes a budget by the corpus's words per document, or by a number that is given."""
+    """A base epsilon becomes a budget by the corpus's words per document, or by a number that is
+    given."""
     length = json.loads(Path("artifacts/corpus/length.json").read_text(encoding="utf-8"))
     corpus = pq.read_table("artifacts/corpus/sample.parquet").column("text").to_pylist()
-    counts = count_tokens(corpus, load_lexicon("word", Path(), "en"), Policy("keep", "keep", "keep"))
+    counts = count_tokens(
+        corpus, load_lexicon("word", Path(), "en"), Policy("keep", "keep", "keep")
+    )
     assert length == {"n_documents": len(corpus), "n_words": int(counts[0].sum())}
-    for more, average in (({}, length["n_words"] / length["n_documents"]), ({"average_words": 7.5}, 7.5)):
-        record = privatize_file(jsonl(tmp_path), tmp_path / f"{average}.jsonl", **HOW | {"epsilon": 2.0}, **more).record
-        assert record.document_budget == {"input": 2.0 * average} and record.spent.max_token_epsilon <= 4.0
+    for more, average in (
+        ({}, length["n_words"] / length["n_documents"]),
+        ({"average_words": 7.5}, 7.5),
+    ):
+        record = privatize_file(
+            jsonl(tmp_path), tmp_path / f"{average}.jsonl", **HOW | {"epsilon": 2.0}, **more
+        ).record
+        assert (
+            record.document_budget == {"input": 2.0 * average}
+            and record.spent.max_token_epsilon <= 4.0
+        )
 
 
 @pytest.mark.parametrize(
@@ -86,13 +108,17 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(gzip.compress(rows) if name.endswith(".gz") else rows)
     params = (project / "params.yaml").read_text()
-    (project / "params.yaml").write_text(params.replace("exclude_input: false", "exclude_input: true"))
+    (project / "params.yaml").write_text(
+        params.replace("exclude_input: false", "exclude_input: true")
+    )
     how = {"mechanism": "vickrey", "strategy": "S1", "document_budget": 4.0}
     before = sorted(tmp_path.rglob("*"))
     for unproven in (how, {"mechanism": "none", "strategy": "none"}):
         with pytest.raises(RequestError, match="no guarantee can be given"):
             privatize_file(source, tmp_path / target, **unproven)
-    assert sorted(tmp_path.rglob("*")) == before and not Path(".lexveil/ledger/ledger.sqlite").exists()
+    assert (
+        sorted(tmp_path.rglob("*")) == before and not Path(".lexveil/ledger/ledger.sqlite").exists()
+    )
     done = privatize_file(source, tmp_path / target, without_guarantee=True, **how)
     assert done.target == tmp_path / named and done.target.exists()
     assert done.record.without_guarantee and done.record.guarantee.formula == "none"
@@ -104,7 +130,9 @@ def test_without_a_guarantee_nothing_is_released_unless_its_name_says_so(
         assert done.target == fine and done.record.without_guarantee is None
 
 
-def test_words_that_did_not_pass_a_check_are_not_released_with(project: Path, tmp_path: Path) -> None:
+def test_words_that_did_not_pass_a_check_are_not_released_with(
+    project: Path, tmp_path: Path
+) -> None:
     """A check that fails removes its record."""
     (project / "artifacts" / "checks" / "coverage.json").unlink()
     with pytest.raises(LexveilError, match=r"checks/coverage\.json .*check_vocab"):
@@ -112,11 +140,26 @@ def test_words_that_did_not_pass_a_check_are_not_released_with(project: Path, tm
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_a_release_that_withholds_all_rows_ends_with_1(ready: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And says whom it charged: of three subjects first two, for one has no words; then none, twice."""
-    rows = [{"text": text, "who": who} for who, text in (("ana", "no fire"), ("ben", "police"), ("cem", ""))]
+def test_a_release_that_withholds_all_rows_ends_with_1(
+    ready: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And says whom it charged: of three subjects first two, for one has no words; then none,
+    twice."""
+    rows = [
+        {"text": text, "who": who}
+        for who, text in (("ana", "no fire"), ("ben", "police"), ("cem", ""))
+    ]
     Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = ["privatize", "in.jsonl", "--mechanism", "tem", "--strategy", "S1", "--document-budget", "5"]
+    command = [
+        "privatize",
+        "in.jsonl",
+        "--mechanism",
+        "tem",
+        "--strategy",
+        "S1",
+        "--document-budget",
+        "5",
+    ]
     command += ["--subject-column", "who", "--max-token-epsilon", "5"]
     assert main(["ledger", "cap", "5", "--because", "a test"]) == 0
     assert main([*command, "-o", "first.jsonl"]) == 0

@@ -1,4 +1,5 @@
-"""With the model that ships: levels of protection, one command without a number; and words that do not come out."""
+"""With the model that ships: levels of protection, one command without a number; and words that do
+not come out."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,30 +36,46 @@ def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say
     levels = measured_levels(str(Model.load(name=name).sha256))
     assert {level.level for level in levels} == set(LEVELS)
     for level in levels:
-        assert level.mechanism in MECHANISMS and level.strategy in ("S1", "S2", "S3", "S4") and level.epsilon > 0
+        assert (
+            level.mechanism in MECHANISMS
+            and level.strategy in ("S1", "S2", "S3", "S4")
+            and level.epsilon > 0
+        )
         wanted = LEVELS[level.level]  # type: ignore[index]
         assert 0 < level.content <= wanted.content and 0 <= level.rare <= wanted.rare
     request = Request()
-    by_level = [level_of(levels, request.mechanism, request.strategy, name) for name in ("strong", "balanced", "light")]
+    by_level = [
+        level_of(levels, request.mechanism, request.strategy, name)
+        for name in ("strong", "balanced", "light")
+    ]
     epsilons = [one.epsilon for one in by_level if one is not None]
     assert len(epsilons) == len(LEVELS) and epsilons == sorted(epsilons)
     assert not measured_levels("0" * 64)
 
 
 def test_a_file_is_released_without_a_number(outside: Path, cli: Any) -> None:
-    (outside / "in.csv").write_text(f"id,title,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8")
+    (outside / "in.csv").write_text(
+        f"id,title,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8"
+    )
     out, err = cli("privatize", "in.csv", "-o", "out.csv")
     level = level_of(measured_levels(PackagedModel(EN).hash), Request().mechanism, "S1", DEFAULT)
     assert level is not None
     first = out.splitlines()[0]
-    assert first.startswith(f"protection {DEFAULT}: a reader who knows the method is expected to name ")
+    assert first.startswith(
+        f"protection {DEFAULT}: a reader who knows the method is expected to name "
+    )
     assert f"{100 * level.content:.0f} of 100 content words" in first
     assert "out.csv.record.json" in out.splitlines()[1]
-    assert "the texts are those of column `body`;" in err and "unchanged, with any names in them: `id`, `title`;" in err
+    assert (
+        "the texts are those of column `body`;" in err
+        and "unchanged, with any names in them: `id`, `title`;" in err
+    )
     # The same epsilon for every token, of the short text and of the long one.
     log = pq.read_table("out.csv.tokens.parquet")
     epsilon = log.column("epsilon").to_numpy()
-    assert set(np.unique(epsilon)) == {0.0, epsilon.max()} and epsilon.max() == pytest.approx(level.epsilon, rel=1e-9)
+    assert set(np.unique(epsilon)) == {0.0, epsilon.max()} and epsilon.max() == pytest.approx(
+        level.epsilon, rel=1e-9
+    )
     assert set(log.column("row").to_pylist()) == {1, 2}
     rows = (outside / "out.csv").read_text(encoding="utf-8").splitlines()
     assert rows[1].startswith("1,On soup,") and SHORT not in rows[1]
@@ -78,34 +95,58 @@ def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:
 def test_a_model_without_figures_is_calibrated(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bigrams: bool
 ) -> None:
-    """In context, where the model counts which words follow each other; else at less by single words, and says so."""
+    """In context, where the model counts which words follow each other; else at less by single
+    words, and says so."""
     monkeypatch.setattr(public_recovery, "WORDS", 300)
     if not has_bigrams:
         monkeypatch.setattr("lexveil.artifacts.model.bigram_files", lambda *_: {})
     (tmp_path / "in.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
     done = privatize_file(
-        tmp_path / "in.jsonl", tmp_path / "out.jsonl", mechanism="tem", protection="light", seed=1, project=project
+        tmp_path / "in.jsonl",
+        tmp_path / "out.jsonl",
+        mechanism="tem",
+        protection="light",
+        seed=1,
+        project=project,
     )
     said = done.record.protection
     assert said is not None and said.level == "light"
-    assert ("in context" in said.reader, "by single words alone" in said.reader) == (has_bigrams, not has_bigrams)
-    blind = 1.5 * StoredCurve(Model.load(project), "tem", "S1", Policy("keep", "keep", "sample")).blind["content"]
-    assert said.content <= max(LEVELS["light"].content * (1 if has_bigrams else BY_WORD), blind) + 1e-9
+    assert ("in context" in said.reader, "by single words alone" in said.reader) == (
+        has_bigrams,
+        not has_bigrams,
+    )
+    blind = (
+        1.5
+        * StoredCurve(Model.load(project), "tem", "S1", Policy("keep", "keep", "sample")).blind[
+            "content"
+        ]
+    )
+    assert (
+        said.content <= max(LEVELS["light"].content * (1 if has_bigrams else BY_WORD), blind) + 1e-9
+    )
     assert statement(done.record)[0] == said.sentence
-    meaning = StoredCurve(Model.load(project), "tem", "S1", Policy("keep", "keep", "sample")).meaning(1.0, 1.0)
+    meaning = StoredCurve(
+        Model.load(project), "tem", "S1", Policy("keep", "keep", "sample")
+    ).meaning(1.0, 1.0)
     assert meaning.at[0].in_context == has_bigrams
     assert ("by single words alone" in meaning.sentences[0]) != has_bigrams
 
 
-def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps(outside: Path) -> None:
-    """The few words that an output of a list can come from are told apart by what stands beside them."""
+def test_a_mechanism_that_context_sees_through_is_refused_where_no_epsilon_helps(
+    outside: Path,
+) -> None:
+    """The few words that an output of a list can come from are told apart by what stands beside
+    them."""
     using = Model.load(name="en")
-    with pytest.raises(RequestError, match=r"no epsilon of diffractor_geometric S1 is known.*take mechanism tem"):
+    with pytest.raises(
+        RequestError, match=r"no epsilon of diffractor_geometric S1 is known.*take mechanism tem"
+    ):
         resolve_settings(Request(mechanism="diffractor_geometric", protection="strong"), using)
 
 
 def test_what_is_expected_is_by_the_strongest_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the word alone .07 is named of the content words of the diffractor here, and .198 of public texts in context.
+    """By the word alone .07 is named of the content words of the diffractor here, and .198 of
+    public texts in context.
 
     300 words of each band: the standard error is .02.
     """
@@ -125,7 +166,9 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.M
         assert engine.meaning(epsilon, epsilon) is not None
     curve = engine.recovery_curve()
     number = curve.number(epsilon)
-    words = PublicWords.of(model, settings.mechanism, settings.strategy, settings.policy, engine.prepared)
+    words = PublicWords.of(
+        model, settings.mechanism, settings.strategy, settings.policy, engine.prepared
+    )
     computed, shipped = words.expected(curve.epsilon(number)), curve.point(number)
     for band in ("content", "rare"):
         assert recovered(shipped, band) == pytest.approx(recovered(computed, band), abs=1e-3)
@@ -140,7 +183,9 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.M
         ("id,body\n1,a b c d e f g\n", "body", "column `body`;"),
     ],
 )
-def test_the_column_of_texts_is_found(outside: Path, cli: Any, content: str, name: str, says: str) -> None:
+def test_the_column_of_texts_is_found(
+    outside: Path, cli: Any, content: str, name: str, says: str
+) -> None:
     (outside / "in.csv").write_text(content, encoding="utf-8")
     err = cli("privatize", "in.csv", "-o", "out.csv", "--seed", "1").err
     assert says in err and ("the texts are those" in err) == (name != "text")
@@ -149,7 +194,9 @@ def test_the_column_of_texts_is_found(outside: Path, cli: Any, content: str, nam
 
 
 @pytest.mark.parametrize("first", [SHORT, "Cold soup", "refund"])
-def test_a_row_in_place_of_a_header_is_taken_for_no_column(outside: Path, cli: Any, first: str) -> None:
+def test_a_row_in_place_of_a_header_is_taken_for_no_column(
+    outside: Path, cli: Any, first: str
+) -> None:
     """It would be published as it is."""
     (outside / "in.csv").write_text(f"1,{first}\n2,{SHORT}\n", encoding="utf-8")
     said = cli("privatize", "in.csv", "-o", "out.csv", code=2, told=r"using the model.*\n").err
@@ -166,15 +213,30 @@ def test_the_nearest_of_the_others_takes_the_place_by_hand() -> None:
     assert nearest_of_others(vectors, screened).tolist() == [0, 2, 2, 2]
     assert nearest_of_others(vectors, np.zeros(4, dtype=bool)) is None
     assert nearest_of_others(vectors, np.ones(4, dtype=bool)) is None
-    assert is_screened(["bad", "good_bad", "badly"], frozenset({"bad"})).tolist() == [True, True, False]
+    assert is_screened(["bad", "good_bad", "badly"], frozenset({"bad"})).tolist() == [
+        True,
+        True,
+        False,
+    ]
 
 
-@pytest.mark.parametrize(("mechanism", "strategy"), [("tem", "S1"), ("madlib", "S3"), ("diffractor_geometric", "S1")])
-def test_no_word_of_the_list_comes_out_whatever_goes_in(tmp_path: Path, mechanism: str, strategy: str) -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "strategy"), [("tem", "S1"), ("madlib", "S3"), ("diffractor_geometric", "S1")]
+)
+def test_no_word_of_the_list_comes_out_whatever_goes_in(
+    tmp_path: Path, mechanism: str, strategy: str
+) -> None:
     """At an epsilon at which all words are likely, and of texts that are made of such words."""
     listed = sorted(screened_words().words)
     (tmp_path / "in.txt").write_text(f"{TEXT}{' '.join(listed[:300])}\n", encoding="utf-8")
-    how = {"mechanism": mechanism, "strategy": strategy, "epsilon": 0.5, "seed": 1, "model": "en", "oov": "sample"}
+    how = {
+        "mechanism": mechanism,
+        "strategy": strategy,
+        "epsilon": 0.5,
+        "seed": 1,
+        "model": "en",
+        "oov": "sample",
+    }
     done = privatize_file(tmp_path / "in.txt", tmp_path / "out.txt", **how)
     words = (tmp_path / "out.txt").read_text(encoding="utf-8").replace(".", "").split()
     assert len(words) > 500 and not screened_words().words.intersection(words)
@@ -194,8 +256,12 @@ def test_it_is_post_processing_of_the_same_draws(tmp_path: Path) -> None:
     assert isinstance(engine.worker().components, Components) and engine.instead is not None
     screened = engine.instead != np.arange(len(engine.instead))
     tokens = [engine.lexicon.tokens[row] for row in engine.vocabulary.rows.tolist()]
-    assert (screened == is_screened(tokens, screened_words().words)).all() and not screened[engine.instead].any()
-    unscreened = resolve_settings(Request(mechanism="tem", strategy="S1", epsilon=3.0, seed=1, unscreened=True), model)
+    assert (screened == is_screened(tokens, screened_words().words)).all() and not screened[
+        engine.instead
+    ].any()
+    unscreened = resolve_settings(
+        Request(mechanism="tem", strategy="S1", epsilon=3.0, seed=1, unscreened=True), model
+    )
     assert Engine(unscreened, model).instead is None
     for changed in (engine.instead, engine.instead[1:], np.arange(len(screened))):
         for kept in (paths.user_cache() / "screened").glob("*.npy"):

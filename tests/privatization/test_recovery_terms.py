@@ -1,4 +1,5 @@
-"""Recovery: what a reader gets back follows from public things alone, and so does the epsilon of a target."""
+"""Recovery: what a reader gets back follows from public things alone, and so does the epsilon of a
+target."""
 
 import json
 from dataclasses import replace
@@ -52,12 +53,16 @@ def test_what_was_computed_is_kept_and_a_broken_file_is_written_anew(
     assert len(asked) == 5 and len(list((project / ".lexveil/recovery").glob("*.json"))) == 2
 
 
-def test_what_was_asked_before_changes_no_epsilon(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_asked_before_changes_no_epsilon(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The search begins where public things say: near the same point, whatever points are kept."""
     begun: list[float] = []
     search = recovery_store.epsilon_for
 
-    def noted(curve: Curve, target: float, band: str, measure: Measure | None, start: float) -> Calibrated:
+    def noted(
+        curve: Curve, target: float, band: str, measure: Measure | None, start: float
+    ) -> Calibrated:
         begun.append(start)
         return search(curve, target, band, measure, start)
 
@@ -71,21 +76,28 @@ def test_what_was_asked_before_changes_no_epsilon(project: Path, monkeypatch: py
             curve.at(epsilon)
         found.append(curve.epsilon_for(0.3, "content"))
     assert len(set(begun)) == 1 and found[0] == found[1] == found[2]
-    assert recovered(found[0].expected, "content") == pytest.approx(0.3, abs=0.02)  # between two points of the lattice
-    at_once = replace(model, cache_only=True)  # as a service, which computes nothing while it answers
+    # between two points of the lattice
+    assert recovered(found[0].expected, "content") == pytest.approx(0.3, abs=0.02)
+    # as a service, which computes nothing while it answers
+    at_once = replace(model, cache_only=True)
     assert StoredCurve(at_once, "tem", "S1", KEEP).epsilon_for(0.3, "content") == found[0]
 
 
 def test_the_epsilon_and_what_is_expected_there_is_a_table(project: Path, cli: Any) -> None:
-    shown = cli("calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1", "--json").out
+    shown = cli(
+        "calibrate", "--recovery", "0.3", "--mechanism", "tem", "--strategy", "S1", "--json"
+    ).out
     (run,) = json.loads(shown)["runs"]
     named = run["achieved"]["bands"]
     assert set(named) == {"all", "frequent", "middle", "rare"}  # S1 keeps function words
-    assert named["all"]["recovered"] == pytest.approx(0.3, abs=0.12)  # two samples of 900 words, 5 deviations
+    # two samples of 900 words, 5 deviations
+    assert named["all"]["recovered"] == pytest.approx(0.3, abs=0.12)
 
 
 def test_a_target_out_of_reach_is_a_row_of_the_table(project: Path, cli: Any) -> None:
-    shown = cli("calibrate", "--recovery", "0.001", "--mechanism", "tem", "--strategy", "S1", code=1).out
+    shown = cli(
+        "calibrate", "--recovery", "0.001", "--mechanism", "tem", "--strategy", "S1", code=1
+    ).out
     assert "a reader who sees no output already names" in shown
 
 
@@ -99,7 +111,10 @@ def test_words_have_the_public_frequencies(project: Path) -> None:
     assert "," not in {space.tokens[row] for row in rows.tolist()}
     assert words.prior.sum() == pytest.approx(1) and words.prior.min() > 0
     assert np.all(np.diff(words.prior[np.argsort(space.counts[rows])]) >= 0)
-    assert BANDS[words.bands[words.prepared.vocabulary.number[space.tokens.index("the")]]] == "function"
+    assert (
+        BANDS[words.bands[words.prepared.vocabulary.number[space.tokens.index("the")]]]
+        == "function"
+    )
 
 
 def test_a_word_that_is_kept_is_never_meant_by_a_perturbed_one(project: Path) -> None:
@@ -121,7 +136,9 @@ def test_more_epsilon_gives_back_more_and_always_the_same_figures(project: Path)
     assert words.expected(0.5) == little != words.expected(0.5, "others")
 
 
-def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(project: Path, cli: Any) -> None:
+def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
+    project: Path, cli: Any
+) -> None:
     change_params(release={"max_recovery": 0.2})
     Path("one.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
     command = ("privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o")
@@ -135,8 +152,12 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     cli(*command, "4.jsonl", "--epsilon", "500", "--mode", "experiment")  # nothing is released
 
 
-@pytest.mark.parametrize("how", [{"mechanism": "tem", "recovery": 0.4}, {"mechanism": "madlib", "epsilon": 4.0}])
-def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(project: Path, how: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "how", [{"mechanism": "tem", "recovery": 0.4}, {"mechanism": "madlib", "epsilon": 4.0}]
+)
+def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(
+    project: Path, how: dict[str, Any]
+) -> None:
     """Whatever the texts; each of them finds nothing that was kept of the other."""
     found = []
     for texts in (["the door was open"], ["rain", "a cold room"]):
@@ -148,8 +169,13 @@ def test_an_epsilon_and_what_it_means_are_no_matter_of_the_source(project: Path,
         found.append((record.base_epsilon, record.document_budget, record.meaning))
     assert found[0] == found[1]
     (at,) = record.meaning.at
-    assert at.bound is not None and 0 < at.bound.nearest.median <= at.bound.middle.median <= at.bound.random.worst
-    assert {"rare", "all"} <= set(at.bands) and record.meaning.sentences[0].startswith("Of 100 rare words")
+    assert (
+        at.bound is not None
+        and 0 < at.bound.nearest.median <= at.bound.middle.median <= at.bound.random.worst
+    )
+    assert {"rare", "all"} <= set(at.bands) and record.meaning.sentences[0].startswith(
+        "Of 100 rare words"
+    )
 
 
 def test_texts_of_several_lengths_have_a_range_of_epsilons(project: Path) -> None:

@@ -30,7 +30,8 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for one in (("none", "none", "0.0"), ("tem", "S1", "1.0")):
             run_stage("privatize", *one)
         paths.recovery(*RUN).parent.mkdir(parents=True, exist_ok=True)
-        write_json(measure_recovery(*RUN, load_params()), paths.recovery(*RUN))  # as the stage evaluate does
+        # as the stage evaluate does
+        write_json(measure_recovery(*RUN, load_params()), paths.recovery(*RUN))
 
     return made_of(_built, tmp_path_factory, make)
 
@@ -48,12 +49,15 @@ def record() -> dict:
 def sensitive(file: Path) -> dict:
     params = load_params()
     named = f"{file}@{sha256(file)[:12] if file.is_file() else '0' * 12}"
-    params = params.model_copy(update={"evaluation": params.evaluation.model_copy(update={"sensitive": named})})
+    params = params.model_copy(
+        update={"evaluation": params.evaluation.model_copy(update={"sensitive": named})}
+    )
     return measure_recovery(*RUN, params)
 
 
 def test_every_replaced_word_counts_once(made: Path) -> None:
-    """All texts are read, so that the share unchanged is the one that the run itself counted, token by token."""
+    """All texts are read, so that the share unchanged is the one that the run itself counted, token
+    by token."""
     metrics = json.loads((paths.private(*RUN) / "metrics.json").read_text(encoding="utf-8"))
     every = record()["all"]["all"]
     assert every["n"] == metrics["n_perturbed"] > 1000
@@ -61,7 +65,10 @@ def test_every_replaced_word_counts_once(made: Path) -> None:
     sets = record()["datasets"].values()
     assert sum(one["all"]["n"] for one in sets) == every["n"]
     for one in (record()["all"], *sets):
-        assert sum(one[band]["n"] for band in ("function", "frequent", "middle", "rare")) == one["all"]["n"]
+        assert (
+            sum(one[band]["n"] for band in ("function", "frequent", "middle", "rare"))
+            == one["all"]["n"]
+        )
     assert record()["all"]["function"]["n"] == 0  # S1 keeps stop words
 
 
@@ -69,12 +76,18 @@ def test_words_of_a_list_are_a_band_of_their_own(made: Path, tmp_path: Path) -> 
     (tmp_path / "listed.txt").write_text("Movie\n\nfilm \nnever-in-any-text\n", encoding="utf-8")
     found = sensitive(tmp_path / "listed.txt")
     assert 0 < found["all"]["listed"]["n"] < found["all"]["all"]["n"]
-    assert {band: entry for band, entry in found["all"].items() if band != "listed"} == record()["all"]
+    assert {band: entry for band, entry in found["all"].items() if band != "listed"} == record()[
+        "all"
+    ]
     assert "movie" not in json.dumps(found).lower()
 
 
-@pytest.mark.parametrize(("text", "why"), [(None, "there is no file"), (b"\n \n", "no word"), (b"\xff\xfe", "UTF-8")])
-def test_a_list_that_is_none_is_named(made: Path, tmp_path: Path, text: bytes | None, why: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "there is no file"), (b"\n \n", "no word"), (b"\xff\xfe", "UTF-8")]
+)
+def test_a_list_that_is_none_is_named(
+    made: Path, tmp_path: Path, text: bytes | None, why: str
+) -> None:
     file = tmp_path / "listed.txt"
     if text is not None:
         file.write_bytes(text)
@@ -82,13 +95,21 @@ def test_a_list_that_is_none_is_named(made: Path, tmp_path: Path, text: bytes | 
         sensitive(file)
 
 
-def test_a_log_of_other_texts_is_refused(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_of_other_texts_is_refused(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = pq.read_table(paths.private(*RUN) / "tokens.parquet")
     position = pa.array(log.column("position").to_numpy()[::-1])
     file = tmp_path / "tem/S1/1.0/tokens.parquet"
     file.parent.mkdir(parents=True)
-    pq.write_table(log.set_column(log.schema.get_field_index("position"), "position", position), file)
+    pq.write_table(
+        log.set_column(log.schema.get_field_index("position"), "position", position), file
+    )
     private = paths.private
-    monkeypatch.setattr(paths, "private", lambda *run: tmp_path / "tem/S1/1.0" if run == RUN else private(*run))
-    with pytest.raises(RequestError, match=r"the tokens of data set .* are not those of its clean texts"):
+    monkeypatch.setattr(
+        paths, "private", lambda *run: tmp_path / "tem/S1/1.0" if run == RUN else private(*run)
+    )
+    with pytest.raises(
+        RequestError, match=r"the tokens of data set .* are not those of its clean texts"
+    ):
         measure_recovery(*RUN, load_params())

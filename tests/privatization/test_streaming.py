@@ -1,4 +1,5 @@
-"""What goes through `lexveil privatize` unharmed: every form and packing, and all that is not text."""
+"""What goes through `lexveil privatize` unharmed: every form and packing, and all that is not
+text."""
 
 import csv
 import datetime
@@ -20,7 +21,13 @@ from bad_inputs import lines, packed, texts
 from lexveil import Ledger, Privatized, RequestError, privatize
 from lexveil.formats import chunks
 
-EXPERIMENT: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0, "mode": "experiment", "seed": 7}
+EXPERIMENT: dict[str, Any] = {
+    "mechanism": "madlib",
+    "strategy": "S3",
+    "epsilon": 5.0,
+    "mode": "experiment",
+    "seed": 7,
+}
 NOTHING: dict[str, Any] = {"mechanism": "none", "strategy": "none", "mode": "experiment"}
 RELEASE: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 5.0}
 SENTENCE = "the government said fire services in new south wales were there"
@@ -30,7 +37,11 @@ def unpacked(file: Path) -> bytes:
     content = file.read_bytes()
     if file.name.endswith(".gz"):
         return gzip.decompress(content)
-    return pa.CompressedInputStream(pa.BufferReader(content), "zstd").read() if file.name.endswith(".zst") else content
+    return (
+        pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
+        if file.name.endswith(".zst")
+        else content
+    )
 
 
 def rewritten(ready: Path, content: bytes, ending: str, how: dict[str, Any] = EXPERIMENT) -> bytes:
@@ -81,7 +92,9 @@ def many_types() -> pa.Table:
         "u64": pa.array([2**64 - 1, 0, None], pa.uint64()),
         "f32": pa.array([1.5, float("nan"), None], pa.float32()),
         "bool": pa.array([True, None, False]),
-        "price": pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-99999.99")], pa.decimal128(9, 2)),
+        "price": pa.array(
+            [decimal.Decimal("1.50"), None, decimal.Decimal("-99999.99")], pa.decimal128(9, 2)
+        ),
         "ns": pa.array([1, None, -(2**40)], pa.timestamp("ns")),
         "zone": pa.array([moment, None, moment], pa.timestamp("us", "Europe/Vienna")),
         "date": pa.array([datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)]),
@@ -99,9 +112,12 @@ def many_types() -> pa.Table:
 
 
 TEXT_TYPES = [
-    pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string()),
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int8(), pa.string()),
     pa.dictionary(pa.int32(), pa.large_string()),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("kind", TEXT_TYPES, ids=str)
@@ -115,7 +131,10 @@ def test_parquet_keeps_every_type(ready: Path, kind: pa.DataType) -> None:
     wide = pa.dictionary(pa.int32(), read.value_type) if pa.types.is_dictionary(read) else read
     assert out.schema.equals(source.schema.set(3, pa.field("text", wide)))
     assert out.schema.metadata is None  # it may hold anything, and nothing protects it
-    assert out.drop_columns("text").to_pydict().__repr__() == source.drop_columns("text").to_pydict().__repr__()
+    assert (
+        out.drop_columns("text").to_pydict().__repr__()
+        == source.drop_columns("text").to_pydict().__repr__()
+    )
     made = out.column("text").cast(pa.string()).to_pylist()
     assert made[1] is None and SENTENCE not in made and all(made[::2])
 
@@ -133,8 +152,12 @@ def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Of a folder of three forms, cut into chunks of three rows; nor does another cut."""
     folder = ready / "in"
     (folder / "deep").mkdir(parents=True)
-    (folder / "a.csv").write_text("id,text\n" + "".join(f"{i},{SENTENCE} {'so ' * i}\n" for i in range(10)))
-    (folder / "deep/b.jsonl.gz").write_bytes(packed(lines(*({"text": f"{SENTENCE} {i}"} for i in range(8))), "gz"))
+    (folder / "a.csv").write_text(
+        "id,text\n" + "".join(f"{i},{SENTENCE} {'so ' * i}\n" for i in range(10))
+    )
+    (folder / "deep/b.jsonl.gz").write_bytes(
+        packed(lines(*({"text": f"{SENTENCE} {i}"} for i in range(8))), "gz")
+    )
     pq.write_table(texts(*[SENTENCE, None] * 4), folder / "c.parquet")
     made = []
     for name, workers, rows in (("one", 1, 3), ("two", 2, 3), ("whole", 1, 2000)):
@@ -143,21 +166,36 @@ def test_workers_change_no_byte(ready: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert record.counts.n_rows == 26
         tokens = pq.read_table(ready / f"{name}.tokens.parquet")
         made.append(
-            ({str(path.relative_to(ready / name)): unpacked(path) for path in (ready / name).rglob("*.[cj]*")},
-             pq.read_table(ready / name / "c.parquet"), tokens.to_pylist(), record.spent, record.counts)
-        )  # fmt: skip
+            (
+                {
+                    str(path.relative_to(ready / name)): unpacked(path)
+                    for path in (ready / name).rglob("*.[cj]*")
+                },
+                pq.read_table(ready / name / "c.parquet"),
+                tokens.to_pylist(),
+                record.spent,
+                record.counts,
+            )
+        )
     assert set(made[0][0]) == {"a.csv", "deep/b.jsonl.gz"}
     assert made[0] == made[1] == made[2]
 
 
 def test_documents_without_a_word_cost_nothing(ready: Path) -> None:
     """Alone in a file, too, where there is no average number of words."""
-    (ready / "in.jsonl").write_bytes(lines({"id": 9, "text": ""}, {"id": 9, "text": " "}, {"id": 9, "text": None}))
-    record = privatize_file(ready / "in.jsonl", ready / "out.jsonl", subject_column="id", **RELEASE).operator
+    (ready / "in.jsonl").write_bytes(
+        lines({"id": 9, "text": ""}, {"id": 9, "text": " "}, {"id": 9, "text": None})
+    )
+    record = privatize_file(
+        ready / "in.jsonl", ready / "out.jsonl", subject_column="id", **RELEASE
+    ).operator
     assert record.ledger.epsilon_charged == 0 and record.ledger.documents_charged == 3
-    assert [json.loads(line)["text"] for line in (ready / "out.jsonl").read_text().splitlines()] == ["", "", None]
+    assert [
+        json.loads(line)["text"] for line in (ready / "out.jsonl").read_text().splitlines()
+    ] == ["", "", None]
     with Ledger.open(".lexveil/ledger") as ledger:
-        assert ledger.database.rows("select count(*) from balances") == [(2,)]  # those of the fixture
+        # those of the fixture
+        assert ledger.database.rows("select count(*) from balances") == [(2,)]
 
 
 FORMULAS = "text,id\n=,1\n+,2\n-,3\n@,4\nfire,=5\n"
@@ -165,12 +203,16 @@ FORMULAS = "text,id\n=,1\n+,2\n-,3\n@,4\nfire,=5\n"
 
 @pytest.mark.parametrize(("formulas", "first"), [("keep", ""), ("quote", "'")])
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
-def test_cells_that_a_spreadsheet_would_compute(ready: Path, ending: str, formulas: Any, first: str) -> None:
+def test_cells_that_a_spreadsheet_would_compute(
+    ready: Path, ending: str, formulas: Any, first: str
+) -> None:
     """Counted and placed; only rewritten ones are touched."""
     comma = "," if ending == "csv" else "\t"
     out = ready / f"out.{ending}"
     (ready / f"in.{ending}").write_text(FORMULAS.replace(",", comma))
-    record = privatize_file(ready / f"in.{ending}", out, formulas=formulas, punctuation="keep", **EXPERIMENT).record
+    record = privatize_file(
+        ready / f"in.{ending}", out, formulas=formulas, punctuation="keep", **EXPERIMENT
+    ).record
     rows = [line.split(comma) for line in out.read_text().splitlines()]
     assert [row[0] for row in rows[1:5]] == [f"{first}{mark}" for mark in "=+-@"]
     assert rows[5][1] == "=5"
@@ -178,7 +220,8 @@ def test_cells_that_a_spreadsheet_would_compute(ready: Path, ending: str, formul
 
 
 def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
-    """Where all tokens are dropped; but in TSV of one column it would be a blank line, which is no row."""
+    """Where all tokens are dropped; but in TSV of one column it would be a blank line, which is no
+    row."""
     written = {
         "csv": "text\n!!!\nfire\n",
         "tsv": "n\ttext\n\t!!!\n\tfire\n",
@@ -187,8 +230,12 @@ def test_a_text_that_becomes_empty_is_still_a_row(ready: Path) -> None:
     }
     for ending, content in written.items():
         (ready / f"in.{ending}").write_text(content)
-        privatize_file(ready / f"in.{ending}", ready / f"out.{ending}", punctuation="drop", **EXPERIMENT)
-        record = privatize_file(ready / f"out.{ending}", ready / f"twice.{ending}", **EXPERIMENT).record
+        privatize_file(
+            ready / f"in.{ending}", ready / f"out.{ending}", punctuation="drop", **EXPERIMENT
+        )
+        record = privatize_file(
+            ready / f"out.{ending}", ready / f"twice.{ending}", **EXPERIMENT
+        ).record
         assert record.counts.n_rows == 2, ending
     (ready / "one.tsv").write_text("text\nfire\n!!!\n")
     with pytest.raises(RequestError, match=r"one\.tsv, line 3: nothing is left of a text"):
@@ -201,12 +248,16 @@ COLUMN = [SENTENCE, None, "", f"{SENTENCE}!"]
 def called(values: Any, **more: Any) -> Privatized:
     done = privatize(values, **(EXPERIMENT | more))
     assert type(done.values) is type(values) and done.record.mode == "experiment"
-    assert set(done.token_log.column("row").to_pylist()) == {1, 4} and "column" not in done.token_log.column_names
+    assert (
+        set(done.token_log.column("row").to_pylist()) == {1, 4}
+        and "column" not in done.token_log.column_names
+    )
     return done
 
 
 def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
-    """Lists, tuples, Arrow, pandas of either string type: the same texts for the same values, nulls where they were."""
+    """Lists, tuples, Arrow, pandas of either string type: the same texts for the same values, nulls
+    where they were."""
     plain = called(COLUMN).values
     assert plain[1:3] == [None, ""] and plain[0] not in COLUMN and isinstance(plain[3], str)
     assert list(called(tuple(COLUMN)).values) == plain
@@ -216,7 +267,14 @@ def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
     for dtype in ("str", "object", "string"):
         series = pd.Series(COLUMN, index=[7, 7, 3, 1], name="body", dtype=dtype)
         made = called(series).values
-        assert made.index.tolist() == [7, 7, 3, 1] and made.name == "body" and made.dtype == series.dtype
+        assert (
+            made.index.tolist() == [7, 7, 3, 1]
+            and made.name == "body"
+            and made.dtype == series.dtype
+        )
         assert [None if pd.isna(value) else value for value in made] == plain
     made = called(pd.Series(COLUMN, dtype="category")).values
-    assert made.dtype.name == "category" and [None if pd.isna(value) else value for value in made] == plain
+    assert (
+        made.dtype.name == "category"
+        and [None if pd.isna(value) else value for value in made] == plain
+    )

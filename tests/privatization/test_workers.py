@@ -1,4 +1,5 @@
-"""`lexveil privatize --workers`: the same bytes whatever the processes and batches, and noise that is nobody else's."""
+"""`lexveil privatize --workers`: the same bytes whatever the processes and batches, and noise that
+is nobody else's."""
 
 import contextlib
 import json
@@ -28,19 +29,36 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_batches_change_no_byte(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str) -> None:
+def test_batches_change_no_byte(
+    listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str
+) -> None:
     """Text, ledger and record, of every mechanism; in this process."""
     texts = [*load_documents().column("text").to_pylist()[:77], "", "Zorblax!", " \n"]
     source, found = tmp_path / "in.jsonl", []
-    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
-    how: dict[str, Any] = {"mechanism": mechanism, "strategy": "S3", "seed": 11, "mode": "experiment", "workers": 1}
-    budget = 1e7 if mechanism == "truncated_gumbel" else 100.0  # it refuses what its theorem does not cover
+    source.write_text(
+        "".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8"
+    )
+    how: dict[str, Any] = {
+        "mechanism": mechanism,
+        "strategy": "S3",
+        "seed": 11,
+        "mode": "experiment",
+        "workers": 1,
+    }
+    # it refuses what its theorem does not cover
+    budget = 1e7 if mechanism == "truncated_gumbel" else 100.0
     for size in (1, 4096):
         monkeypatch.setattr(chunks, "ROWS", size)
         out = tmp_path / f"{size}.jsonl"
         done = privatize_file(source, out, document_budget=budget, **how)
         # Each batch is a row group of its own; what is in them is the same.
-        found.append((out.read_bytes(), pq.read_table(f"{out}.tokens.parquet").combine_chunks(), done.record.to_dict()))
+        found.append(
+            (
+                out.read_bytes(),
+                pq.read_table(f"{out}.tokens.parquet").combine_chunks(),
+                done.record.to_dict(),
+            )
+        )
         operator = done.operator.to_dict()
         assert operator["output"].pop("tokens_sha256")
         found[-1] += (operator,)
@@ -55,7 +73,8 @@ def test_batches_change_no_byte(listed: Path, tmp_path: Path, monkeypatch: pytes
 def test_workers_share_no_noise(
     built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, module: str | None
 ) -> None:
-    """Those of much input are forked from a process that has loaded kernels; a generator made there would be caught.
+    """Those of much input are forked from a process that has loaded kernels; a generator made there
+    would be caught.
 
     Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words.
     """
@@ -73,8 +92,15 @@ def test_workers_share_no_noise(
     text = "the government said that fire services in new south wales were there " + "zorblax " * 12
     rows = [{"text": text, "who": f"{module}-{number}"} for number in range(64)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    how: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 1.0, "subject_column": "who"}
-    privatize_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", average_words=30.0, workers=2, **how)
+    how: dict[str, Any] = {
+        "mechanism": "madlib",
+        "strategy": "S3",
+        "epsilon": 1.0,
+        "subject_column": "who",
+    }
+    privatize_file(
+        tmp_path / "in.jsonl", tmp_path / "out.jsonl", average_words=30.0, workers=2, **how
+    )
     texts = [json.loads(line)["text"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
     assert bool(prepared) == (started == "forked") and len(texts) == 64
@@ -82,23 +108,32 @@ def test_workers_share_no_noise(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_command_leaves_nothing(number: signal.Signals, built: Path, tmp_path: Path) -> None:
-    """By Ctrl-C, which a terminal sends to workers too, or by SIGTERM, as they start or work: no file, no process."""
+def test_a_stopped_command_leaves_nothing(
+    number: signal.Signals, built: Path, tmp_path: Path
+) -> None:
+    """By Ctrl-C, which a terminal sends to workers too, or by SIGTERM, as they start or work: no
+    file, no process."""
     source, out = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("the government said no to the fire services and to the police\n" * 20_000)
     command = [sys.executable, "-m", "lexveil.cli", "privatize", str(source), "-o", str(out)]
     command += ["--mechanism", "madlib", "--strategy", "S1", "--epsilon", "5", "--workers", "2"]
     process = subprocess.Popen(
-        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, preexec_fn=interruptible,  # noqa: PLW1509 - no thread is running yet
-    )  # fmt: skip
+        command,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=interruptible,  # noqa: PLW1509
+    )
     workers: list[psutil.Process] = []
     while len(workers) < 2:
         assert process.poll() is None
         time.sleep(0.05)
         every = psutil.Process(process.pid).children(recursive=True)
         workers = [child for child in every if "spawn_main" in " ".join(child.cmdline())]
-    # Python loses an interrupt that falls into a callback of its own, so a person may have to press again.
+    # Python loses an interrupt that falls into a callback of its own, so a person may have to press
+    # again.
     for _ in range(3):
         (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):

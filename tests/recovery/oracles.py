@@ -21,11 +21,18 @@ class TableAdversary(Adversary):
     def joint(self, epsilon: float) -> Floats:
         """ln π(w)·Pr[M(w)=y], (W, W) by w and y."""
         words = np.arange(len(self.prior))
-        return self.mechanism.log_pmf(words, np.full(len(words), epsilon)) + np.log(self.prior)[:, None]
+        return (
+            self.mechanism.log_pmf(words, np.full(len(words), epsilon))
+            + np.log(self.prior)[:, None]
+        )
 
-    def candidates(self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None) -> Candidates:
+    def candidates(
+        self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
+    ) -> Candidates:
         levels, level = np.unique(epsilon, return_inverse=True)
-        tables = np.array([self.joint(each) for each in levels]).reshape(-1, len(self.prior), len(self.prior))
+        tables = np.array([self.joint(each) for each in levels]).reshape(
+            -1, len(self.prior), len(self.prior)
+        )
         joint = tables[level, :, outputs]
         ids = np.argsort(-joint, axis=1, kind="stable")[:, :k]
         return Candidates(ids, np.take_along_axis(joint, ids, axis=1))

@@ -1,4 +1,5 @@
-"""The adversary with a neural model: against sums over texts by a toy model, and the real model's beams."""
+"""The adversary with a neural model: against sums over texts by a toy model, and the real model's
+beams."""
 
 from __future__ import annotations
 
@@ -20,8 +21,10 @@ from tests.recovery.oracles import Seen, TableAdversary, tokens
 from tests.recovery.test_contextual import PRIOR, TEXTS, TOKENS, WORDS, model, random_texts
 
 PIECES = [*WORDS, "mouse", "a new text"]  # of the toy model; the last one begins a text
-AFTER = np.random.default_rng(5).dirichlet(np.full(len(PIECES), 0.3), len(PIECES))  # each by the one before
-FIRST, LAST = ([PIECES.index(words[end]) for words in TOKENS] for end in (0, -1))  # "cat" begins two tokens
+# each by the one before
+AFTER = np.random.default_rng(5).dirichlet(np.full(len(PIECES), 0.3), len(PIECES))
+# "cat" begins two tokens
+FIRST, LAST = ([PIECES.index(words[end]) for words in TOKENS] for end in (0, -1))
 
 
 class Toy:
@@ -48,7 +51,9 @@ class Toy:
 
 
 def channel() -> TableAdversary:
-    return TableAdversary(Tem(np.random.default_rng(3).normal(size=(len(TOKENS), 3)).astype(np.float32)), PRIOR)
+    return TableAdversary(
+        Tem(np.random.default_rng(3).normal(size=(len(TOKENS), 3)).astype(np.float32)), PRIOR
+    )
 
 
 def adversary(weight: float, share: float, n_beams: int) -> BeamAdversary:
@@ -65,14 +70,18 @@ def p_after(last: int) -> Floats:
 
 
 def sum_over_beginnings(text: list[Seen], epsilon: float, true: Sequence[int] = ()) -> list[int]:
-    """The likeliest token at each position given what came out up to it, by all beginnings or by the true one."""
+    """The likeliest token at each position given what came out up to it, by all beginnings or by
+    the true one."""
     p_out = np.exp(channel().joint(epsilon)) / PRIOR[:, None]
     weights, guesses = {len(PIECES) - 1: 1.0}, list[int]()
     for seen in text:
         if isinstance(seen, str):
             weights = {PIECES.index(seen): 1.0}
         elif seen is not None:
-            joint = np.sum([weight * p_after(last) for last, weight in weights.items()], axis=0) * p_out[:, seen]
+            joint = (
+                np.sum([weight * p_after(last) for last, weight in weights.items()], axis=0)
+                * p_out[:, seen]
+            )
             going_on = [true[len(guesses)]] if true else range(len(TOKENS))
             guesses.append(int(joint.argmax()))
             weights = dict.fromkeys(LAST, 0.0) if not true else {LAST[going_on[0]]: 1.0}
@@ -83,7 +92,8 @@ def sum_over_beginnings(text: list[Seen], epsilon: float, true: Sequence[int] = 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_with_beams_for_all_texts_guesses_are_exact(epsilon: float) -> None:
-    """By the toy model alone, of n-grams that say nothing; and by n-grams alone, as forward-backward has it."""
+    """By the toy model alone, of n-grams that say nothing; and by n-grams alone, as
+    forward-backward has it."""
     seen = tokens(TEXTS, epsilon)
     expected = [guess for text in TEXTS for guess in sum_over_beginnings(text, epsilon)]
     found = adversary(0.0, 1.0, 6**4).guess(seen)
@@ -93,7 +103,9 @@ def test_with_beams_for_all_texts_guesses_are_exact(epsilon: float) -> None:
     assert by_ngrams.by_context.tolist() != expected or epsilon > 1
 
 
-def test_few_beams_guess_otherwise_and_cuts_show_only_where_texts_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_beams_guess_otherwise_and_cuts_show_only_where_texts_are_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen = tokens(random_texts(60, 6), 0.3)
     every, one = (adversary(0.0, 1.0, n_beams).guess(seen) for n_beams in (100, 1))
     assert np.mean(every.by_neural != one.by_neural) > 0.02
@@ -113,7 +125,9 @@ def test_who_knows_the_rest_goes_on_from_the_truth() -> None:
     source[seen.outputs >= 0] = [word for words in true for word in words]
     found = adversary(0.0, 1.0, 3).guess(replace(seen, source=source))
     expected = [
-        guess for text, words in zip(texts, true, strict=True) for guess in sum_over_beginnings(text, 1.0, words)
+        guess
+        for text, words in zip(texts, true, strict=True)
+        for guess in sum_over_beginnings(text, 1.0, words)
     ]
     assert found.knowing_rest is not None and found.knowing_rest.tolist() == expected
 
@@ -129,7 +143,8 @@ def smollm2() -> SmolLm2:
 
 @pytest.mark.nightly  # its weights take half a minute of a processor to read
 def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm2) -> None:
-    """Of two texts and three beams, which go on from each other: as transformers has it of each text alone."""
+    """Of two texts and three beams, which go on from each other: as transformers has it of each
+    text alone."""
     torch, rng = smollm2.torch, np.random.default_rng(2)
     words = "the old doctor lives near a quiet harbour and his daughter never came home".split()
     (plain,) = smollm2.pieces([words])
@@ -139,7 +154,8 @@ def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm
         pieces, is_read = rng.choice(plain, (2, 3)), rng.random((2, 3)) < 0.7
         states.read(pieces, is_read)
         read = [
-            [[*had, int(pieces[t, b])] if is_read[t, b] else had for b, had in enumerate(read[t])] for t in range(2)
+            [[*had, int(pieces[t, b])] if is_read[t, b] else had for b, had in enumerate(read[t])]
+            for t in range(2)
         ]
         parents = rng.integers(0, 3, 3)
         states.fork(0, parents)
@@ -149,12 +165,15 @@ def test_beams_of_smollm2_say_what_the_model_says_of_their_texts(smollm2: SmolLm
         for text, beam in itertools.product(range(2), range(3)):
             logits = smollm2._model(torch.tensor([read[text][beam]])).logits[0, -1]
             expected = torch.softmax(logits.float(), -1).numpy()
-            assert 0.5 * np.abs(states.next_pieces(np.array([text]))[0, beam] - expected).sum() < 0.05
+            assert (
+                0.5 * np.abs(states.next_pieces(np.array([text]))[0, beam] - expected).sum() < 0.05
+            )
 
 
 @pytest.mark.nightly
 def test_smollm2_weighs_words_after_all_that_is_written(smollm2: SmolLm2) -> None:
-    """Of several pieces, too, and of a first piece that two words share; what it says changes with the first word."""
+    """Of several pieces, too, and of a first piece that two words share; what it says changes with
+    the first word."""
     tokens = "floor sky floor_plan pterodactylous".split()
     words = CausalWords(lambda: smollm2, tokens, np.arange(4))
     measure = CausalMeasure(words, np.array([7, 7, 1, 0]), 1.0, np.zeros(4, dtype=np.uint8))
@@ -167,7 +186,14 @@ def test_smollm2_weighs_words_after_all_that_is_written(smollm2: SmolLm2) -> Non
         found.update(zip(places, mass, strict=True))
 
     is_drawn, is_first = (np.isin(np.arange(14), places) for places in ((6, 13), (0, 7)))
-    measure.walk(Course(is_first, is_drawn, lambda at: None if is_drawn[at] and at not in found else pieces[at], draw))
+    measure.walk(
+        Course(
+            is_first,
+            is_drawn,
+            lambda at: None if is_drawn[at] and at not in found else pieces[at],
+            draw,
+        )
+    )
     floor, kite = found[6], found[13]
     assert floor[0] > 50 * floor[1] and kite[1] > 20 * kite[0]
     assert min(floor.min(), kite.min()) >= 1 and floor[0] / floor[2] == pytest.approx(4, rel=1e-3)

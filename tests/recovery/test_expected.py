@@ -1,4 +1,5 @@
-"""Expected recovery of a toy against sums over its table, the epsilon of a target, and what an epsilon means."""
+"""Expected recovery of a toy against sums over its table, the epsilon of a target, and what an
+epsilon means."""
 
 from collections.abc import Callable
 
@@ -28,21 +29,30 @@ MASS = {"function": 0.5, "frequent": 0.3, "middle": 0.1, "rare": 0.1}
 
 
 def test_bands_hold_most_occurrences_first() -> None:
-    assert [BANDS[band] for band in BAND] == ["function"] * 2 + ["frequent"] * 2 + ["middle"] * 3 + ["rare"] * 3
+    assert [BANDS[band] for band in BAND] == ["function"] * 2 + ["frequent"] * 2 + [
+        "middle"
+    ] * 3 + ["rare"] * 3
     assert bands_of(COUNTS[::-1], IS_FUNCTION[::-1]).tolist() == BAND[::-1].tolist()
     assert PRIOR.sum() == pytest.approx(1) and prior_of(np.array([0, 0])).min() > 0
 
 
 def test_what_is_expected_is_the_sum_over_the_table() -> None:
     rng = np.random.default_rng(1)
-    found = expected(TEM, TableAdversary(TEM, PRIOR), WordSample.draw(PRIOR, BAND, rng, 20_000), 3.0, rng)
+    found = expected(
+        TEM, TableAdversary(TEM, PRIOR), WordSample.draw(PRIOR, BAND, rng, 20_000), 3.0, rng
+    )
     channel = np.exp(TEM.log_pmf(np.arange(10), np.full(10, 3.0)))
     guess = (PRIOR[:, None] * channel).argmax(axis=0)
     recovered = np.array([channel[word, guess == word].sum() for word in range(10)])
-    assert found.overall(found.recovered) == pytest.approx((PRIOR * channel.T).max(axis=1).sum(), abs=0.01)
+    assert found.overall(found.recovered) == pytest.approx(
+        (PRIOR * channel.T).max(axis=1).sum(), abs=0.01
+    )
     for number, band in enumerate(BANDS):
         chosen = number == BAND
-        share, wanted = found.recovered[band], (PRIOR * recovered)[chosen].sum() / PRIOR[chosen].sum()
+        share, wanted = (
+            found.recovered[band],
+            (PRIOR * recovered)[chosen].sum() / PRIOR[chosen].sum(),
+        )
         # Five standard errors: 1 in 3 million.
         assert abs(share.share - wanted) < 5 * np.sqrt(wanted * (1 - wanted) / share.n) + 1e-9
         unchanged = (PRIOR * channel.diagonal())[chosen].sum() / PRIOR[chosen].sum()
@@ -62,7 +72,8 @@ def curve(recovered: Callable[[float], float], largest: float = 1.0) -> Curve:
 @pytest.mark.parametrize("middle", [1e-6, 0.3, 1.0, 7.7, 5000.0])
 @pytest.mark.parametrize("target", [0.06, 0.5, 0.93])
 def test_the_epsilon_of_a_known_curve(middle: float, target: float) -> None:
-    """Recovery e/(e + m) is the target at m·t/(1 - t); read off between points it is right to some thousandths."""
+    """Recovery e/(e + m) is the target at m·t/(1 - t); read off between points it is right to some
+    thousandths."""
     found = epsilon_for(curve(lambda epsilon: epsilon / (epsilon + middle)), target)
     assert found.epsilon == pytest.approx(middle * target / (1 - target), rel=0.01)
     assert target - 0.003 < found.expected.recovered["rare"].share <= target
@@ -82,18 +93,27 @@ def test_the_epsilon_of_a_known_curve(middle: float, target: float) -> None:
 def test_a_target_that_no_epsilon_gives_is_refused(target: float, band: str, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         epsilon_for(curve(lambda epsilon: epsilon / (epsilon + 1), largest=0.8), target, band)
-    with pytest.raises(RequestError, match=r"the smallest epsilon, .*, gives back 0.500; ask for more"):
+    with pytest.raises(
+        RequestError, match=r"the smallest epsilon, .*, gives back 0.500; ask for more"
+    ):
         epsilon_for(curve(lambda epsilon: 0.2), 0.3, "rare", given_back)
 
 
 def test_the_adversary_without_output_is_the_limit_of_no_epsilon() -> None:
     blind, adversary = without_output(PRIOR, BAND), TableAdversary(TEM, PRIOR)
     assert np.all(adversary.guess(np.arange(10), np.full(10, 1e-6)) == 0)
-    assert blind[ALL] == PRIOR[0] and blind["rare"] == 0 and blind["function"] == PRIOR[0] / PRIOR[:2].sum()
+    assert (
+        blind[ALL] == PRIOR[0]
+        and blind["rare"] == 0
+        and blind["function"] == PRIOR[0] / PRIOR[:2].sum()
+    )
     sample = WordSample.draw(PRIOR, BAND, stream(1, "sample"), 2000)
-    computed = Curve(lambda epsilon: expected(TEM, adversary, sample, epsilon, stream(1, "noise")), blind)
+    computed = Curve(
+        lambda epsilon: expected(TEM, adversary, sample, epsilon, stream(1, "noise")), blind
+    )
     joint = np.exp(adversary.joint(epsilon_for(computed, 0.8).epsilon))
-    assert joint.max(axis=0).sum() == pytest.approx(0.8, abs=0.03)  # 2,000 words of a band, 3 deviations
+    # 2,000 words of a band, 3 deviations
+    assert joint.max(axis=0).sum() == pytest.approx(0.8, abs=0.03)
 
 
 def vectors_of(n_words: int = 60) -> np.ndarray:
@@ -102,7 +122,11 @@ def vectors_of(n_words: int = 60) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "mechanism",
-    [Madlib(vectors_of()), Mahalanobis(vectors_of()), DiffractorGeometric(np.random.default_rng(2).permutation(60))],
+    [
+        Madlib(vectors_of()),
+        Mahalanobis(vectors_of()),
+        DiffractorGeometric(np.random.default_rng(2).permutation(60)),
+    ],
     ids=lambda mechanism: mechanism.name,
 )
 def test_distances_are_those_of_the_metric(mechanism: Madlib) -> None:
@@ -131,6 +155,8 @@ def test_the_extremes_are_found_beyond_the_words_that_are_drawn() -> None:
 def test_the_bound_is_the_privacy_map_and_none_where_none_is_proven() -> None:
     distances = WordDistances(*(word_distances(Madlib(vectors_of())) or ()))
     bound = bound_at(Madlib(vectors_of()), 3.0, distances)
-    assert bound is not None and bound.nearest.median == pytest.approx(3 * distances.nearest.median, rel=1e-3)
+    assert bound is not None and bound.nearest.median == pytest.approx(
+        3 * distances.nearest.median, rel=1e-3
+    )
     assert bound.random.worst == pytest.approx(3 * distances.random.worst, rel=1e-3)
     assert bound_at(Vickrey(vectors_of(), exclude_input=True), 3.0, distances) is None

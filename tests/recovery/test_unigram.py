@@ -1,4 +1,5 @@
-"""Unigram adversaries against the whole table of toys, and estimated ones against the most that can be got."""
+"""Unigram adversaries against the whole table of toys, and estimated ones against the most that can
+be got."""
 
 import numpy as np
 import pytest
@@ -37,20 +38,31 @@ def tem_of(n: int, p: int = 3) -> Tem:
 TOYS = [
     *(tem_of(n, p) for n, p in ((2, 3), (12, 3), (120, 5))),
     *(
-        kind(np.array([np.random.default_rng([n, number]).permutation(n) for number in range(n_lists)]))
+        kind(
+            np.array(
+                [np.random.default_rng([n, number]).permutation(n) for number in range(n_lists)]
+            )
+        )
         for kind in (DiffractorGeometric, DiffractorTem)
         for n, n_lists in ((1, 1), (13, 2), (150, 1), (150, 3))
     ),
 ]
 
 
-@pytest.mark.parametrize("mechanism", TOYS, ids=lambda mechanism: f"{mechanism.name}-{mechanism.size}")
+@pytest.mark.parametrize(
+    "mechanism", TOYS, ids=lambda mechanism: f"{mechanism.name}-{mechanism.size}"
+)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_candidates_are_those_of_the_whole_table(mechanism, seed: int) -> None:
-    prior, outputs = random_prior(mechanism.size, seed), np.random.default_rng(seed).permutation(mechanism.size)
+    prior, outputs = (
+        random_prior(mechanism.size, seed),
+        np.random.default_rng(seed).permutation(mechanism.size),
+    )
     for epsilon in (0.05, 0.3, 1.0, 4.0, 30.0):
         budgets = np.full(len(outputs), epsilon)
-        found = build_adversary(mechanism, prior, (epsilon, epsilon)).candidates(outputs, budgets, 6)
+        found = build_adversary(mechanism, prior, (epsilon, epsilon)).candidates(
+            outputs, budgets, 6
+        )
         table = TableAdversary(mechanism, prior).candidates(outputs, budgets, 6)
         np.testing.assert_allclose(found.log_joint, table.log_joint, rtol=0, atol=1e-9)
         # Words of one score up to rounding may change places.
@@ -76,7 +88,12 @@ def test_a_ladder_interpolates_and_refuses_what_is_outside() -> None:
     _, first, weights = ladder.weights(asked)
     values = np.log(ladder.rungs) ** 3  # a polynomial that four rungs know
     found = (values[first[:, None] + np.arange(4)] * weights).sum(axis=1)
-    assert found == pytest.approx(np.log(asked) ** 3) and sorted(weights[0].tolist()) == [0, 0, 0, 1]
+    assert found == pytest.approx(np.log(asked) ** 3) and sorted(weights[0].tolist()) == [
+        0,
+        0,
+        0,
+        1,
+    ]
     with pytest.raises(ParameterError, match=r"from 0.5 to 8 .* 0.4"):
         ladder.weights(np.array([0.4]))
     with pytest.raises(ParameterError, match="lowest"):
@@ -86,7 +103,9 @@ def test_a_ladder_interpolates_and_refuses_what_is_outside() -> None:
 
 def toy_vectors() -> np.ndarray:
     rng = np.random.default_rng(4)
-    return (rng.standard_normal((WORDS, 3)) * np.exp(rng.normal(0, 0.4, (WORDS, 1)))).astype(np.float32)
+    return (rng.standard_normal((WORDS, 3)) * np.exp(rng.normal(0, 0.4, (WORDS, 1)))).astype(
+        np.float32
+    )
 
 
 def channel(mechanism, epsilon: float) -> np.ndarray:
@@ -97,14 +116,19 @@ def channel(mechanism, epsilon: float) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("build", "lost"),
-    [(Madlib, 0.04), (Vickrey, 0.08), (lambda vectors: RankRemap(Madlib(vectors), enabled=True), 0.04), (Tem, 0.04)],
+    [
+        (Madlib, 0.04),
+        (Vickrey, 0.08),
+        (lambda vectors: RankRemap(Madlib(vectors), enabled=True), 0.04),
+        (Tem, 0.04),
+    ],
     ids=["madlib", "vickrey", "rank_remap", "tem"],
 )
 def test_an_estimated_adversary_gets_back_nearly_all_that_can_be_got(
     build, lost: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole table as drawn knows a little more than any adversary can; one that takes outputs as they are does far
-    worse at the smaller epsilon, where noise hides most words."""
+    """The whole table as drawn knows a little more than any adversary can; one that takes outputs
+    as they are does far worse at the smaller epsilon, where noise hides most words."""
     monkeypatch.setattr(estimate, "DRAWS", 2048)
     mechanism = build(toy_vectors())
     adversary = EstimatedAdversary(mechanism, PRIOR, (2.0, 8.0))
@@ -122,20 +146,28 @@ def test_an_estimated_adversary_is_the_same_every_time_and_for_every_batch() -> 
     whole = first.candidates(outputs, epsilon, 4)
     again = second.candidates(outputs[::-1], epsilon[::-1], 4)
     np.testing.assert_array_equal(whole.ids, again.ids[::-1])
-    assert np.all(np.diff(whole.log_joint, axis=1) <= 0) and np.all(np.diff(np.sort(whole.ids)) != 0)
+    assert np.all(np.diff(whole.log_joint, axis=1) <= 0) and np.all(
+        np.diff(np.sort(whole.ids)) != 0
+    )
     np.testing.assert_array_equal(whole.ids[:, 0], first.guess(outputs, epsilon))
     assert first.candidates(outputs[:1], epsilon[:1], 99).ids.shape == (1, WORDS)
 
 
-def test_near_words_are_those_of_all_words_of_lists_that_exist_or_of_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_near_words_are_those_of_all_words_of_lists_that_exist_or_of_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Which lists were made before changes no bit."""
     vectors, n = np.random.default_rng(5).normal(size=(300, 4)).astype(np.float32), 300
     distances = np.linalg.norm(vectors[:, None].astype(np.float64) - vectors, axis=2)
     np.fill_diagonal(distances, np.inf)
     mechanism = Madlib(vectors)
     near = estimate.near_of(mechanism)
-    np.testing.assert_allclose(near, np.sort(distances)[:, [0, estimate.NEIGHBORS - 1]].T, rtol=1e-5)
-    assert np.array_equal(estimate.near_of(mechanism, lambda: nearest_words(vectors, np.arange(120))), near)
+    np.testing.assert_allclose(
+        near, np.sort(distances)[:, [0, estimate.NEIGHBORS - 1]].T, rtol=1e-5
+    )
+    assert np.array_equal(
+        estimate.near_of(mechanism, lambda: nearest_words(vectors, np.arange(120))), near
+    )
     monkeypatch.setattr(estimate, "AMONG", 100)
     chosen = np.sort(np.random.default_rng(estimate.SEED).choice(n, 100, replace=False))
     some = np.sort(distances[:, chosen])[:, [0, estimate.NEIGHBORS - 1]].T

@@ -1,4 +1,5 @@
-"""Shape checks, on numbers made to have the shape or not and on the papers'; figures of the papers beside ours."""
+"""Shape checks, on numbers made to have the shape or not and on the papers'; figures of the papers
+beside ours."""
 
 import csv
 import io
@@ -27,7 +28,10 @@ At = Mapping[float, float]
 def line(
     measure: Score, at: At, error: float = 0.01, mechanism: str = "madlib", strategy: str = "S1"
 ) -> dict[Any, MeanSd]:
-    return {(measure.name, (mechanism, strategy, float(x))): MeanSd(y, 0.1, error) for x, y in at.items()}
+    return {
+        (measure.name, (mechanism, strategy, float(x))): MeanSd(y, 0.1, error)
+        for x, y in at.items()
+    }
 
 
 def tem_against_madlib(at: At) -> Values:
@@ -49,11 +53,15 @@ def printed(measure: Score, table: str, paper: str = "CLMLDP") -> dict[Any, Mean
     return {
         (measure.name, (one.mechanism, one.strategy, one.epsilon)): one.share
         for one in parse(PUBLISHED_CSV.read_text(encoding="utf-8"))
-        if (one.paper, one.table) == (paper, table) and one.measure in MEASURES[measure] and "best" not in one.mechanism
+        if (one.paper, one.table) == (paper, table)
+        and one.measure in MEASURES[measure]
+        and "best" not in one.mechanism
     }
 
 
-def measured(statistic: str, at: Mapping[float, float | None], quartile: float = 1.0) -> list[dict[str, Any]]:
+def measured(
+    statistic: str, at: Mapping[float, float | None], quartile: float = 1.0
+) -> list[dict[str, Any]]:
     rows = [
         {"epsilon": x, "n_words": 100}
         | {statistic: None if y is None else {"mean": y, "q25": y - quartile, "q75": y + quartile}}
@@ -68,16 +76,31 @@ def measured(statistic: str, at: Mapping[float, float | None], quartile: float =
         (claims.cosine_rises, line(COSINE, {10: 0.5, 1: 0.2, 50: 0.5}), HOLDS, 0, 0),
         (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.49, 50: 0.9}), WITHIN, 1, 0),
         (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.49, 50: 0.9}, error=0.007), FAILS, 0, 1),
-        (claims.cosine_rises, line(COSINE, {x: 0.5 - 0.008 * x for x in (1, 2, 3, 4)}), FAILS, 3, 1),  # steps add up
-        (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.5}), SILENT, 0, 0),  # a flat line says nothing
-        (claims.strategies_in_order, line(COSINE, {5: 0.6}) | line(COSINE, {5: 0.5}, strategy="S2"), FAILS, 0, 1),
+        # steps add up
+        (
+            claims.cosine_rises,
+            line(COSINE, {x: 0.5 - 0.008 * x for x in (1, 2, 3, 4)}),
+            FAILS,
+            3,
+            1,
+        ),
+        # a flat line says nothing
+        (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.5}), SILENT, 0, 0),
+        (
+            claims.strategies_in_order,
+            line(COSINE, {5: 0.6}) | line(COSINE, {5: 0.5}, strategy="S2"),
+            FAILS,
+            0,
+            1,
+        ),
         (claims.tem_keeps_more, tem_against_madlib({1: 0.4}), FAILS, 0, 1),
         (claims.lists_are_similar, lists({1: 0.3, 5: 0.9}), FAILS, 0, 1),
         # The static attacker need be weaker in most runs only; half is not most.
         (claims.static_is_weaker, attacks(0.1, 0.2, -0.3), HOLDS, 0, 1),
         (claims.static_is_weaker, attacks(0.1, -0.3), FAILS, 0, 1),
         (claims.static_is_weaker, attacks(0.1, -0.3, -0.001), WITHIN, 1, 1),
-        # The papers have the shapes that are taken from them; 0.17 and 0.15 of S4 are their own exception.
+        # The papers have the shapes that are taken from them; 0.17 and 0.15 of S4 are their own
+        # exception.
         (claims.cosine_rises, printed(COSINE, "1"), FAILS, 0, 1),
         (claims.strategies_in_order, printed(COSINE, "1"), HOLDS, 0, 0),
         (claims.lists_are_similar, printed(COSINE, "2", "1-Diffractor"), HOLDS, 0, 0),
@@ -101,11 +124,14 @@ def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles() -> None:
     assert rises(measured("n_w", {1.0: 2, 10.0: 60, 50.0: None})).verdict == HOLDS
     assert rises(measured("n_w", {1.0: 60, 10.0: 2})).verdict == FAILS
     assert falls(measured("s_w", {1.0: 80, 10.0: 20})).verdict == HOLDS
-    assert falls(measured("s_w", {1.0: 20, 10.0: 80})).evidence.endswith("ε 10 and 1: 80.000 and 20.000")
+    assert falls(measured("s_w", {1.0: 20, 10.0: 80})).evidence.endswith(
+        "ε 10 and 1: 80.000 and 20.000"
+    )
     # ± 5 around each mean, 100 words: (10 / 1.349) / √100 = 0.741 a side, 1.048 for both.
     (one,) = rises(measured("n_w", {1.0: 21.0, 10.0: 20.0}, quartile=5.0)).comparisons
     assert one.spread == pytest.approx(1.0483, abs=1e-4) and not one.is_beyond and one.is_against
-    assert claims.Comparison("w", MeanSd(0.5, None), MeanSd(0.4999, None)).is_beyond  # without a spread
+    # without a spread
+    assert claims.Comparison("w", MeanSd(0.5, None), MeanSd(0.4999, None)).is_beyond
 
 
 TEXT = PUBLISHED_CSV.read_text(encoding="utf-8")
@@ -121,7 +147,8 @@ def test_figures_are_as_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [(",percent,", ",per cent,"), ("84.97", "about 85"), ("deberta-v3-base\n", "\n"), ("S3", "")]
+    ("before", "after"),
+    [(",percent,", ",per cent,"), ("84.97", "about 85"), ("deberta-v3-base\n", "\n"), ("S3", "")],
 )
 def test_a_row_that_is_not_complete_is_refused(before: str, after: str) -> None:
     with pytest.raises(ParameterError, match=r"published\.csv, line \d+: not a complete row"):
@@ -129,7 +156,8 @@ def test_a_row_that_is_not_complete_is_refused(before: str, after: str) -> None:
 
 
 def test_figures_of_the_papers_stand_below_ours() -> None:
-    """Of the mechanisms, strategies and epsilons of the run alone, and nothing of a set that nobody printed."""
+    """Of the mechanisms, strategies and epsilons of the run alone, and nothing of a set that nobody
+    printed."""
     runs = [("madlib", "S1", 1.0), ("madlib", "S1", 2.0)]
     values = {(UTILITY_MICRO.name, key): MeanSd(0.625, 0.0625) for key in (CLEAN, *runs)}
     ((caption, table),) = compared({"sst2": values, "mine": values}, runs, PUBLISHED)
@@ -140,6 +168,12 @@ def test_figures_of_the_papers_stand_below_ours() -> None:
     ]
     start = "**sst2: utility**\n\n| mechanism | strategy | figures of | clean texts | ε 1 |"
     assert markdown(caption, table).startswith(start)
-    four = {key: {("cosine", ("madlib", "S2", 50.0)): MeanSd(0.5, 0.1)} for key in ("cola", "mrpc", "rte", "sst2")}
+    four = {
+        key: {("cosine", ("madlib", "S2", 50.0)): MeanSd(0.5, 0.1)}
+        for key in ("cola", "mrpc", "rte", "sst2")
+    }
     ((caption, table),) = compared(four, [("madlib", "S2", 50.0)], PUBLISHED)
-    assert (caption, [row[-1].text for row in table.cells]) == ("cola, mrpc, rte, sst2: cosine", ["0.500", "0.940"])
+    assert (caption, [row[-1].text for row in table.cells]) == (
+        "cola, mrpc, rte, sst2: cosine",
+        ["0.500", "0.940"],
+    )

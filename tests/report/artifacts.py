@@ -1,4 +1,5 @@
-"""A small set of all artifacts whose numbers are chosen here and in artifacts.yaml, and the page made of it."""
+"""A small set of all artifacts whose numbers are chosen here and in artifacts.yaml, and the page
+made of it."""
 
 import json
 import re
@@ -55,83 +56,134 @@ def counts(**known: Mapping[str, int]) -> dict[str, dict[str, int]]:
 
 
 def put_run(key: Key, unchanged: float | None, cosine: float | None) -> None:
-    """One run of 3 texts: 20 tokens, of which the policy keeps 2 marks of punctuation (and 5 stop words in S1)."""
+    """One run of 3 texts: 20 tokens, of which the policy keeps 2 marks of punctuation (and 5 stop
+    words in S1)."""
     mechanism, strategy, epsilon = key
     stop_words = 5 * (strategy == "S1")
     by_class = counts(
-        word={"perturbed": 15 - stop_words}, stopword={"kept": stop_words}, punctuation={"kept": 2}, oov={"sampled": 3}
+        word={"perturbed": 15 - stop_words},
+        stopword={"kept": stop_words},
+        punctuation={"kept": 2},
+        oov={"sampled": 3},
     )
-    statement = "The text is unchanged." if mechanism == "none" else "Not private: somebody has the seed."
+    statement = (
+        "The text is unchanged." if mechanism == "none" else "Not private: somebody has the seed."
+    )
     guarantee: dict[str, object] = {"formula": "none", "statement": statement, "because": [""]}
     if mechanism == "none":
         by_class = counts(word={"kept": 12}, stopword={"kept": 6}, punctuation={"kept": 2})
     else:
         put_recovery(key)
         guarantee["in_release"] = {
-            "formula": FORMULA, "statement": f"As far as said, d the {MECHANISMS[mechanism].metric}",
-            "because": ["kept tokens are the same", *([f"as {mechanism} draws"] if mechanism != "madlib" else [])],
+            "formula": FORMULA,
+            "statement": f"As far as said, d the {MECHANISMS[mechanism].metric}",
+            "because": [
+                "kept tokens are the same",
+                *([f"as {mechanism} draws"] if mechanism != "madlib" else []),
+            ],
             "not_covered": "Not covered: other cuts." if strategy == "S2" else None,
-        }  # fmt: skip
+        }
     total = {action: sum(one[action] for one in by_class.values()) for action in by_class["word"]}
     folder = "/".join(map(str, ("private", *key)))
     put(f"{folder}/record.json", {"lexveil": "9.8.7", "guarantee": guarantee})
-    put(f"{folder}/documents.parquet", {"dataset": ["a"], "doc_id": ["a"], "text": [SECRET], "text_b": [SECRET]})
-    put(f"{folder}/metrics.json", {f"n_{action}": n for action, n in total.items()} | {
-        "n_documents": 3, "n_texts": 3, "n_tokens_in": 20, "n_tokens_out": 20, "n_words_in": 1234, "n_words_out": 5678,
-        "by_class": by_class, "share_unchanged": unchanged, "mean_cosine": cosine,
-        "unprotected_share": total["kept"] / 20, "epsilon_spent_mean": 3.25 * epsilon,
-    })  # fmt: skip
+    put(
+        f"{folder}/documents.parquet",
+        {"dataset": ["a"], "doc_id": ["a"], "text": [SECRET], "text_b": [SECRET]},
+    )
+    put(
+        f"{folder}/metrics.json",
+        {f"n_{action}": n for action, n in total.items()}
+        | {
+            "n_documents": 3,
+            "n_texts": 3,
+            "n_tokens_in": 20,
+            "n_tokens_out": 20,
+            "n_words_in": 1234,
+            "n_words_out": 5678,
+            "by_class": by_class,
+            "share_unchanged": unchanged,
+            "mean_cosine": cosine,
+            "unprotected_share": total["kept"] / 20,
+            "epsilon_spent_mean": 3.25 * epsilon,
+        },
+    )
 
 
 def put_recovery(key: Key, *, with_model: bool = True, **listed: int) -> None:
-    """16 words a band in alpha, of which ``RIGHT`` are recovered, at ε = 10 twice as many; S1 keeps stop words."""
+    """16 words a band in alpha, of which ``RIGHT`` are recovered, at ε = 10 twice as many; S1 keeps
+    stop words."""
 
     def entry(band: str, right: int) -> dict[str, Any]:
         n = 0 if (key[1], band) == ("S1", "function") else 64 if band == "all" else 16
         by_context = recovered(right * (2 if key[2] == 10 else 1) * (n > 0), n)
         known = {"by_context": by_context, "without_output": recovered(0, n)} if with_model else {}
-        return {"n": n, "unchanged": recovered(0, n), "by_word": recovered(right * (n > 0), n), **known}
+        return {
+            "n": n,
+            "unchanged": recovered(0, n),
+            "by_word": recovered(right * (n > 0), n),
+            **known,
+        }
 
     alpha = {band: entry(band, right) for band, right in (RIGHT | listed).items()}
     datasets = {"alpha": alpha, "beta": {band: {"n": 0} for band in alpha}}
     model = "kneser_ney" if with_model else None
-    put("/".join(map(str, ("recovery", *key))) + ".json",
-        named(*key) | {"language_model": model, "left_out": None, "all": alpha, "datasets": datasets})  # fmt: skip
+    put(
+        "/".join(map(str, ("recovery", *key))) + ".json",
+        named(*key)
+        | {"language_model": model, "left_out": None, "all": alpha, "datasets": datasets},
+    )
 
 
-def put_scores(key: Key, utility: float, adaptive: float, on_clean: float = 0.4375, sd: float | None = 0.0625) -> None:
-    """Everything is measured of data set alpha; beta has neither label nor attribute, and only that is said of it."""
+def put_scores(
+    key: Key, utility: float, adaptive: float, on_clean: float = 0.4375, sd: float | None = 0.0625
+) -> None:
+    """Everything is measured of data set alpha; beta has neither label nor attribute, and only that
+    is said of it."""
     scores = {"utility": utility, "adaptive": adaptive, "on_clean": on_clean}
     alpha = dataset(**scores, cosine=utility / 2, perplexity=1000 * utility, auc=0.625, sd=sd)
     beta = {part: entry for part, entry in dataset().items() if part in ("utility", "attack")}
     datasets = {"alpha": alpha, "beta": beta}
-    put("/".join(map(str, ("evaluation", *key))) + ".json", named(*key) | BACK_ENDS | {"datasets": datasets})
+    put(
+        "/".join(map(str, ("evaluation", *key))) + ".json",
+        named(*key) | BACK_ENDS | {"datasets": datasets},
+    )
 
 
 def put_grid_scores(mechanism: str = "madlib") -> None:
-    """Utility 0.5 and 0.75 at the two epsilons, the attack 0.25 and 0.5; 0.125 less utility in S2."""
+    """Utility 0.5 and 0.75 at the two epsilons, the attack 0.25 and 0.5; 0.125 less utility in
+    S2."""
     for strategy, less in (("S1", 0.0), ("S2", 0.125)):
         for epsilon, utility, adaptive in ((1.0, 0.5, 0.25), (10.0, 0.75, 0.5)):
             put_scores((mechanism, strategy, epsilon), utility - less, adaptive)
 
 
 def statistic(epsilon: float, n_w: float, s_w: float, exact: bool = False) -> dict[str, Any]:
-    """A row whose quartiles are 0.5 around the means, and whose expectations are 0.25 above them."""
+    """A row whose quartiles are 0.5 around the means, and whose expectations are 0.25 above
+    them."""
     parts = {"mean": 0.0, "q25": -0.5, "median": 0.0, "q75": 0.5}
     means = {"n_w": n_w, "s_w": s_w, "n_w_exact": n_w + 0.25, "s_w_expected": s_w + 0.25}
-    rows = {name: {part: mean + shift for part, shift in parts.items()} for name, mean in means.items()}
+    rows = {
+        name: {part: mean + shift for part, shift in parts.items()} for name, mean in means.items()
+    }
     unknown = {} if exact else dict.fromkeys(list(means)[2:])
     return {"epsilon": epsilon, "n_words": 2, "refused": None} | rows | unknown
 
 
-def put_deniability(mechanism: str, segmentation: str, *rows: Mapping[str, Any], words: Sequence[int] = (1, 3)) -> None:
+def put_deniability(
+    mechanism: str, segmentation: str, *rows: Mapping[str, Any], words: Sequence[int] = (1, 3)
+) -> None:
     of = {"mechanism": mechanism, "segmentation": segmentation}
-    put(f"deniability/{mechanism}/{segmentation}.json", of | {"n_shared": 5, "word_rows": words, "statistics": rows})
+    put(
+        f"deniability/{mechanism}/{segmentation}.json",
+        of | {"n_shared": 5, "word_rows": words, "statistics": rows},
+    )
 
 
 def put_others(refused: str | None = None) -> None:
     """Add tem and diffractor_geometric to the grid, of S1 alone."""
-    change_params(grid={"mechanisms": ["madlib", "tem", "diffractor_geometric"], "strategies": ["S1"]})
+    change_params(
+        grid={"mechanisms": ["madlib", "tem", "diffractor_geometric"], "strategies": ["S1"]}
+    )
     first = statistic(1.0, 20.0, 90.0, exact=True)
     if refused is not None:
         first |= dict.fromkeys(("n_w", "s_w", "n_w_exact", "s_w_expected")) | {"refused": refused}
@@ -154,28 +206,42 @@ def make_artifacts() -> None:
     """All artifacts of two strategies at two epsilons, in the current folder."""
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     Path("params.yaml").write_text(yaml.safe_dump(params | {"seed": 77}), encoding="utf-8")
-    change_params(grid={"mechanisms": ["madlib"], "strategies": list(STRATEGIES), "epsilons": list(EPSILONS)})
+    change_params(
+        grid={"mechanisms": ["madlib"], "strategies": list(STRATEGIES), "epsilons": list(EPSILONS)}
+    )
     for path, value in STATIC.items():
         put(path, value)
     put_run(("none", "none", 0.0), None, None)
     put_scores(("none", "none", 0.0), 0.875, 0.625, on_clean=0.875)
     put_grid_scores()
     for segmentation in STRATEGIES.values():
-        put_deniability("madlib", segmentation, statistic(1.0, 2.5, 80.0), statistic(10.0, 60.5, 30.0))
-    for strategy, epsilon, unchanged, cosine in (("S1", 1.0, 0.0625, 0.25), ("S1", 10.0, 0.5, 0.75),
-                                                 ("S2", 1.0, 0.125, 0.375), ("S2", 10.0, 0.625, -0.125)):  # fmt: skip
+        put_deniability(
+            "madlib", segmentation, statistic(1.0, 2.5, 80.0), statistic(10.0, 60.5, 30.0)
+        )
+    for strategy, epsilon, unchanged, cosine in (
+        ("S1", 1.0, 0.0625, 0.25),
+        ("S1", 10.0, 0.5, 0.75),
+        ("S2", 1.0, 0.125, 0.375),
+        ("S2", 10.0, 0.625, -0.125),
+    ):
         put_run(("madlib", strategy, epsilon), unchanged, cosine)
     for name, tokens in WORDS.items():
-        put_arrays(Path("artifacts/embeddings", name), Path("artifacts/neighborhoods", name), tokens)
+        put_arrays(
+            Path("artifacts/embeddings", name), Path("artifacts/neighborhoods", name), tokens
+        )
 
 
 def put_arrays(embedding: Path, neighborhood: Path, tokens: Sequence[str]) -> None:
     """The neighbours of row i are the rows after it, the j-th at distance i + j / 8."""
     rows, nearest = np.arange(len(tokens)), np.arange(1, len(tokens))
     neighborhood.mkdir(parents=True)
-    (embedding / "words.txt").write_text("".join(f"{token}\n" for token in tokens), encoding="utf-8")
+    (embedding / "words.txt").write_text(
+        "".join(f"{token}\n" for token in tokens), encoding="utf-8"
+    )
     np.save(embedding / "counts.npy", 100 - 10 * rows)
-    np.save(neighborhood / "neighbors.npy", ((rows[:, None] + nearest) % len(tokens)).astype(np.int32))
+    np.save(
+        neighborhood / "neighbors.npy", ((rows[:, None] + nearest) % len(tokens)).astype(np.int32)
+    )
     np.save(neighborhood / "distances.npy", (rows[:, None] + nearest / 8).astype(np.float32))
 
 
@@ -185,7 +251,8 @@ def plain(html: str) -> str:
 
 
 class Page:
-    """Ids, headings, links, the text of every table cell by the id of its table, and all of the text in one line."""
+    """Ids, headings, links, the text of every table cell by the id of its table, and all of the
+    text in one line."""
 
     def __init__(self, html: str) -> None:
         self.html = html
@@ -198,7 +265,9 @@ class Page:
                 [plain(cell) for cell in re.findall(r"<t[dh][ >].*?</t[dh]>", row, re.DOTALL)]
                 for row in re.findall(r"<tr.*?</tr>", table, re.DOTALL)
             ]
-            for name, table in re.findall(r'<table[^>]*id="table-([\w-]+)"(.*?)</table>', html, re.DOTALL)
+            for name, table in re.findall(
+                r'<table[^>]*id="table-([\w-]+)"(.*?)</table>', html, re.DOTALL
+            )
         }
 
     def row(self, table: str, *start: str) -> list[str]:

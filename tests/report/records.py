@@ -6,20 +6,46 @@ from lexveil.levels import Level
 from lexveil.recovery.shares import Share
 from lexveil.report.evaluation_values import EvaluatedRun
 
-BACK_ENDS = {"classifier": "linear", "encoder": "tfidf_mean", "language_model": "kneser_ney", "shuffles": 3}
+BACK_ENDS = {
+    "classifier": "linear",
+    "encoder": "tfidf_mean",
+    "language_model": "kneser_ney",
+    "shuffles": 3,
+}
 SHIFTS = {"macro_f1": 0.0, "micro_f1": 0.125, "accuracy": 0.125}  # of the scores, from macro F1
-PREDICTED: dict[str, Any] = {"left_out": None, "held_out": "dev", "n_train": 300, "n_learnt": 270, "n_left_out": 0}
-COMPARED: dict[str, Any] = {"n_texts": 110, "n_compared": 100, "n_original_unknown": 4, "n_private_unknown": 6}
-JUDGED: dict[str, Any] = {"n_in": 50, "n_out": 60, "n_classes": 2, "known_labels": False, "standard_error": 0.04}
+PREDICTED: dict[str, Any] = {
+    "left_out": None,
+    "held_out": "dev",
+    "n_train": 300,
+    "n_learnt": 270,
+    "n_left_out": 0,
+}
+COMPARED: dict[str, Any] = {
+    "n_texts": 110,
+    "n_compared": 100,
+    "n_original_unknown": 4,
+    "n_private_unknown": 6,
+}
+JUDGED: dict[str, Any] = {
+    "n_in": 50,
+    "n_out": 60,
+    "n_classes": 2,
+    "known_labels": False,
+    "standard_error": 0.04,
+}
 
 
 def named(mechanism: str, strategy: str, epsilon: float) -> dict[str, Any]:
     """What names a run in its records; at a level of recovery the epsilon that was found for it."""
-    of_level = {"level": epsilon.share, "epsilon": epsilon.epsilon} if isinstance(epsilon, Level) else {}
+    of_level = (
+        {"level": epsilon.share, "epsilon": epsilon.epsilon} if isinstance(epsilon, Level) else {}
+    )
     return {"mechanism": mechanism, "strategy": strategy, "epsilon": epsilon, **of_level}
 
 
-def scored(n_classes: int, n_test: int, majority: float, sd: float | None, **settings: float | None) -> dict[str, Any]:
+def scored(
+    n_classes: int, n_test: int, majority: float, sd: float | None, **settings: float | None
+) -> dict[str, Any]:
     """An entry utility or attack; left out without scores."""
     scores = {
         setting: {name: {"mean": mean + shift, "sd": sd} for name, shift in SHIFTS.items()}
@@ -35,8 +61,8 @@ def dataset(*, sd: float | None = 0.0625, **measured: float | None) -> dict[str,
     """The entries of one data set; what is not given is left out.
 
     Args:
-        measured: utility, on_clean (utility unless given), adaptive (the static attack has half of it), cosine,
-            perplexity, auc.
+        measured: utility, on_clean (utility unless given), adaptive (the static attack has half of
+            it), cosine, perplexity, auc.
     """
     utility, adaptive, cosine, perplexity, auc = map(
         measured.get, ("utility", "adaptive", "cosine", "perplexity", "auc")
@@ -49,18 +75,28 @@ def dataset(*, sd: float | None = 0.0625, **measured: float | None) -> dict[str,
         "membership": JUDGED | {"auc": {"mean": auc, "sd": 0.03}} if auc is not None else None,
     }
     return {
-        "utility": scored(2, 100, 0.375, sd, private=utility, clean=measured.get("on_clean", utility)),
+        "utility": scored(
+            2, 100, 0.375, sd, private=utility, clean=measured.get("on_clean", utility)
+        ),
         "attack": scored(10, 25, 0.125, sd, static=static, adaptive=adaptive),
-        **{name: {"left_out": None, **(entry or {"left_out": "there is none"})} for name, entry in others.items()},
+        **{
+            name: {"left_out": None, **(entry or {"left_out": "there is none"})}
+            for name, entry in others.items()
+        },
     }
 
 
-def evaluated(mechanism: str, strategy: str, epsilon: float, datasets: dict[str, Any], **changed: Any) -> EvaluatedRun:
+def evaluated(
+    mechanism: str, strategy: str, epsilon: float, datasets: dict[str, Any], **changed: Any
+) -> EvaluatedRun:
     """The evaluation of a run."""
-    return EvaluatedRun(named(mechanism, strategy, epsilon) | {"datasets": datasets} | BACK_ENDS | changed)
+    return EvaluatedRun(
+        named(mechanism, strategy, epsilon) | {"datasets": datasets} | BACK_ENDS | changed
+    )
 
 
 def recovered(n_right: int, n: int) -> dict[str, Any]:
-    """A share of n words with its interval, as recovery records have it; of no word there is no share."""
+    """A share of n words with its interval, as recovery records have it; of no word there is no
+    share."""
     share = Share.of(n_right, n)
     return {"share": share.share if n else None, "low": share.low, "high": share.high}

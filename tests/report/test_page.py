@@ -24,7 +24,9 @@ EXPECTED = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text(en
 
 
 @pytest.mark.parametrize(("table", "start", "cells"), EXPECTED["cells"])
-def test_tables_hold_what_the_artifacts_say(page: Page, table: str, start: list[str], cells: list[str]) -> None:
+def test_tables_hold_what_the_artifacts_say(
+    page: Page, table: str, start: list[str], cells: list[str]
+) -> None:
     assert page.row(table, *start) == cells
 
 
@@ -34,7 +36,9 @@ def test_the_page_says(page: Page, words: str) -> None:
 
 
 def test_nothing_is_fetched_and_no_document_shown(made: Path, page: Page) -> None:
-    assert page.links and all(link.startswith(("#", "data:", "../data_docs/index.html")) for link in page.links)
+    assert page.links and all(
+        link.startswith(("#", "data:", "../data_docs/index.html")) for link in page.links
+    )
     assert not re.search(r"https?:|@import|<script[^>]+src|<iframe|<object|url\(", page.html)
     files = sorted((made / "artifacts/report").iterdir())
     assert [file.name for file in files] == ["index.html", "pmi.csv", "recovery.csv", "runs.csv"]
@@ -52,35 +56,56 @@ def test_figures_are_labelled_and_have_their_numbers_as_csv(page: Page) -> None:
     figures = re.findall(r'<figure class="chart">.*?</figure>', page.html, flags=re.DOTALL)
     found = {}
     for figure in figures:
-        ((uri, name),) = re.findall(r'href="data:text/csv;charset=utf-8,([^"]*)" download="([^"]*)\.csv"', figure)
-        root = ElementTree.fromstring(re.findall(r"<svg[^>]*role.*?</svg>", figure, flags=re.DOTALL)[0])
+        ((uri, name),) = re.findall(
+            r'href="data:text/csv;charset=utf-8,([^"]*)" download="([^"]*)\.csv"', figure
+        )
+        root = ElementTree.fromstring(
+            re.findall(r"<svg[^>]*role.*?</svg>", figure, flags=re.DOTALL)[0]
+        )
         labels = [part.get("id") for part in root if part.tag in ("title", "desc")]
         assert labels == root.attrib["aria-labelledby"].split()
         found[name] = unquote(uri).splitlines()
-        assert len(found[name]) == 1 + len(root.findall(".//g/g")) or name in ("ranks", "answer-1", "tradeoff-1-madlib")
-    assert {name: found[name][: len(lines)] for name, lines in EXPECTED["charts"].items()} == EXPECTED["charts"]
+        assert len(found[name]) == 1 + len(root.findall(".//g/g")) or name in (
+            "ranks",
+            "answer-1",
+            "tradeoff-1-madlib",
+        )
+    assert {
+        name: found[name][: len(lines)] for name, lines in EXPECTED["charts"].items()
+    } == EXPECTED["charts"]
     assert found.keys() == EXPECTED["charts"].keys()
-    # The standard error of 0.5 in 100 documents and trainings that differ by 0.0625 is √(0.0625² + 0.25/100).
+    # The standard error of 0.5 in 100 documents and trainings that differ by 0.0625 is √(0.0625² +
+    # 0.25/100).
     *point, low, high = found["utility-1-madlib"][1].split(",")
-    assert point == ["S1", "1.0", "0.5"] and float(high) - float(low) == pytest.approx(2 * np.hypot(0.0625, 0.05))
+    assert point == ["S1", "1.0", "0.5"] and float(high) - float(low) == pytest.approx(
+        2 * np.hypot(0.0625, 0.05)
+    )
 
 
 def test_figures_and_files_for_other_tools(made: Path) -> None:
-    figures = {file.stem: json.loads(file.read_text()) for file in (made / "artifacts/runs").iterdir()}
+    figures = {
+        file.stem: json.loads(file.read_text()) for file in (made / "artifacts/runs").iterdir()
+    }
     assert {name: figures[name] for name in EXPECTED["runs"]} == EXPECTED["runs"]
     for name, lines in EXPECTED["files"].items():
-        assert set(lines) <= set((made / "artifacts/report" / name).read_text(encoding="utf-8").splitlines())
+        assert set(lines) <= set(
+            (made / "artifacts/report" / name).read_text(encoding="utf-8").splitlines()
+        )
 
 
 def test_same_artifacts_give_the_same_bytes(made: Path, changed: Path) -> None:
     put_run(("madlib", "S1", 99.0), 0.987, 0.987)  # an old run of another grid
     reported()
     for file in sorted((made / "artifacts/report").iterdir()):
-        assert file.read_bytes() == (changed / "artifacts/report" / file.name).read_bytes(), file.name
+        assert file.read_bytes() == (changed / "artifacts/report" / file.name).read_bytes(), (
+            file.name
+        )
 
 
 @pytest.mark.parametrize(("path", "stage"), EXPECTED["made_by"].items())
-def test_missing_artifact_is_named_with_its_stage(changed: Path, capsys: Any, path: str, stage: str) -> None:
+def test_missing_artifact_is_named_with_its_stage(
+    changed: Path, capsys: Any, path: str, stage: str
+) -> None:
     (changed / "artifacts" / path).unlink()
     with pytest.raises(SystemExit) as stopped:
         stage_main(report.main)
@@ -93,7 +118,10 @@ def test_missing_artifact_is_named_with_its_stage(changed: Path, capsys: Any, pa
 def test_what_does_not_hold_stops_the_report(changed: Path) -> None:
     file = "plans/madlib/S2/10.0.parquet"
     put(file, STATIC[file] | {"budget": [41.0, 41.0, 70.0]})
-    with pytest.raises(CheckFailed, match=r"S1 and S2 plan data set alpha at base epsilon 10\.0 with budgets 40 and"):
+    with pytest.raises(
+        CheckFailed,
+        match=r"S1 and S2 plan data set alpha at base epsilon 10\.0 with budgets 40 and",
+    ):
         report.main()
     put(file, STATIC[file])
     change("checks/plans/madlib/S1/1.0.json", expectations=[{"checked": 9, "unexpected": 4}])
@@ -141,21 +169,28 @@ def test_the_page_of_another_grid(make: Any, name: str) -> None:
         assert page.row(table, *start)[-len(cells) :] == cells
     assert all(phrase in page.text for phrase in expected.get("phrases", []))
     assert not any(phrase in page.text for phrase in expected.get("absent", []))
-    assert set(expected.get("ids", [])) <= (ids := set(page.ids)) and not ids & set(expected.get("no_ids", []))
+    assert set(expected.get("ids", [])) <= (ids := set(page.ids)) and not ids & set(
+        expected.get("no_ids", [])
+    )
 
 
 @pytest.mark.usefixtures("changed")
 def test_deniability_of_other_words_stops_the_report() -> None:
     artifacts.put_others()
     artifacts.put_deniability("tem", "word", artifacts.statistic(1.0, 1.0, 1.0), words=(1, 4))
-    with pytest.raises(CheckFailed, match=r"madlib/word\.json and .*tem/word\.json are of different words"):
+    with pytest.raises(
+        CheckFailed, match=r"madlib/word\.json and .*tem/word\.json are of different words"
+    ):
         report.main()
 
 
 def test_the_page_of_the_replication_reads_the_same_project(changed: Path) -> None:
     replication([str(changed)])
     text = (changed / "replication.md").read_text(encoding="utf-8")
-    assert text.startswith("# Replication\n") and "Cosine similarity rises with ε for each strategy." in text
+    assert (
+        text.startswith("# Replication\n")
+        and "Cosine similarity rises with ε for each strategy." in text
+    )
 
 
 def test_a_share_never_reads_as_none_or_all_when_it_is_not() -> None:

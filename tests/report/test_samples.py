@@ -1,4 +1,5 @@
-"""Texts in the report: which are shown, that none is without being asked for, and that their marks are true."""
+"""Texts in the report: which are shown, that none is without being asked for, and that their marks
+are true."""
 
 import re
 import shutil
@@ -25,7 +26,11 @@ pytestmark = pytest.mark.slow
 
 RUNS = [("madlib", "S1", 1.0), ("madlib", "S3", 20.0)]
 CANARY = "zanzibarix"
-OWN = [f"Fire services {CANARY} two", f"New South Wales {CANARY}", f"The government said {CANARY} <b>one</b>."]
+OWN = [
+    f"Fire services {CANARY} two",
+    f"New South Wales {CANARY}",
+    f"The government said {CANARY} <b>one</b>.",
+]
 
 
 def privatize() -> None:
@@ -47,14 +52,17 @@ def rewritten(_rewritten: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def own(_rewritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same project with documents of a user: three texts, two of a pair, and one without a token."""
+    """The same project with documents of a user: three texts, two of a pair, and one without a
+    token."""
     root = tmp_path / "project"
     shutil.copytree(_rewritten, root)
     monkeypatch.chdir(root)
     shutil.rmtree("data/documents")
     Path("data/documents").mkdir()
     texts = {"a": (OWN[2], OWN[0]), "b": (OWN[1], None), "c": ("\u00a0", None)}  # c has no token
-    rows = [document(doc_id, "all", text, text_b=text_b) for doc_id, (text, text_b) in texts.items()]
+    rows = [
+        document(doc_id, "all", text, text_b=text_b) for doc_id, (text, text_b) in texts.items()
+    ]
     write_set(rows, Path("data/documents/reviews.parquet"))
     run_stage("plan_budgets")
     privatize()
@@ -78,11 +86,17 @@ def test_embedded_documents_are_known_by_their_texts_and_one_other_character_mak
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_default_documents(tmp_path / "documents")
-    params, clean = load_params(ROOT / "params.yaml"), tmp_path / "artifacts/private/none/none/0.0/documents.parquet"
+    params, clean = (
+        load_params(ROOT / "params.yaml"),
+        tmp_path / "artifacts/private/none/none/0.0/documents.parquet",
+    )
     monkeypatch.chdir(tmp_path)
     clean.parent.mkdir(parents=True)
     for changed, sets in ((False, set(EMBEDDED)), (True, {"reviews"})):
-        files = {name: pq.read_table(tmp_path / f"documents/{name}.parquet").to_pylist() for name in EMBEDDED}
+        files = {
+            name: pq.read_table(tmp_path / f"documents/{name}.parquet").to_pylist()
+            for name in EMBEDDED
+        }
         files["pang_lee"][17]["text"] += " " * changed
         rows = [{"dataset": name, **row} for name, own in files.items() for row in own]
         pq.write_table(pa.Table.from_pylist(rows), clean)
@@ -110,7 +124,10 @@ def test_a_users_texts_are_shown_only_by_a_number(monkeypatch: pytest.MonkeyPatc
     assert samples() == [] and CANARY not in silent
     assert "No text is shown" in silent and "No text of the documents is on this page." in silent
     asked = page(5, monkeypatch)
-    assert "This page holds 3 of your own texts, as they are" in asked and "3 texts are on this page" in asked
+    assert (
+        "This page holds 3 of your own texts, as they are" in asked
+        and "3 texts are on this page" in asked
+    )
     assert f"{CANARY} &lt;b&gt;one" in asked and "<b>one" not in asked
     assert sorted(sample.source for sample in samples(100)) == OWN
 
@@ -119,7 +136,9 @@ def test_a_users_texts_are_shown_only_by_a_number(monkeypatch: pytest.MonkeyPatc
 def test_the_token_log_of_another_text_is_found_out() -> None:
     file = Path("artifacts/private/madlib/S3/20.0/documents.parquet")
     rows = pq.read_table(file)
-    pq.write_table(rows.drop_columns("text").append_column("text", pa.array(["Rain."] * rows.num_rows)), file)
+    pq.write_table(
+        rows.drop_columns("text").append_column("text", pa.array(["Rain."] * rows.num_rows)), file
+    )
     with pytest.raises(CheckFailed, match=r"dvc repro --force privatize@madlib-S3-20.0") as found:
         samples(5)
     assert CANARY not in str(found.value)
@@ -127,7 +146,9 @@ def test_the_token_log_of_another_text_is_found_out() -> None:
 
 @pytest.mark.usefixtures("rewritten")
 def test_the_marks_are_those_of_the_token_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = iter(re.findall(r"<td>(.*?)<small>(.*?)</small></td>", page(None, monkeypatch), flags=re.DOTALL))
+    cells = iter(
+        re.findall(r"<td>(.*?)<small>(.*?)</small></td>", page(None, monkeypatch), flags=re.DOTALL)
+    )
     for changes in (sample.runs[key] for sample in samples() for key in RUNS):
         cell, _ = next(cells)
         assert unescape(re.sub(r"<[^>]+>", "", cell)).strip() == changes.output
@@ -136,4 +157,7 @@ def test_the_marks_are_those_of_the_token_log(monkeypatch: pytest.MonkeyPatch) -
     assert next(cells, None) is None
     monkeypatch.setattr(section, "LONGEST", 4)  # of a long text the start is shown
     shown, first = page(None, monkeypatch), samples()[0]
-    assert first.source not in shown and f"… and {len(first.runs[RUNS[0]].fates) - 4} more tokens" in shown
+    assert (
+        first.source not in shown
+        and f"… and {len(first.runs[RUNS[0]].fates) - 4} more tokens" in shown
+    )

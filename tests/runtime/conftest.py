@@ -26,7 +26,9 @@ def workers() -> Iterator[Any]:
     }
     with pytest.MonkeyPatch.context() as patch, dask.config.set(settings):
         patch.setenv("PYTHONPATH", str(ROOT))
-        with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made:
+        with distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as made:
             yield made
 
 

@@ -31,7 +31,8 @@ def sleep(mark: str) -> None:
 
 
 def interruptible() -> None:
-    """Undo what a shell does to jobs in the background, which ignore Ctrl-C and so would what is tested."""
+    """Undo what a shell does to jobs in the background, which ignore Ctrl-C and so would what is
+    tested."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -1,4 +1,5 @@
-"""A fault of the program shows where it was, and never what an exception says: that may be a text."""
+"""A fault of the program shows where it was, and never what an exception says: that may be a
+text."""
 
 import subprocess
 import sys
@@ -33,9 +34,16 @@ def logs(*_):
 ENTRIES = {
     "a command": ("lexveil.cli.main", "module._answer = breaks; sys.exit(module.main(['report']))"),
     "a stage": ("lexveil.runtime.stage", "module.stage_main(breaks)"),
-    "a release of a flow": ("flows.archive_release", "module.release = breaks; sys.exit(module.main())"),
-    # Logging prints the exception of a failed handler after the one that was being handled, with both messages.
-    "a log handler": ("lexveil.cli.main", "module._answer = logs; sys.exit(module.main(['report']))"),
+    "a release of a flow": (
+        "flows.archive_release",
+        "module.release = breaks; sys.exit(module.main())",
+    ),
+    # Logging prints the exception of a failed handler after the one that was being handled, with
+    # both messages.
+    "a log handler": (
+        "lexveil.cli.main",
+        "module._answer = logs; sys.exit(module.main(['report']))",
+    ),
 }
 
 
@@ -43,7 +51,10 @@ ENTRIES = {
 def test_a_fault_is_shown_without_its_message(entry: str, tmp_path: Path) -> None:
     module, call = ENTRIES[entry]
     (tmp_path / "fails.py").write_text(FAILS.format(module=module, call=call))
-    command, environment = [sys.executable, tmp_path / "fails.py"], {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command, environment = (
+        [sys.executable, tmp_path / "fails.py"],
+        {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1 and CANARY not in done.stdout + done.stderr
     assert "fails.py" in done.stderr and "KeyError" in done.stderr and "ValueError" in done.stderr

@@ -33,7 +33,8 @@ def test_order_and_how_much_is_under_way(there: MachineParams) -> None:
 
 
 def test_what_a_task_raises_is_raised_here(there: MachineParams) -> None:
-    with pytest.raises(RuntimeError, match=r"^ValueError in \w+\.py, line \d+$"):  # what it says may be a text
+    # what it says may be a text
+    with pytest.raises(RuntimeError, match=r"^ValueError in \w+\.py, line \d+$"):
         list(ordered_map(fail, range(9), there))
     with pytest.raises(RequestError, match=r"^no$"):
         list(ordered_map(refuse, ["x"], there))
@@ -54,9 +55,12 @@ def test_a_worker_with_other_code_is_refused(there: MachineParams, monkeypatch) 
 
 def test_a_failure_is_logged_without_what_failed(caplog, monkeypatch) -> None:
     """Dask's log of a task that failed shows its arguments, which may be texts."""
-    with distributed.LocalCluster(1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as made:
+    with distributed.LocalCluster(
+        1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"
+    ) as made:
         logger = logging.getLogger("distributed.worker")
-        for name, value in (("disabled", False), ("level", logging.INFO)):  # whatever other tests have set up
+        # whatever other tests have set up
+        for name, value in (("disabled", False), ("level", logging.INFO)):
             monkeypatch.setattr(logger, name, value)
         logger.addHandler(caplog.handler)
         with pytest.raises(RequestError, match="no"):
@@ -65,8 +69,12 @@ def test_a_failure_is_logged_without_what_failed(caplog, monkeypatch) -> None:
     assert "Compute Failed" in caplog.text and "zorblax" not in caplog.text
 
 
-@pytest.mark.parametrize(("lost", "said"), [("worker", "lost its last worker"), ("scheduler", r"tcp://.* was lost")])
-def test_who_is_lost_in_the_middle_is_said(tmp_path: Path, monkeypatch, lost: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("lost", "said"), [("worker", "lost its last worker"), ("scheduler", r"tcp://.* was lost")]
+)
+def test_who_is_lost_in_the_middle_is_said(
+    tmp_path: Path, monkeypatch, lost: str, said: str
+) -> None:
     """The only worker with its nanny, who would start it anew; or the scheduler."""
 
     def items() -> Iterator[str]:
@@ -77,14 +85,17 @@ def test_who_is_lost_in_the_middle_is_said(tmp_path: Path, monkeypatch, lost: st
         monkeypatch.setattr(cluster, "LOOK", 0.25)
         made.sync(made.workers[0].close if lost == "worker" else made.scheduler.close)
 
-    one = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+    one = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    )
     with one as made, pytest.raises(LexveilError, match=said):
         list(ordered_map(sleep, items(), machine_behind(made)))
 
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_where_no_scheduler_answers_it_is_said(answers: bool, monkeypatch) -> None:
-    """Where nobody is, or somebody takes connections and says nothing, as a server that expects TLS does."""
+    """Where nobody is, or somebody takes connections and says nothing, as a server that expects TLS
+    does."""
     monkeypatch.setattr(cluster, "ANSWER", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         nobody = f"tcp://127.0.0.1:{server.getsockname()[1] if answers else 9}"
@@ -95,7 +106,10 @@ def test_where_no_scheduler_answers_it_is_said(answers: bool, monkeypatch) -> No
 def test_a_scheduler_without_workers_is_said(monkeypatch) -> None:
     monkeypatch.setattr(cluster, "WORKERS", 0.5)
     none = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0")
-    with none as empty, pytest.raises(RequestError, match=r"has had no worker for .* dask worker tcp://"):
+    with (
+        none as empty,
+        pytest.raises(RequestError, match=r"has had no worker for .* dask worker tcp://"),
+    ):
         list(ordered_map(negative, [1], machine_behind(empty)))
 
 

@@ -12,11 +12,17 @@ from tests.conftest import run_stage
 
 
 def test_minutes_memory_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> None:
-    """90,000 s of one core are 1,500 minutes; 0.5 GB of libraries and 19 bytes of each of 10^8 are 2.4 GB."""
-    work = {"tokens rewritten": 90_000 / RATES["tokens rewritten"].seconds, "vector dimensions trained": 1e8}
+    """90,000 s of one core are 1,500 minutes; 0.5 GB of libraries and 19 bytes of each of 10^8 are
+    2.4 GB."""
+    work = {
+        "tokens rewritten": 90_000 / RATES["tokens rewritten"].seconds,
+        "vector dimensions trained": 1e8,
+    }
     foresee("rewrite", work, "Bring less", MachineParams(stage_minutes=376), cores=4)
     assert capsys.readouterr().out == "rewrite: about 375 minutes, 2.4 GB of memory\n"
-    with pytest.raises(RequestError, match=r"375 minutes.*machine\.stage_minutes allows 374\. Bring less, or raise"):
+    with pytest.raises(
+        RequestError, match=r"375 minutes.*machine\.stage_minutes allows 374\. Bring less, or raise"
+    ):
         foresee("rewrite", work, "Bring less", MachineParams(stage_minutes=374), cores=4)
     foresee("rewrite", work, "Bring less", MachineParams(stage_minutes=None))
     assert "about 1,500 minutes" in capsys.readouterr().out
@@ -27,13 +33,24 @@ def test_minutes_memory_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "stage",
-    [("count_ngrams",), ("train_embeddings", "word"), ("build_neighborhoods", "word"), ("build_word_orders",),
-     ("privatize", "tem", "S1", "1.0"), ("evaluate", "none", "none", "0.0")],
-)  # fmt: skip
-def test_long_stages_ask_before_they_begin(listed: Path, monkeypatch, stage: tuple[str, ...]) -> None:
-    """On a machine on which everything takes long, each refuses and names a parameter; what was made stays."""
+    [
+        ("count_ngrams",),
+        ("train_embeddings", "word"),
+        ("build_neighborhoods", "word"),
+        ("build_word_orders",),
+        ("privatize", "tem", "S1", "1.0"),
+        ("evaluate", "none", "none", "0.0"),
+    ],
+)
+def test_long_stages_ask_before_they_begin(
+    listed: Path, monkeypatch, stage: tuple[str, ...]
+) -> None:
+    """On a machine on which everything takes long, each refuses and names a parameter; what was
+    made stays."""
     run_stage("privatize", "none", "none", "0.0")
     slow = {kind: Rate(1e9, rate.bytes) for kind, rate in effort.RATES.items()}
     monkeypatch.setattr(effort, "RATES", slow)
-    with pytest.raises(RequestError, match=r"allows 480\. (Lower|Bring|Name) .*, or raise the limit"):
+    with pytest.raises(
+        RequestError, match=r"allows 480\. (Lower|Bring|Name) .*, or raise the limit"
+    ):
         run_stage(*stage)

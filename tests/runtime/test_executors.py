@@ -1,4 +1,5 @@
-"""The same bytes from one process, two processes and a Dask cluster of three workers, of every stage that has parts."""
+"""The same bytes from one process, two processes and a Dask cluster of three workers, of every
+stage that has parts."""
 
 import os
 import signal
@@ -35,7 +36,8 @@ CLUSTER_MAP = cluster.cluster_map
 
 
 class Used:
-    """The map of a cluster, which counts what it gives back and can kill a worker when it has given the first."""
+    """The map of a cluster, which counts what it gives back and can kill a worker when it has given
+    the first."""
 
     def __init__(self, workers: Any) -> None:
         self.workers = workers
@@ -59,7 +61,11 @@ def used(workers: Any, there: MachineParams, monkeypatch) -> Used:
     used = Used(workers)
     monkeypatch.setattr(cluster, "cluster_map", used)
     smaller = [(sampling, "SMALL", 1), (sampling, "BATCH", 100), (counting, "SHARD_TOKENS", 10_000)]
-    for module, name, value in [*smaller, (stage_adapter, "GROUP", 100), (stage_adapter, "SMALL", 1)]:
+    for module, name, value in [
+        *smaller,
+        (stage_adapter, "GROUP", 100),
+        (stage_adapter, "SMALL", 1),
+    ]:
         monkeypatch.setattr(module, name, value)
     return used
 
@@ -80,11 +86,14 @@ def counts(out: Path, machine: MachineParams) -> object:
 
 
 def segments(out: Path, machine: MachineParams) -> object:
-    return segment_file(in_small_groups(), paths.WORDS, out / "mst.txt", "mst", load_collocations(), machine)
+    return segment_file(
+        in_small_groups(), paths.WORDS, out / "mst.txt", "mst", load_collocations(), machine
+    )
 
 
 def private_documents(out: Path, machine: MachineParams) -> object:
-    """Noise too: it belongs to a text, wherever it is rewritten, and again after a worker was killed."""
+    """Noise too: it belongs to a text, wherever it is rewritten, and again after a worker was
+    killed."""
     file = Path("params.yaml")
     params = yaml.safe_load(file.read_text(encoding="utf-8"))
     names = ("memory_limit", "threads", "workers", "temp_directory", "dask_scheduler")
@@ -103,22 +112,35 @@ def private_documents(out: Path, machine: MachineParams) -> object:
     ],
 )
 def test_the_same_bytes_from_everywhere_and_after_a_worker_was_killed(
-    project: Path, tmp_path: Path, used: Used, there: MachineParams,
-    make: Callable[[Path, MachineParams], object], n_files: int, n_parts: int,
-) -> None:  # fmt: skip
+    project: Path,
+    tmp_path: Path,
+    used: Used,
+    there: MachineParams,
+    make: Callable[[Path, MachineParams], object],
+    n_files: int,
+    n_parts: int,
+) -> None:
     used.kill = True
-    machines = {"one": {"dask_scheduler": None}, "two": {"dask_scheduler": None, "workers": 2}, "dask": {}}
+    machines = {
+        "one": {"dask_scheduler": None},
+        "two": {"dask_scheduler": None, "workers": 2},
+        "dask": {},
+    }
     results = []
     for who, values in machines.items():
         machine = there.model_copy(update={"temp_directory": str(tmp_path / "work"), **values})
         told = make(tmp_path / who, machine)
-        made = {file.name: file.read_bytes() for file in (tmp_path / who).rglob("*") if file.is_file()}
+        made = {
+            file.name: file.read_bytes() for file in (tmp_path / who).rglob("*") if file.is_file()
+        }
         results.append((told, made))
     assert results[0] == results[1] == results[2] and len(made) == n_files
     assert used.counts == [n_parts]
 
 
-def test_a_release_has_noise_of_its_own_in_every_batch(project: Path, used: Used, there: MachineParams) -> None:
+def test_a_release_has_noise_of_its_own_in_every_batch(
+    project: Path, used: Used, there: MachineParams
+) -> None:
     """Two texts are the same by chance once in 10^35: twelve draws of some 2,000 words."""
     policy = Policy("perturb", "keep", "sample")
     made = prepare("madlib", "gst", load_embedding("gst"), policy, load_params().mechanisms)

@@ -30,7 +30,11 @@ def test_order_and_how_much_is_under_way(workers: int) -> None:
 
 
 def children() -> set[int]:
-    return {child.pid for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())}
+    return {
+        child.pid
+        for child in psutil.Process().children()
+        if "spawn_main" in " ".join(child.cmdline())
+    }
 
 
 def test_what_a_worker_raises_is_raised_here_and_ends_all() -> None:
@@ -68,11 +72,16 @@ def test_who_stops_reading_ends_the_workers() -> None:
 def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None:
     """In the middle of long work; of Ctrl-C see tests/privatization/test_workers.py."""
     marks = [tmp_path / "a", tmp_path / "b"]
-    program = "import sys; from pool_functions import sleep; from lexveil.runtime.pool import ordered_map\n"
+    program = (
+        "import sys; from pool_functions import sleep; from lexveil.runtime.pool "
+        "import ordered_map\n"
+    )
     program += "list(ordered_map(sleep, sys.argv[1:], 2))"
     path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
     command = [sys.executable, "-c", program, *map(str, marks)]
-    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
+    ) as process:
         while not all(mark.exists() for mark in marks):
             assert process.poll() is None
             time.sleep(0.05)
@@ -89,7 +98,10 @@ def test_workers_do_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None
 def run_script(folder: Path, script: str) -> str:
     """What a program prints that is a file of its own."""
     (folder / "script.py").write_text(script)
-    command, environment = [sys.executable, folder / "script.py"], os.environ | {"PYTHONPATH": str(ROOT)}
+    command, environment = (
+        [sys.executable, folder / "script.py"],
+        os.environ | {"PYTHONPATH": str(ROOT)},
+    )
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -127,6 +139,11 @@ if __name__ == "__main__":
 """
 
 
-def test_functions_of_a_script_are_found_and_its_own_processes_start_as_before(tmp_path: Path) -> None:
-    """Beside workers that begin in two threads at once: neither environment nor other processes are changed."""
-    assert run_script(tmp_path, OWN_PROCESSES) == "[1, 2, 3] [0, -1, -2] [0, -1, -2]\n[1, 2, 3] True\n"
+def test_functions_of_a_script_are_found_and_its_own_processes_start_as_before(
+    tmp_path: Path,
+) -> None:
+    """Beside workers that begin in two threads at once: neither environment nor other processes are
+    changed."""
+    assert (
+        run_script(tmp_path, OWN_PROCESSES) == "[1, 2, 3] [0, -1, -2] [0, -1, -2]\n[1, 2, 3] True\n"
+    )

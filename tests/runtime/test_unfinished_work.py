@@ -1,4 +1,5 @@
-"""Outputs appear whole or not at all; finished parts outlive an interruption, and what spilled does not."""
+"""Outputs appear whole or not at all; finished parts outlive an interruption, and what spilled does
+not."""
 
 import os
 import platform
@@ -43,7 +44,9 @@ def test_a_failed_directory_leaves_the_old_one(tmp_path: Path) -> None:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> MachineParams:
-    return MachineParams(memory_limit="1GB", threads=1, workers=1, temp_directory=str(tmp_path / "work"))
+    return MachineParams(
+        memory_limit="1GB", threads=1, workers=1, temp_directory=str(tmp_path / "work")
+    )
 
 
 @pytest.fixture
@@ -53,7 +56,10 @@ def source(tmp_path: Path) -> Path:
 
 
 def interrupted(machine: MachineParams, source: Path, *settings: object) -> Path:
-    with pytest.raises(KeyboardInterrupt), kept_work(machine, "stage", ["lexveil.text"], [source], *settings) as folder:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        kept_work(machine, "stage", ["lexveil.text"], [source], *settings) as folder,
+    ):
         (folder / "part").touch()
         raise KeyboardInterrupt
     return folder
@@ -80,7 +86,9 @@ def test_anything_else_finds_nothing(machine: MachineParams, source: Path, chang
 
 
 def test_a_disk_without_room_is_said_before(tmp_path: Path, capsys) -> None:
-    with pytest.raises(RequestError, match=r"^sorting takes about 1,000,000,000\.0 GB in .* machine.temp_directory"):
+    with pytest.raises(
+        RequestError, match=r"^sorting takes about 1,000,000,000\.0 GB in .* machine.temp_directory"
+    ):
         check_disk(tmp_path, 1e18, 1e19, "sorting")
     check_disk(tmp_path, 1, 1e18, "sorting")
     assert capsys.readouterr().out.startswith("caution: sorting takes about 1 bytes")
@@ -88,7 +96,9 @@ def test_a_disk_without_room_is_said_before(tmp_path: Path, capsys) -> None:
 
 def test_parts_on_storage_that_is_not_shared_are_missed(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(checkpoints, "SHOWN", 0.0)
-    with pytest.raises(RequestError, match=r"cannot be seen by this process .*machine\.temp_directory"):
+    with pytest.raises(
+        RequestError, match=r"cannot be seen by this process .*machine\.temp_directory"
+    ):
         checkpoints.expect_file(tmp_path / "part", "this process")
 
 
@@ -110,14 +120,20 @@ def test_spill_goes_to_the_folder_of_params_and_away(tmp_path: Path) -> None:
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    names = (f"{OURS}-{gone.pid}-x", f"{OURS}-{os.getpid()}-x", f"{SPILL}-another-{gone.pid}-x", "mine")
+    names = (
+        f"{OURS}-{gone.pid}-x",
+        f"{OURS}-{os.getpid()}-x",
+        f"{SPILL}-another-{gone.pid}-x",
+        "mine",
+    )
     dead, *others = (tmp_path / name for name in names)
     for folder in (dead, *others):
         folder.mkdir()
     with session(spilling(tmp_path)):
         pass
     assert not dead.exists()
-    assert all(other.exists() for other in others)  # the machines that share a folder have processes of their own
+    # the machines that share a folder have processes of their own
+    assert all(other.exists() for other in others)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:

@@ -41,8 +41,11 @@ def ledger(outside: Path) -> Path:
 
 
 @pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.LogCaptureFixture]:
-    """What the service logs, as its formatter shows it, whatever other tests of this process have set up."""
+def logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[pytest.LogCaptureFixture]:
+    """What the service logs, as its formatter shows it, whatever other tests of this process have
+    set up."""
     logger = logging.getLogger("lexveil.service")
     for name, value in (("disabled", False), ("propagate", False), ("handlers", [caplog.handler])):
         monkeypatch.setattr(logger, name, value)

@@ -1,4 +1,5 @@
-"""Nothing that follows from a text outlives its request: not in what the process keeps, and so not in a time."""
+"""Nothing that follows from a text outlives its request: not in what the process keeps, and so not
+in a time."""
 
 import functools
 import hashlib
@@ -23,7 +24,8 @@ PLAIN = (str, bytes, int, float, complex, bool, type(None), Path, Enum)
 
 
 def kept(root: object) -> dict[str, str]:
-    """What can be reached from an object and from the library's modules: a digest of each value, by where it is."""
+    """What can be reached from an object and from the library's modules: a digest of each value, by
+    where it is."""
     values: dict[str, str] = {}
     seen: dict[int, object] = {}
 
@@ -35,13 +37,21 @@ def kept(root: object) -> dict[str, str]:
             yield from ((f"[{number}]", item) for number, item in enumerate(items))
         elif type(value).__module__.startswith("lexveil"):  # libraries have caches of their own
             yield from ((f".{name}", item) for name, item in getattr(value, "__dict__", {}).items())
-            slots = {name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())}
-            yield from ((f".{name}", getattr(value, name)) for name in sorted(slots) if hasattr(value, name))
+            slots = {
+                name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())
+            }
+            yield from (
+                (f".{name}", getattr(value, name)) for name in sorted(slots) if hasattr(value, name)
+            )
 
     stack: list[tuple[str, Any]] = [("", root)]
     for name, module in sorted(sys.modules.items()):
         if name.startswith("lexveil"):
-            stack += [(f"{name}:{key}", value) for key, value in vars(module).items() if not key.startswith("__")]
+            stack += [
+                (f"{name}:{key}", value)
+                for key, value in vars(module).items()
+                if not key.startswith("__")
+            ]
     while stack:
         where, value = stack.pop()
         if isinstance(value, PLAIN):
@@ -83,13 +93,19 @@ def test_the_process_keeps_nothing_of_a_request(settings: dict[str, Any], outsid
     ask("A first text of somebody.", "ann")
     before = kept(rewriter)
     for number in range(3):
-        ask(f"Police said New York was zanzibarsecret{number} there, and services too; the end of government!", "ben")
+        ask(
+            f"Police said New York was zanzibarsecret{number} there, and services too; the "
+            "end of government!",
+            "ben",
+        )
     after = kept(rewriter)
     assert after == before
     assert not [where for where, value in after.items() if "zanzibarsecret" in where + value]
 
 
-def test_a_record_names_the_files_that_were_loaded(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_names_the_files_that_were_loaded(
+    outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not what replaced them since."""
     model, of = WarmModel.find("toy"), ("tem_context", "S1", Policy("keep", "keep", "sample"))
     loaded = model.mechanism(*of).hashes()
@@ -99,7 +115,13 @@ def test_a_record_names_the_files_that_were_loaded(outside: Path, monkeypatch: p
 
 def test_a_model_shared_by_several_clients_keeps_nothing_of_their_texts(listed: Path) -> None:
     model = Model.load(listed)
-    how: dict[str, Any] = {"mechanism": "tem", "strategy": "S1", "epsilon": 40.0, "seed": 1, "project": model}
+    how: dict[str, Any] = {
+        "mechanism": "tem",
+        "strategy": "S1",
+        "epsilon": 40.0,
+        "seed": 1,
+        "project": model,
+    }
     lexveil.privatize(["The fire burned."], **how)
     before = kept(model)
     lexveil.privatize(["Police said zanzibarsecret was there."], **how)

@@ -26,9 +26,17 @@ def test_an_answer_is_paid_and_has_texts_and_record(service: Make, ledger: Path)
     assert [text is None for text in texts] == [False, True, False]
     ((name, state, n_subjects, nano),) = charges(ledger)
     assert record["release"]["id"] == name and state == "committed" and n_subjects == 2
-    assert nano / 1e9 == pytest.approx((4 + 4) * 40.0)  # eight words, each at twice the base epsilon
-    assert record["mode"] == "release" and "operator" not in answer.text and "head" not in record["release"]
-    jsonschema.validate(record, json.loads(Path(__file__).parents[2].joinpath("docs/record.schema.json").read_text()))
+    # eight words, each at twice the base epsilon
+    assert nano / 1e9 == pytest.approx((4 + 4) * 40.0)
+    assert (
+        record["mode"] == "release"
+        and "operator" not in answer.text
+        and "head" not in record["release"]
+    )
+    jsonschema.validate(
+        record,
+        json.loads(Path(__file__).parents[2].joinpath("docs/record.schema.json").read_text()),
+    )
 
 
 def test_requests_choose_what_is_not_fixed(service: Make, ledger: Path) -> None:
@@ -47,20 +55,32 @@ def test_requests_choose_what_is_not_fixed(service: Make, ledger: Path) -> None:
     ):
         refused = client.post("/v1/privatize", json={"texts": ["a"], "settings": settings | wrong})
         assert (refused.status_code, refused.json()["error"]["code"]) == (422, code), wrong
-    for own in ({"epsilon": 21.0}, {"document_budget": 5.0}, {"keep_layout": True}, {"stopwords": "keep"}):
-        refused = service().post("/v1/privatize", json={"texts": ["a"], "settings": own})  # where all is fixed
+    for own in (
+        {"epsilon": 21.0},
+        {"document_budget": 5.0},
+        {"keep_layout": True},
+        {"stopwords": "keep"},
+    ):
+        # where all is fixed
+        refused = service().post("/v1/privatize", json={"texts": ["a"], "settings": own})
         assert (refused.status_code, refused.json()["error"]["code"]) == (422, "fixed"), own
     assert len(charges(ledger)) == 1
 
 
-def test_settings_that_are_refused_are_named_in_the_log_alone(service: Make, logged: Logged, ledger: Path) -> None:
+def test_settings_that_are_refused_are_named_in_the_log_alone(
+    service: Make, logged: Logged, ledger: Path
+) -> None:
     client = service(fixed={})
-    settings = {"mechanism": "truncated_gumbel", "strategy": "S1", "epsilon": 1.0}  # which has no guarantee
+    # which has no guarantee
+    settings = {"mechanism": "truncated_gumbel", "strategy": "S1", "epsilon": 1.0}
     refused = client.post("/v1/privatize", json={"texts": [SECRET], "settings": settings})
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "refused")
     assert "guarantee" in logged.text and not ledger.exists()
-    recovery = {"mechanism": "tem", "strategy": "S1", "recovery": 0.123}  # nobody has worked that out
-    assert client.post("/v1/privatize", json={"texts": ["a"], "settings": recovery}).status_code == 422
+    # nobody has worked that out
+    recovery = {"mechanism": "tem", "strategy": "S1", "recovery": 0.123}
+    assert (
+        client.post("/v1/privatize", json={"texts": ["a"], "settings": recovery}).status_code == 422
+    )
 
 
 def fail(*_: Any, **__: Any) -> Any:
@@ -70,23 +90,40 @@ def fail(*_: Any, **__: Any) -> Any:
 FAULTS = [(Transaction, "reserve", 503, "aborted"), (BatchWorker, "draw", 500, "failed")]
 
 
-@pytest.mark.parametrize("fault", [*FAULTS, (Transaction, "commit", 500, "failed")], ids=lambda fault: fault[1])
+@pytest.mark.parametrize(
+    "fault", [*FAULTS, (Transaction, "commit", 500, "failed")], ids=lambda fault: fault[1]
+)
 def test_a_fault_gives_no_text_and_after_the_charge_nothing_back(
-    service: Make, ledger: Path, logged: Logged, monkeypatch: pytest.MonkeyPatch, fault: tuple[type, str, int, str]
+    service: Make,
+    ledger: Path,
+    logged: Logged,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: tuple[type, str, int, str],
 ) -> None:
     place, method, status, state = fault
     client, is_charged = service(), state == "failed"
     monkeypatch.setattr(place, method, fail)
-    answer = client.post("/v1/privatize", json={"texts": [f"The fire of {SECRET}."], "subjects": [SECRET]})
+    answer = client.post(
+        "/v1/privatize", json={"texts": [f"The fire of {SECRET}."], "subjects": [SECRET]}
+    )
     ((name, found, n_subjects, nano),) = charges(ledger)
-    assert (answer.status_code, found, n_subjects, nano > 0) == (status, state, int(is_charged), is_charged)
+    assert (answer.status_code, found, n_subjects, nano > 0) == (
+        status,
+        state,
+        int(is_charged),
+        is_charged,
+    )
     error = answer.json()["error"]
     assert (error["charged"], error.get("charge")) == (is_charged, name if is_charged else None)
     assert SECRET not in answer.text + logged.text and "not shown" in logged.text
-    assert f"lexveil_charged_without_answer_total {float(is_charged)}" in client.get("/metrics").text
+    assert (
+        f"lexveil_charged_without_answer_total {float(is_charged)}" in client.get("/metrics").text
+    )
 
 
-def test_nothing_goes_out_that_the_ledger_has_not_heard_of(service: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_goes_out_that_the_ledger_has_not_heard_of(
+    service: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As an experiment would, if settings came to ask for one."""
     monkeypatch.setattr("lexveil.privatization.settings.Settings.mode", "experiment")
     answer = service().post("/v1/privatize", json={"texts": TEXTS})
@@ -95,7 +132,11 @@ def test_nothing_goes_out_that_the_ledger_has_not_heard_of(service: Make, monkey
 
 def test_a_ledger_that_was_replaced_answers_nothing(service: Make, ledger: Path) -> None:
     client = service()
-    assert client.get("/v1/health").json() == {"status": "ok", "version": "0.1.0", "ledger": "none yet"}
+    assert client.get("/v1/health").json() == {
+        "status": "ok",
+        "version": "0.1.0",
+        "ledger": "none yet",
+    }
     assert client.post("/v1/privatize", json={"texts": TEXTS}).status_code == 200
     assert client.get("/v1/health").json()["ledger"] == "ok"
     (ledger / "ledger.sqlite").write_bytes(b"not a ledger")
@@ -127,9 +168,13 @@ def test_exhausted_subjects_get_nothing(service: Make, ledger: Path) -> None:
     texts = ["The fire burned."] * 11
     answer = client.post("/v1/privatize", json={"texts": texts, "subjects": ["ann"] * 11}).json()
     assert [text is None for text in answer["texts"]] == [False] * 10 + [True]
-    refused = client.post("/v1/privatize", json={"texts": texts[:1], "subjects": ["ann"], "on_exhausted": "refuse"})
+    refused = client.post(
+        "/v1/privatize", json={"texts": texts[:1], "subjects": ["ann"], "on_exhausted": "refuse"}
+    )
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "exhausted")
-    assert [state for _, state, _, _ in charges(ledger)] == ["committed", "aborted"] and verify(ledger).holds
+    assert [state for _, state, _, _ in charges(ledger)] == ["committed", "aborted"] and verify(
+        ledger
+    ).holds
     assert "lexveil_texts_withheld_total 1.0" in client.get("/metrics").text
 
 

@@ -1,4 +1,5 @@
-"""Who and what is let in: hosts, keys, rates, sizes; and answers that hold nothing of what was sent."""
+"""Who and what is let in: hosts, keys, rates, sizes; and answers that hold nothing of what was
+sent."""
 
 import asyncio
 import contextlib
@@ -42,10 +43,17 @@ PATH = "/v1/privatize"
     ],
 )
 def test_no_answer_or_log_holds_what_was_sent(
-    service: Make, ledger: Path, logged: Logged, capfd: pytest.CaptureFixture[str], content: str, status: int
+    service: Make,
+    ledger: Path,
+    logged: Logged,
+    capfd: pytest.CaptureFixture[str],
+    content: str,
+    status: int,
 ) -> None:
     client = service()
-    answer = client.post(f"{PATH}?{SECRET}={SECRET}", content=content, headers={"content-type": "application/json"})
+    answer = client.post(
+        f"{PATH}?{SECRET}={SECRET}", content=content, headers={"content-type": "application/json"}
+    )
     assert answer.status_code == status and answer.json()["error"]["charged"] is False
     assert answer.json()["error"]["code"] in ("invalid", "malformed")
     said = answer.text + str(answer.headers) + logged.text + "".join(capfd.readouterr())
@@ -53,7 +61,9 @@ def test_no_answer_or_log_holds_what_was_sent(
     assert f"POST {PATH} {status}" in logged.text
 
 
-def test_a_good_request_leaves_no_word_in_logs_and_metrics(service: Make, logged: Logged, capfd) -> None:
+def test_a_good_request_leaves_no_word_in_logs_and_metrics(
+    service: Make, logged: Logged, capfd
+) -> None:
     client, texts = service(), [f"The {SECRET} burned.", *german_texts(3)]
     assert client.post(PATH, json={"texts": texts, "subjects": [SECRET] * 4}).status_code == 200
     assert client.post("/v1/inspect", json={"texts": texts}).status_code == 200
@@ -63,12 +73,17 @@ def test_a_good_request_leaves_no_word_in_logs_and_metrics(service: Make, logged
     assert logged.text.count("POST /v1/privatize 200") == 1
 
 
-def test_a_text_without_spaces_is_the_clients_fault(service: Make, ledger: Path, logged: Logged, capfd) -> None:
+def test_a_text_without_spaces_is_the_clients_fault(
+    service: Make, ledger: Path, logged: Logged, capfd
+) -> None:
     client, text = service(), "这家餐厅的服务非常好，下次还会再来。"
     for path in (PATH, "/v1/inspect"):
         error = client.post(path, json={"texts": ["The fire burned.", None, text]}).json()["error"]
         assert (error["code"], error["charged"]) == ("invalid", False)
-        expected = {"field": "texts.2", "message": "is in Chinese script without spaces between words"}
+        expected = {
+            "field": "texts.2",
+            "message": "is in Chinese script without spaces between words",
+        }
         assert error["fields"] == [expected]
     assert {(state, n_subjects) for _, state, n_subjects, _ in charges(ledger)} == {("aborted", 0)}
     said = logged.text + "".join(capfd.readouterr())
@@ -76,17 +91,23 @@ def test_a_text_without_spaces_is_the_clients_fault(service: Make, ledger: Path,
     assert "Chinese" not in said and not set(text) & set(said)
 
 
-@pytest.mark.parametrize("host", [f"{SECRET}.example", f"testserver@{SECRET}", f"testserver.{SECRET}", "[::1", ""])
+@pytest.mark.parametrize(
+    "host", [f"{SECRET}.example", f"testserver@{SECRET}", f"testserver.{SECRET}", "[::1", ""]
+)
 def test_other_names_of_this_machine_are_refused(service: Make, ledger: Path, host: str) -> None:
     client = service()
     for method, path in (("GET", "/v1/health"), ("POST", PATH), ("GET", "/nothing")):
         answer = client.request(method, path, headers={"host": host}, json={"texts": ["a fire"]})
         assert answer.status_code == 400 and answer.headers["content-type"] == "application/json"
         message = "the Host header is none of this service's names"
-        assert answer.json() == {"error": {"code": "invalid_host", "message": message, "charged": False}}
+        assert answer.json() == {
+            "error": {"code": "invalid_host", "message": message, "charged": False}
+        }
         assert answer.headers["cache-control"] == "no-store"
     assert not (ledger / "ledger.sqlite").exists() or charges(ledger) == []
-    allowed = client.get("/v1/health", headers={"host": "TESTSERVER:8080", "origin": "http://a.example"})
+    allowed = client.get(
+        "/v1/health", headers={"host": "TESTSERVER:8080", "origin": "http://a.example"}
+    )
     assert allowed.status_code == 200 and "access-control-allow-origin" not in allowed.headers
 
 
@@ -97,11 +118,21 @@ def test_keys_say_who_may_ask_for_what(service: Make, tmp_path: Path, ledger: Pa
     client = service(keys=str(file))
 
     def ask(path: str, authorization: str | None) -> int:
-        headers = {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
+        headers = (
+            {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
+        )
         method = "GET" if path in ("/metrics", "/v1/openapi.json", "/v1/health") else "POST"
         return client.request(method, path, json={"texts": ["a fire"]}, headers=headers).status_code
 
-    for wrong in (None, "", "Bearer", f"Bearer {key}x", f"Bearer {key[:-1]}", f"Basic {key}", "Bearer é"):
+    for wrong in (
+        None,
+        "",
+        "Bearer",
+        f"Bearer {key}x",
+        f"Bearer {key[:-1]}",
+        f"Basic {key}",
+        "Bearer é",
+    ):
         assert ask(PATH, wrong) == 401, wrong
         assert ask("/metrics", wrong) == 401 and ask("/v1/openapi.json", wrong) == 401
     assert ask("/v1/health", None) == 200
@@ -128,36 +159,54 @@ def test_names_of_keys_are_new_and_plain(tmp_path: Path, name: str) -> None:
     [
         ("shared", [("a", "7.0"), ("ab", "7")], 1),  # spelled alike for the ledger
         ("by-key", [("a", "7"), ("ab", "7")], 2),
-        ("by-key", [("a", "bc"), ("ab", "c"), ("ab", "/c"), ("a", "b/c")], 4),  # one name after the other
+        # one name after the other
+        ("by-key", [("a", "bc"), ("ab", "c"), ("ab", "/c"), ("a", "b/c")], 4),
     ],
 )
 def test_subjects_are_one_or_each_keys_own(
-    service: Make, tmp_path: Path, ledger: Path, mode: str, asked: list[tuple[str, str]], n_charged: int
+    service: Make,
+    tmp_path: Path,
+    ledger: Path,
+    mode: str,
+    asked: list[tuple[str, str]],
+    n_charged: int,
 ) -> None:
     file = tmp_path / "keys.json"
     headers = {name: {"Authorization": f"Bearer {add_key(file, name)}"} for name in ("a", "ab")}
     client = service(keys=str(file), subjects=mode, require_subjects=True)
     for name, subject in asked:
-        answer = client.post(PATH, json={"texts": ["a fire"], "subjects": [subject]}, headers=headers[name])
+        answer = client.post(
+            PATH, json={"texts": ["a fire"], "subjects": [subject]}, headers=headers[name]
+        )
         assert answer.status_code == 200
     assert client.post(PATH, json={"texts": ["a fire"]}, headers=headers["a"]).status_code == 422
     with contextlib.closing(sqlite3.connect(ledger / "ledger.sqlite")) as con:
         assert con.execute("select count(*) from balances").fetchall() == [(n_charged,)]
-        opened = con.execute("select payload from entries where kind = 'opened' order by seq").fetchall()
-    assert [json.loads(payload)["about"]["client"] for (payload,) in opened] == [name for name, _ in asked]
+        opened = con.execute(
+            "select payload from entries where kind = 'opened' order by seq"
+        ).fetchall()
+    assert [json.loads(payload)["about"]["client"] for (payload,) in opened] == [
+        name for name, _ in asked
+    ]
 
 
 def test_sizes_are_limited(service: Make, ledger: Path) -> None:
     client = service(max_texts=3, max_bytes=200)
     assert client.post(PATH, json={"texts": ["a"] * 4}).json()["error"]["code"] == "too_many_texts"
-    answer = client.post(PATH, content=iter([b'{"texts": ["' + b"a" * 200, b'"]}']))  # of no announced length
+    # of no announced length
+    answer = client.post(PATH, content=iter([b'{"texts": ["' + b"a" * 200, b'"]}']))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
     assert client.post(PATH, json={"texts": ["a" * 200]}).status_code == 413 and not ledger.exists()
 
 
 def test_a_body_that_is_too_large_or_does_not_come_is_not_read_to_its_end() -> None:
-    endless = AsyncMock(return_value={"type": "http.request", "body": b"x" * 100, "more_body": True})
-    for receive, seconds, code in ((endless, 60, "too_large"), (asyncio.Event().wait, 0.01, "slow")):
+    endless = AsyncMock(
+        return_value={"type": "http.request", "body": b"x" * 100, "more_body": True}
+    )
+    for receive, seconds, code in (
+        (endless, 60, "too_large"),
+        (asyncio.Event().wait, 0.01, "slow"),
+    ):
         with pytest.raises(Refusal) as refused:
             asyncio.run(read_body(receive, Limits((), 1000, seconds)))
         assert refused.value.code == code
@@ -184,7 +233,10 @@ def test_workers_count_together_and_buckets_fill_up(tmp_path: Path) -> None:
 
 
 def test_more_than_can_wait_are_sent_away() -> None:
-    here, gone = (SimpleNamespace(is_disconnected=AsyncMock(return_value=has_left)) for has_left in (False, True))
+    here, gone = (
+        SimpleNamespace(is_disconnected=AsyncMock(return_value=has_left))
+        for has_left in (False, True)
+    )
 
     async def story() -> None:
         turns, held = RequestQueue(1, 0.05), threading.Event()

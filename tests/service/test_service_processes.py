@@ -21,26 +21,36 @@ pytestmark = pytest.mark.slow
 SETTINGS = {"mechanism": "madlib", "strategy": "S1", "epsilon": 20.0}
 
 
-def test_what_is_answered_is_paid_also_when_workers_are_killed(outside: Path, tmp_path: Path) -> None:
+def test_what_is_answered_is_paid_also_when_workers_are_killed(
+    outside: Path, tmp_path: Path
+) -> None:
     home, log = tmp_path / "home", tmp_path / "log"
     with Ledger.open(home / "ledger", anchor=home / "ledger-anchor.json") as ledger:
         ledger.set_cap(1e6, "of the test")
-    with running(home, "--model", "toy", "--max-token-epsilon", "40", "--workers", "2", log=log) as service:
+    with running(
+        home, "--model", "toy", "--max-token-epsilon", "40", "--workers", "2", log=log
+    ) as service:
         with killing(service, 0.5, 1, most=2) as killed:
             asked = ask(service.port, 3, [1, 5], 0.0, "load", at_least=12, settings=SETTINGS)
             while not killed:
                 time.sleep(0.05)
-        after = ask(service.port, 2, [1], 0.0, "after", at_least=4, settings=SETTINGS)  # who was killed is replaced
+        # who was killed is replaced
+        after = ask(service.port, 2, [1], 0.0, "after", at_least=4, settings=SETTINGS)
         numbers = httpx.get(f"http://127.0.0.1:{service.port}/metrics", timeout=300).text
         assert service.stop() == 0
     assert unpaid(service.ledger, asked) == [] and unpaid(service.ledger, after) == []
-    assert 'route="/v1/privatize",status="200"' in numbers and "headache" not in log.read_text() + numbers
+    assert (
+        'route="/v1/privatize",status="200"' in numbers
+        and "headache" not in log.read_text() + numbers
+    )
     # The check can say no.
     unknown = Asked(answers=[("20261122T000000-00000000", 1)])
     assert unpaid(service.ledger, unknown) != []
 
 
-def test_a_service_that_cannot_serve_does_not_start(outside: Path, tmp_path: Path, cli: Any) -> None:
+def test_a_service_that_cannot_serve_does_not_start(
+    outside: Path, tmp_path: Path, cli: Any
+) -> None:
     for options, said in (
         (["--model", "nowhere"], "nowhere"),
         (["--model", "toy", "--max-token-epsilon", "9"], "has no cap yet"),
@@ -61,20 +71,32 @@ def test_what_its_workers_cannot_do_ends_it(outside: Path) -> None:
     command = [sys.executable, "-m", "lexveil.cli", "service", "--port", str(free_port()), *fixed]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "lexveil service: recovery 0.0001 of all words: a reader who sees no output" in ended.stderr
-    assert "ask for more, or of another band (--band" in ended.stderr and "could not start" in ended.stderr
+    assert (
+        "lexveil service: recovery 0.0001 of all words: a reader who sees no output" in ended.stderr
+    )
+    assert (
+        "ask for more, or of another band (--band" in ended.stderr
+        and "could not start" in ended.stderr
+    )
 
 
 def test_keys_are_made_listed_and_removed(tmp_path: Path, cli: Any) -> None:
     file = str(tmp_path / "keys.json")
     key = cli("service", "key", "add", "billing", "--keys", file).out.strip()
-    assert "billing" in (shown := cli("service", "key", "list", "--keys", file).out) and key not in shown
+    assert (
+        "billing" in (shown := cli("service", "key", "list", "--keys", file).out)
+        and key not in shown
+    )
     for code in (0, 2):
         cli("service", "key", "remove", "billing", "--keys", file, code=code)
     cli("service", "--keys", file, "--model", "toy", code=2)  # nobody could ask
 
 
-def test_without_its_libraries_it_says_what_brings_them(monkeypatch: pytest.MonkeyPatch, cli: Any) -> None:
+def test_without_its_libraries_it_says_what_brings_them(
+    monkeypatch: pytest.MonkeyPatch, cli: Any
+) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, *a: None if name == "fastapi" else find(name, *a))
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name, *a: None if name == "fastapi" else find(name, *a)
+    )
     assert "pip install 'lexveil[service]'" in cli("service", code=2).err

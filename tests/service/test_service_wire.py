@@ -1,4 +1,5 @@
-"""What goes over a connection whose request has two ends, and what the log then knows of requests."""
+"""What goes over a connection whose request has two ends, and what the log then knows of
+requests."""
 
 import json
 import socket
@@ -19,7 +20,13 @@ CHUNKS = f"{len(BODY):x}\r\n{BODY}\r\n0\r\n\r\n"
 @pytest.fixture
 def port(service: Make) -> Iterator[int]:
     """Of a service that listens."""
-    config = Config(service(allowed_host=("*",)).app, port=0, lifespan="off", log_config=None, server_header=False)
+    config = Config(
+        service(allowed_host=("*",)).app,
+        port=0,
+        lifespan="off",
+        log_config=None,
+        server_header=False,
+    )
     listening = config.bind_socket()
     listening.listen()
     server = Server(config)
@@ -43,14 +50,18 @@ def test_a_request_with_two_ends_is_refused_and_its_connection_closed(
     port: int, lengths: list[str], status: bytes, is_closed: bool
 ) -> None:
     """A proxy before the service could take another end than the service does."""
-    head = "\r\n".join(["POST /v1/inspect HTTP/1.1", "Host: a", "Content-Type: application/json", *lengths])
+    head = "\r\n".join(
+        ["POST /v1/inspect HTTP/1.1", "Host: a", "Content-Type: application/json", *lengths]
+    )
     with socket.create_connection(("127.0.0.1", port), timeout=600) as connection:
         connection.sendall(f"{head}\r\n\r\n{CHUNKS}".encode())
         answer = connection.makefile("rb")
         assert answer.readline().split()[1] == status
         headers = dict(line.lower().split(b": ", 1) for line in iter(answer.readline, b"\r\n"))
         assert (headers.get(b"connection") == b"close\r\n") == is_closed
-        answer.read(int(headers[b"content-length"])) if b"content-length" in headers else answer.read()
+        answer.read(
+            int(headers[b"content-length"])
+        ) if b"content-length" in headers else answer.read()
         if is_closed:
             assert answer.read() == b""
         else:
@@ -58,15 +69,21 @@ def test_a_request_with_two_ends_is_refused_and_its_connection_closed(
             assert answer.readline().split()[1] == b"200"
 
 
-def test_no_count_of_a_request_is_logged(service: Make, logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By no message of an error, and by nothing that an operator is told of subjects that look alike or of lists."""
+def test_no_count_of_a_request_is_logged(
+    service: Make, logged: Logged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By no message of an error, and by nothing that an operator is told of subjects that look
+    alike or of lists."""
     client = service()
     asked = {"texts": ["The fire burned."] * 2, "subjects": ["Ann Lee", "ann lee"]}
     assert client.post("/v1/privatize", json=asked).status_code == 200
     assert not [line for line in logged.messages if "differ" in line]
-    client.app.state.rewriter._say("near words: lists of 4,096 words")  # what the engine tells may count a text's words
+    # what the engine tells may count a text's words
+    client.app.state.rewriter._say("near words: lists of 4,096 words")
     client.app.state.rewriter._say("near words: lists of 8,192 words")
-    assert [line for line in logged.messages if "near words" in line] == ["near words: lists of # words"]
+    assert [line for line in logged.messages if "near words" in line] == [
+        "near words: lists of # words"
+    ]
 
     def failing(*_: object, **__: object) -> None:
         raise LexveilError("text 4,711: more than 16 Mi characters; divide it")

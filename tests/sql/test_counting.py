@@ -30,7 +30,13 @@ ALL = [measure.name for measure in MEASURES]
 
 def machine(folder: Path, **limits: int | str) -> MachineParams:
     return MachineParams(
-        **{"memory_limit": "1GB", "threads": 2, "workers": 1, "temp_directory": str(folder / "w"), **limits}
+        **{
+            "memory_limit": "1GB",
+            "threads": 2,
+            "workers": 1,
+            "temp_directory": str(folder / "w"),
+            **limits,
+        }
     )
 
 
@@ -40,38 +46,66 @@ def write_tokens(lines: list[list[str]], folder: Path, rows: int = 1000) -> tupl
     words = sorted(counts, key=lambda word: (kind_of(word, CONNECTORS), -counts[word], word))
     ids = {word: number for number, word in enumerate(words)}
     kinds = [("punctuation", "connector", "word")[kind_of(word, CONNECTORS)] for word in words]
-    vocabulary = {"word": pa.array(words, pa.string()), "count": pa.array([counts[word] for word in words], pa.int64())}
-    table = {"word_id": pa.array(range(len(words)), pa.int32()), **vocabulary, "kind": pa.array(kinds, pa.string())}
+    vocabulary = {
+        "word": pa.array(words, pa.string()),
+        "count": pa.array([counts[word] for word in words], pa.int64()),
+    }
+    table = {
+        "word_id": pa.array(range(len(words)), pa.int32()),
+        **vocabulary,
+        "kind": pa.array(kinds, pa.string()),
+    }
     pq.write_table(pa.table(table), folder / "words.parquet")
-    sentences = [["d"] * len(lines), list(range(len(lines))), [[ids[word] for word in line] for line in lines]]
+    sentences = [
+        ["d"] * len(lines),
+        list(range(len(lines))),
+        [[ids[word] for word in line] for line in lines],
+    ]
     pq.write_table(pa.table(sentences, TOKENS), folder / "tokens.parquet", row_group_size=rows)
     return folder / "tokens.parquet", folder / "words.parquet"
 
 
-def counted(lines: list[list[str]], folder: Path, min_count: int = 1, rows: int = 1000) -> tuple[dict, dict[str, int]]:
+def counted(
+    lines: list[list[str]], folder: Path, min_count: int = 1, rows: int = 1000
+) -> tuple[dict, dict[str, int]]:
     """Counts by n-gram of words, from the files that the stage writes."""
-    totals = count(*write_tokens(lines, folder, rows), folder / "ngrams", min_count, machine(folder))
+    totals = count(
+        *write_tokens(lines, folder, rows), folder / "ngrams", min_count, machine(folder)
+    )
     words = pq.read_table(folder / "ngrams" / "words.parquet").to_pydict()
     assert words["word_id"] == list(range(len(words["word"])))
-    found: dict[tuple[str, ...], int] = {(word,): n for word, n in zip(words["word"], words["count"], strict=True)}
+    found: dict[tuple[str, ...], int] = {
+        (word,): n for word, n in zip(words["word"], words["count"], strict=True)
+    }
     for name in ("bigrams", "trigrams"):
         table = pq.read_table(folder / "ngrams" / f"{name}.parquet").to_pydict()
         *ids, counts = table.values()
-        found |= {tuple(words["word"][i] for i in key): n for *key, n in zip(*ids, counts, strict=True)}
+        found |= {
+            tuple(words["word"][i] for i in key): n for *key, n in zip(*ids, counts, strict=True)
+        }
     return found, totals
 
 
 def brute_force(lines: list[list[str]], min_count: int = 1) -> dict[tuple[str, ...], int]:
-    """Count every n-gram of up to three words inside each sentence; a word without letters, or a connector, ends it."""
-    grams = Counter(tuple(line[i : i + n]) for line in lines for n in (1, 2, 3) for i in range(len(line) - n + 1))
+    """Count every n-gram of up to three words inside each sentence; a word without letters, or a
+    connector, ends it."""
+    grams = Counter(
+        tuple(line[i : i + n])
+        for line in lines
+        for n in (1, 2, 3)
+        for i in range(len(line) - n + 1)
+    )
     return {
         gram: n
         for gram, n in grams.items()
-        if len(gram) == 1 or (n >= min_count and all(has_letters(word) and word not in CONNECTORS for word in gram))
+        if len(gram) == 1
+        or (n >= min_count and all(has_letters(word) and word not in CONNECTORS for word in gram))
     }
 
 
-def measured(folder: Path, n_tokens: int = 10, **params: Any) -> dict[tuple[str, ...], dict[str, Any]]:
+def measured(
+    folder: Path, n_tokens: int = 10, **params: Any
+) -> dict[tuple[str, ...], dict[str, Any]]:
     """The collocations by their words, as the stage writes them."""
     options = CollocationParams(**{"min_count": 1, "min_pmi": -100.0, **params})
     build(folder / "ngrams", n_tokens, folder / "collocations", options, machine(folder))
@@ -90,13 +124,21 @@ def test_by_hand(tmp_path: Path) -> None:
     assert grams[("york", "is", "old")] == 1
     assert ("big", "new") not in grams  # it would cross a sentence
     assert totals == {
-        "n_documents": 1, "n_sentences": 2, "n_tokens": 8, "bigram_tokens": 6, "trigram_tokens": 4,
-        "n_bigrams": 4, "n_trigrams": 3, "n_words": 5,
-    }  # fmt: skip
+        "n_documents": 1,
+        "n_sentences": 2,
+        "n_tokens": 8,
+        "bigram_tokens": 6,
+        "trigram_tokens": 4,
+        "n_bigrams": 4,
+        "n_trigrams": 3,
+        "n_words": 5,
+    }
     found = measured(tmp_path, 8, min_pmi=2.0)
     assert found[("new", "york")] == {"count": 2, "pmi_bits": 2.0}  # log2(8 * 2 / (2 * 2))
-    assert found[("new", "york", "is")] == {"count": 2, "pmi_bits": 4.0}  # log2(64 * 2 / (2 * 2 * 2))
-    assert found[("is", "old")] == {"count": 1, "pmi_bits": 2.0}  # log2(8 * 1 / (2 * 1)), at the threshold
+    # log2(64 * 2 / (2 * 2 * 2))
+    assert found[("new", "york", "is")] == {"count": 2, "pmi_bits": 4.0}
+    # log2(8 * 1 / (2 * 1)), at the threshold
+    assert found[("is", "old")] == {"count": 1, "pmi_bits": 2.0}
     assert ("is", "old") not in measured(tmp_path, 8, min_count=2, min_pmi=2.0)
     assert ("new", "york") not in measured(tmp_path, 8, min_pmi=2.0000001)
 
@@ -116,7 +158,9 @@ def test_any_small_corpus_against_a_counter(
 ) -> None:
     """Also where every row group is a shard of its own, and every key a range of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("SHARD_TOKENS", 1), ("SHARD_ROWS", 1), ("RANGE_BYTES", 2**60)) if cut_up else ():
+        for name, value in (
+            (("SHARD_TOKENS", 1), ("SHARD_ROWS", 1), ("RANGE_BYTES", 2**60)) if cut_up else ()
+        ):
             patch.setattr(counting, name, value)
         grams, totals = counted(lines, tmp_path, min_count, rows)
     assert grams == brute_force(lines, min_count)
@@ -127,24 +171,36 @@ def test_any_small_corpus_against_a_counter(
 def test_the_largest_numbers_stand_in_a_key() -> None:
     last = counting.MAX_WORDS - 1
     with duckdb_session.session() as con:
-        con.register("shard", pa.table({"sentence_id": [0, 1], "ids": [[last] * 3, [last + 1] * 3]}))
+        con.register(
+            "shard", pa.table({"sentence_id": [0, 1], "ids": [[last] * 3, [last + 1] * 3]})
+        )
         counts = duckdb_session.run(con, "collocations/trigram_counts", first_id=0, end_id=last + 1)
         assert counts.fetchall() == [(2**63 - 1, 1)]
         con.register("counted", pa.table({"key": [2**63 - 1, 2**63 - 1, 5], "count": [1, 2, 1]}))
         every = {"first_key": 0, "last_key": 2**63 - 1}
         merged = duckdb_session.run(con, "collocations/merge_trigrams", min_count=2, **every)
         assert merged.fetchall() == [(last, last, last, 3)]
-        con.register("counted", pa.table({"key": [2**42 - 1, (7 << 21) + 9, (7 << 21) + 9], "count": [1, 2, 1]}))
+        con.register(
+            "counted",
+            pa.table({"key": [2**42 - 1, (7 << 21) + 9, (7 << 21) + 9], "count": [1, 2, 1]}),
+        )
         merged = duckdb_session.run(con, "collocations/merge_bigrams", min_count=1, **every)
         assert merged.fetchall() == [(7, 9, 3), (last, last, 1)]
         some = {"first_key": (7 << 21) + 9, "last_key": 2**42 - 2}
-        assert duckdb_session.run(con, "collocations/merge_bigrams", min_count=1, **some).fetchall() == [(7, 9, 3)]
+        assert duckdb_session.run(
+            con, "collocations/merge_bigrams", min_count=1, **some
+        ).fetchall() == [(7, 9, 3)]
 
 
-LINES = [line.split() for line in ("x y z x y , the x y", "y", "z x y z x", "x y", ", x y z .", "z z z", "y z x")]
+LINES = [
+    line.split()
+    for line in ("x y z x y , the x y", "y", "z x y z x", "x y", ", x y z .", "z z z", "y z x")
+]
 
 
-def test_an_interrupted_count_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_count_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(counting, "SHARD_TOKENS", 1)
     done: list[str] = []
     interrupted_at = {3}
@@ -200,7 +256,8 @@ def test_measures_by_hand(tmp_path: Path) -> None:
 
 
 def test_corpora_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rare words do not count towards the limit of a key: no n-gram is more frequent than its rarest word."""
+    """Rare words do not count towards the limit of a key: no n-gram is more frequent than its
+    rarest word."""
     tokens, _ = write_tokens(LINES, tmp_path)
     (tmp_path / "other").mkdir()
     _, words = write_tokens([*LINES, ["x"]], tmp_path / "other")
@@ -209,7 +266,9 @@ def test_corpora_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(counting, "MAX_WORDS", 3)
     lines = ["a a b b c c d e f".split()]
     assert counted(lines, tmp_path, min_count=2)[1]["n_words"] == 6
-    with pytest.raises(RequestError, match=r"6 different words occur at least 1 times; .* Raise count\.min_count"):
+    with pytest.raises(
+        RequestError, match=r"6 different words occur at least 1 times; .* Raise count\.min_count"
+    ):
         counted(lines, tmp_path, min_count=1)
 
 
@@ -218,12 +277,27 @@ def test_a_base_adds_the_collocations_that_the_corpus_lacks(tmp_path: Path) -> N
     _, totals = counted(lines, tmp_path)
     params = CollocationParams(min_count=1, min_pmi=2.0)
     own = measured(tmp_path, totals["n_tokens"], min_pmi=2.0)
-    pairs = {"first_word": ["new", "red"], "second_word": ["york", "tape"], "count": [900, 80], "pmi_bits": [7.0, 6.5]}
-    triples = {"first_word": ["new"], "second_word": ["york"], "third_word": ["is"], "count": [9], "pmi_bits": [1.0]}
+    pairs = {
+        "first_word": ["new", "red"],
+        "second_word": ["york", "tape"],
+        "count": [900, 80],
+        "pmi_bits": [7.0, 6.5],
+    }
+    triples = {
+        "first_word": ["new"],
+        "second_word": ["york"],
+        "third_word": ["is"],
+        "count": [9],
+        "pmi_bits": [1.0],
+    }
     base = {"bigrams": pa.table(pairs), "trigrams": pa.table(triples)}
-    kept = build(tmp_path / "ngrams", totals["n_tokens"], tmp_path / "with", params, machine(tmp_path), base)
+    kept = build(
+        tmp_path / "ngrams", totals["n_tokens"], tmp_path / "with", params, machine(tmp_path), base
+    )
     assert (kept["base_bigrams"], kept["base_trigrams"]) == (1, 0)
-    assert pq.read_table(tmp_path / "with" / "base_bigrams.parquet").equals(base["bigrams"].slice(1))
+    assert pq.read_table(tmp_path / "with" / "base_bigrams.parquet").equals(
+        base["bigrams"].slice(1)
+    )
     for name in ("bigrams", "trigrams"):
         alone = (tmp_path / "collocations" / f"{name}.parquet").read_bytes()
         assert (tmp_path / "with" / f"{name}.parquet").read_bytes() == alone

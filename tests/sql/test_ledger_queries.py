@@ -1,4 +1,5 @@
-"""The figures of all balances, by hand; what else the ledger asks is tested where it asks it (tests/ledger)."""
+"""The figures of all balances, by hand; what else the ledger asks is tested where it asks it
+(tests/ledger)."""
 
 import sqlite3
 
@@ -15,7 +16,10 @@ def test_balances(cap: int | None, n_at_cap: int) -> None:
     with sqlite3.connect(":memory:") as con:
         con.executescript(text("ledger/schema"))
         assert con.execute(text("ledger/balances"), {"cap": 1}).fetchone() == (0, 0, *[None] * 7)
-        con.executemany("insert into balances values (?, ?, '')", [(bytes([n]), n * NANO + 5) for n in range(1, 101)])
+        con.executemany(
+            "insert into balances values (?, ?, '')",
+            [(bytes([n]), n * NANO + 5) for n in range(1, 101)],
+        )
         row = con.execute(text("ledger/balances"), {"cap": cap}).fetchone()
     quantiles = [n * NANO + 5 for n in (1, 50, 90, 99, 100)]
     assert row == (100, n_at_cap, 5050, 500, *quantiles)

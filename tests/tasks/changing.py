@@ -6,7 +6,8 @@ from lexveil import paths
 
 
 def change_params(**groups: dict[str, object]) -> None:
-    """Change some settings of the current folder's params.yaml, by their groups; a link becomes a file."""
+    """Change some settings of the current folder's params.yaml, by their groups; a link becomes a
+    file."""
     params = yaml.safe_load(paths.PARAMS.read_text(encoding="utf-8"))
     for group, values in groups.items():
         params[group] |= values

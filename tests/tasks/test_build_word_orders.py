@@ -17,7 +17,11 @@ from tests.tasks.changing import change_params
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def test_lists_of_one_model(project: Path) -> None:
@@ -32,9 +36,13 @@ def test_lists_of_one_model(project: Path) -> None:
     assert np.array_equal(one.orders, alone.orders) and np.array_equal(one.orders[0], two.orders[0])
     for order in two.orders:
         assert np.sort(order).tolist() == list(range(len(two.words)))
-    assert np.array_equal(two.orders[1], greedy_orders(load_embedding("gst").vectors, [two.orders[1][0]])[0])
+    assert np.array_equal(
+        two.orders[1], greedy_orders(load_embedding("gst").vectors, [two.orders[1][0]])[0]
+    )
     meta = json.loads(first["L1/meta.json"])
-    assert meta["n_words"] == len(two.words) and meta["models"] == {"own": {"words": len(two.words)}}
+    assert meta["n_words"] == len(two.words) and meta["models"] == {
+        "own": {"words": len(two.words)}
+    }
     assert [one["model"] for one in meta["lists"]] == ["own", "own"]
     assert all(0 < one["share_within_100"] <= 1 and one["mean_step"] > 0 for one in meta["lists"])
 
@@ -43,7 +51,9 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
     known = load_words("word")
     tokens = ["zzz-unknown", *known[50:400:2]]
     vectors = np.random.default_rng(1).standard_normal((len(tokens), 5)).astype(np.float32)
-    write_embedding(WordSpace(tokens, vectors, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
+    write_embedding(
+        WordSpace(tokens, vectors, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine")
+    )
     name = f"mine@{content_hash(paths.model('mine'))}"
     change_params(word_orders={"models": ["own", "gst", name]})
     run_stage("build_word_orders")
@@ -60,17 +70,24 @@ def test_lists_of_several_models_are_over_the_words_that_all_know(project: Path)
     assert [entry["model"] for entry in meta["lists"]] == ["own", "gst", name]
 
     # Collocations have no vector in other models, so there are only its own lists.
-    assert json.loads(Path("artifacts/word_orders/mst/L0/meta.json").read_text())["models"].keys() == {"own"}
+    assert json.loads(Path("artifacts/word_orders/mst/L0/meta.json").read_text())[
+        "models"
+    ].keys() == {"own"}
 
     # Another content under the same name is not what params.yaml names.
-    write_embedding(WordSpace(tokens, vectors * 2, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine"))
+    write_embedding(
+        WordSpace(tokens, vectors * 2, np.zeros(len(tokens), dtype=np.int64)), paths.model("mine")
+    )
     with pytest.raises(RequestError, match="is mine@"):
         run_stage("build_word_orders")
 
 
 def test_a_brought_model_takes_the_place_of_the_one_of_words(project: Path) -> None:
     tokens = ["one", "two", "three"]
-    write_embedding(WordSpace(tokens, np.eye(3, 4, dtype=np.float32), np.zeros(3, dtype=np.int64)), paths.model("mine"))
+    write_embedding(
+        WordSpace(tokens, np.eye(3, 4, dtype=np.float32), np.zeros(3, dtype=np.int64)),
+        paths.model("mine"),
+    )
     change_params(embeddings={"word_model": f"mine@{content_hash(paths.model('mine'))}"})
     before = files(paths.embedding("gst"))
     for segmentation in ("word", "gst"):

@@ -1,4 +1,5 @@
-"""A project of documents only: a base takes the place of a corpus, from the first stage to the report's figures."""
+"""A project of documents only: a base takes the place of a corpus, from the first stage to the
+report's figures."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +29,9 @@ def documents_only(outside: Path, packaged: PackagedModel, monkeypatch: pytest.M
     write_no_corpus(outside / "data/corpus")
     write_default_documents(outside / "data/documents")
     shutil.copy(ROOT / "params.yaml", "params.yaml")
-    change_params(embeddings={"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500, "scale": "none"})
+    change_params(
+        embeddings={"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500, "scale": "none"}
+    )
     return outside
 
 
@@ -36,23 +39,40 @@ def test_every_stage_copes_with_no_corpus(documents_only: Path, packaged: Packag
     for name in ("sample_corpus", "count_ngrams", "build_collocations", "train_language_model"):
         run_stage(name)
     for segmentation in SEGMENTATIONS:
-        for name in ("segment_corpus", "train_embeddings", "build_neighborhoods", "count_bigrams", "measure_structure"):
+        for name in (
+            "segment_corpus",
+            "train_embeddings",
+            "build_neighborhoods",
+            "count_bigrams",
+            "measure_structure",
+        ):
             run_stage(name, segmentation)
     space, brought = load_embedding("mst"), packaged.space("mst")
     assert list(space.tokens) == packaged.tokens[:500]
-    assert np.array_equal(space.vectors, brought.vectors[:500]) and np.array_equal(space.counts, brought.counts[:500])
-    assert load_lexicon("gst", Path(), "en").tokens == load_lexicon("mst", Path(), "en").tokens == packaged.tokens[:500]
+    assert np.array_equal(space.vectors, brought.vectors[:500]) and np.array_equal(
+        space.counts, brought.counts[:500]
+    )
+    assert (
+        load_lexicon("gst", Path(), "en").tokens
+        == load_lexicon("mst", Path(), "en").tokens
+        == packaged.tokens[:500]
+    )
     made = read_json(paths.embedding("mst") / "meta.json", "train_embeddings")
     assert made["base"]["hash"] == packaged.hash and made["base"]["n_tokens"] == 500
     assert load_structure("S3") == packaged.structure("gst")
     run_stage("package_model")
-    assert PackagedModel(paths.PACKAGED).hash == packaged.hash  # what such a project can hand on is its base
+    # what such a project can hand on is its base
+    assert PackagedModel(paths.PACKAGED).hash == packaged.hash
     write_json({"success": True}, paths.CHECKS / "coverage.json")
     run_stage("privatize", "none", "none", "0.0")
     run_stage("train_attackers")
     run_stage("evaluate", "none", "none", "0.0")
-    scores = read_json(paths.evaluation("none", "none", 0.0), "evaluate_baseline")["datasets"]["reviews"]
-    assert scores["perplexity"] == {"left_out": "there is no corpus that a language model could learn from"}
+    scores = read_json(paths.evaluation("none", "none", 0.0), "evaluate_baseline")["datasets"][
+        "reviews"
+    ]
+    assert scores["perplexity"] == {
+        "left_out": "there is no corpus that a language model could learn from"
+    }
     assert scores["utility"]["left_out"] is None
     model = Model.load(Path(), "own")
     assert model.average_words() == packaged.card.average_words

@@ -1,4 +1,5 @@
-"""The stage that scores one run: a clean baseline and runs made by hand, of which it is known what can be learnt."""
+"""The stage that scores one run: a clean baseline and runs made by hand, of which it is known what
+can be learnt."""
 
 import json
 from pathlib import Path
@@ -24,36 +25,51 @@ NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
 
 
 def documents(told: bool = True, author_told: bool = True) -> list[dict[str, Any]]:
-    """36 letters with label and author, 20 pairs with a label told by the second text, 4 notes without either."""
+    """36 letters with label and author, 20 pairs with a label told by the second text, 4 notes
+    without either."""
     rows = []
     for i in range(20):
         label = "01"[i % 2]
-        second = f"the answer is {'no' if label == '0' else 'yes'}" if told else "the answer is open"
+        second = (
+            f"the answer is {'no' if label == '0' else 'yes'}" if told else "the answer is open"
+        )
         split = "train" if i < 14 else "dev"
         rows.append(("duets", f"d{i:02}", split, f"a question , {SECRET}", second, label, None))
     for i in range(36):
         label, author = "01"[i // 3 % 2], AUTHORS[i % 3]
         text = f"it was {('poor', 'fine')[i // 3 % 2] if told else 'there'} {SECRET} . "
         text += f"yours , {author}" if author_told else "yours"
-        rows.append(("letters", f"l{i:02}", "train" if i < 24 else "validation", text, None, label, author))
+        rows.append(
+            ("letters", f"l{i:02}", "train" if i < 24 else "validation", text, None, label, author)
+        )
     rows += [("notes", f"n{i}", "all", SECRET, None, None, None) for i in range(4)]
     return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
 
-def put_run(rows: list[dict[str, Any]], mechanism: str = "none", strategy: str = "none", epsilon: str = "0.0") -> None:
+def put_run(
+    rows: list[dict[str, Any]],
+    mechanism: str = "none",
+    strategy: str = "none",
+    epsilon: str = "0.0",
+) -> None:
     file = Path("artifacts/private", mechanism, strategy, epsilon, "documents.parquet")
     file.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in NAMES])), file)
+    pq.write_table(
+        pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in NAMES])), file
+    )
 
 
 WORDS = ["it", "was", "fine", "poor", "there", "."]
 
 
 def put_models() -> None:
-    """Orthogonal vectors, except that fine and poor are opposite; a language model of one sentence."""
+    """Orthogonal vectors, except that fine and poor are opposite; a language model of one
+    sentence."""
     vectors = np.eye(len(WORDS), dtype=np.float32)
     vectors[3] = -vectors[2]
-    write_embedding(WordSpace(WORDS, vectors, np.ones(len(WORDS), dtype=np.int64)), paths.embedding("word"))
+    write_embedding(
+        WordSpace(WORDS, vectors, np.ones(len(WORDS), dtype=np.int64)), paths.embedding("word")
+    )
     model = train(np.array([0, 1, 2, 5]), np.array([0, 4]), len(WORDS))
     write_language_model(model, WORDS, {}, paths.LANGUAGE_MODEL)
 
@@ -63,7 +79,9 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # Recovery reads a whole project: tests/privatization/test_run_recovery.py.
     monkeypatch.setattr("tasks.evaluate.measure_recovery", lambda *_: {"all": {}})
-    Path("params.yaml").write_text((ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    Path("params.yaml").write_text(
+        (ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     put_run(documents())
     put_models()
 
@@ -71,7 +89,11 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def made(mechanism: str = "none", strategy: str = "none", epsilon: str = "0.0") -> dict[str, Any]:
     run_stage("train_attackers")
     run_stage("evaluate", mechanism, strategy, epsilon)
-    return json.loads(Path("artifacts/evaluation", mechanism, strategy, f"{epsilon}.json").read_text(encoding="utf-8"))
+    return json.loads(
+        Path("artifacts/evaluation", mechanism, strategy, f"{epsilon}.json").read_text(
+            encoding="utf-8"
+        )
+    )
 
 
 def macro(entry: dict[str, Any]) -> dict[str, float]:
@@ -93,13 +115,24 @@ def test_clean_texts_that_tell_everything() -> None:
     assert len(letters["membership"]["auc"]["each"]) == 3
     left_out = [f"no document has a value in column {column}" for column in ("label", "attribute")]
     assert [notes[name]["left_out"] for name in ("utility", "attack")] == left_out
-    counts = {name: letters["attack"][name] for name in ("n_train", "n_test", "n_classes", "n_left_out", "held_out")}
-    assert counts == {"n_train": 24, "n_test": 12, "n_classes": 3, "n_left_out": 0, "held_out": "validation"}
+    counts = {
+        name: letters["attack"][name]
+        for name in ("n_train", "n_test", "n_classes", "n_left_out", "held_out")
+    }
+    assert counts == {
+        "n_train": 24,
+        "n_test": 12,
+        "n_classes": 3,
+        "n_left_out": 0,
+        "held_out": "validation",
+    }
     assert letters["attack"]["majority"]["accuracy"] == pytest.approx(1 / 3)
     assert duets["utility"]["held_out"] == "dev"
 
 
-def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does_the_opposite() -> None:
+def test_a_rewriting_that_hides_the_author_and_keeps_the_label_and_one_that_does_the_opposite() -> (
+    None
+):
     put_run(documents(author_told=False), "madlib", "S1", "10.0")
     put_run(documents(told=False), "madlib", "S1", "1.0")
     hidden = made("madlib", "S1", "10.0")["datasets"]["letters"]
@@ -125,7 +158,9 @@ def test_attack_models_are_trained_once_for_all_runs_and_are_the_same_again() ->
     run_stage("evaluate", "none", "none", "0.0")
     record = json.loads(Path("artifacts/evaluation/none/none/0.0.json").read_text(encoding="utf-8"))
     turned = record["datasets"]["letters"]["membership"]["auc"]["each"]
-    assert made()["datasets"]["letters"]["membership"]["auc"]["each"] == pytest.approx([1 - one for one in turned])
+    assert made()["datasets"]["letters"]["membership"]["auc"]["each"] == pytest.approx(
+        [1 - one for one in turned]
+    )
     (paths.ATTACKERS / "letters").rename(paths.ATTACKERS / "others")
     with pytest.raises(MissingArtifact, match=r"stage train_attackers\)"):
         run_stage("evaluate", "none", "none", "0.0")
@@ -141,7 +176,9 @@ def test_same_bytes_again_and_no_class_or_text_in_them() -> None:
 SOUND = documents()
 
 
-@pytest.mark.parametrize("other", [SOUND[:-1], SOUND[::-1], [SOUND[0] | {"label": "1"}, *SOUND[1:]]])
+@pytest.mark.parametrize(
+    "other", [SOUND[:-1], SOUND[::-1], [SOUND[0] | {"label": "1"}, *SOUND[1:]]]
+)
 def test_runs_of_other_documents_are_refused(other: list[dict[str, Any]]) -> None:
     put_run(other, "madlib", "S1", "1.0")
     with pytest.raises(RequestError, match="not of the same documents") as caught:

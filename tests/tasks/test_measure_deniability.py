@@ -1,4 +1,5 @@
-"""The stage that measures N_w and S_w: what it writes, on which words, and that it is right where that can be known."""
+"""The stage that measures N_w and S_w: what it writes, on which words, and that it is right where
+that can be known."""
 
 import json
 import shutil
@@ -30,14 +31,18 @@ def _halved(_listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
     orders = np.load(folder / "orders.npy")
     half = len(words) // 2
-    (folder / "words.txt").write_text("".join(f"{word}\n" for word in words[:half]), encoding="utf-8")
+    (folder / "words.txt").write_text(
+        "".join(f"{word}\n" for word in words[:half]), encoding="utf-8"
+    )
     np.save(folder / "orders.npy", orders[:, orders[0] < half])
     share(root)
     return root
 
 
 @pytest.fixture(autouse=True)
-def listed(_halved: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def listed(
+    _halved: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     return stand_beside(_halved, tmp_path_factory.mktemp("beside"), monkeypatch)
 
 
@@ -55,10 +60,14 @@ def measured(mechanism: str, out: Path, *strategies: str) -> dict[str, dict[str,
     params = load_params()
     params.grid.strategies[:] = strategies or params.grid.strategies
     stage.run(mechanism, params, out)
-    return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(out.iterdir())}
+    return {
+        file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(out.iterdir())
+    }
 
 
-def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(listed: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(
+    listed: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
     whole = measured("madlib", tmp_path / "whole")
     change(listed, tmp_path, monkeypatch, strategies=["S4"], epsilons=[20.0], mechanisms=["tem"])
     part = measured("madlib", tmp_path / "part")
@@ -68,26 +77,40 @@ def test_an_epsilon_draws_the_same_whatever_else_the_grid_names(listed: Path, tm
 
 def test_all_mechanisms_share_words_that_every_list_knows(tmp_path: Path) -> None:
     """Also those that do not work on lists; madlib alone could have taken any word."""
-    made = {name: measured(name, tmp_path / name) for name in ("madlib", "tem", "diffractor_geometric")}
+    made = {
+        name: measured(name, tmp_path / name) for name in ("madlib", "tem", "diffractor_geometric")
+    }
     for segmentation in SEGMENTATIONS:
         rows = [one[segmentation]["word_rows"] for one in made.values()]
         assert rows[0] == rows[1] == rows[2]
-        assert {one[segmentation]["n_shared"] for one in made.values()} == {made["madlib"][segmentation]["n_shared"]}
+        assert {one[segmentation]["n_shared"] for one in made.values()} == {
+            made["madlib"][segmentation]["n_shared"]
+        }
     words = load_words("word")
-    known = set(Path("artifacts/word_orders/word/L0/words.txt").read_text(encoding="utf-8").split("\n"))
+    known = set(
+        Path("artifacts/word_orders/word/L0/words.txt").read_text(encoding="utf-8").split("\n")
+    )
     assert {words[row] for row in made["madlib"]["word"]["word_rows"]} <= known
     assert made["madlib"]["word"]["n_vocabulary"] > made["madlib"]["word"]["n_shared"] > 100
     # No punctuation, which the policy keeps.
     assert all(any(map(str.isalnum, words[row])) for row in made["madlib"]["word"]["word_rows"])
 
 
-def test_a_refused_epsilon_has_no_numbers_and_says_why(listed: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    vectors = np.random.default_rng(1).standard_normal((len(load_words("gst")), 16)).astype(np.float32)
+def test_a_refused_epsilon_has_no_numbers_and_says_why(
+    listed: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    vectors = (
+        np.random.default_rng(1).standard_normal((len(load_words("gst")), 16)).astype(np.float32)
+    )
     space = stage.load_embedding("gst")
-    monkeypatch.setattr(stage, "load_embedding", lambda _: WordSpace(space.tokens, vectors, space.counts))
+    monkeypatch.setattr(
+        stage, "load_embedding", lambda _: WordSpace(space.tokens, vectors, space.counts)
+    )
     change(listed, tmp_path, monkeypatch, strategies=["S2"], epsilons=[1.0, 1e6])
     low, high = measured("truncated_gumbel", tmp_path / "out")["gst"]["statistics"]
-    assert low["n_w"] is None and low["s_w_expected"] is None and "needs more than" in low["refused"]
+    assert (
+        low["n_w"] is None and low["s_w_expected"] is None and "needs more than" in low["refused"]
+    )
     assert high["n_w"]["mean"] > 50 and high["refused"] is None
 
 

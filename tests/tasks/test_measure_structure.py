@@ -1,4 +1,5 @@
-"""The stage that measures how often one other word changes the structure of a text, and who reads it."""
+"""The stage that measures how often one other word changes the structure of a text, and who reads
+it."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +12,9 @@ from lexveil.errors import MissingArtifact
 from tests.conftest import run_stage
 
 
-def test_the_stage_measures_public_texts(built: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_the_stage_measures_public_texts(
+    built: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
     monkeypatch.setattr("tasks.measure_structure.TEXTS", 40)
     shutil.rmtree("artifacts/structure")
     assert load_structure("S3") is None
@@ -21,9 +24,13 @@ def test_the_stage_measures_public_texts(built: Path, monkeypatch: pytest.Monkey
     assert measured is not None and words is not None
     assert (measured.texts, measured.replacements, measured.segmentation) == (40, 400, "gst")
     change, source = measured.change("S3", Policy("perturb", "keep", "sample"))  # of params.yaml
-    assert change.number.share > 0.1 and source == "texts of the corpus that the model was trained on"
+    assert (
+        change.number.share > 0.1 and source == "texts of the corpus that the model was trained on"
+    )
     bound, source = measured.change("S3", Policy("sample", "keep", "sample"))
-    assert bound.pattern.share > change.pattern.share and source.endswith("; at most, as for every policy")
+    assert bound.pattern.share > change.pattern.share and source.endswith(
+        "; at most, as for every policy"
+    )
     # Words are cut without looking at the text; a stop word that is kept is another fate.
     words_change, _ = words.change("S1", Policy("keep", "keep", "sample"))
     assert words_change.number.share == 0 < words_change.pattern.share

@@ -50,21 +50,34 @@ def test_a_project_makes_a_sound_model_of_what_passed(project: Path, few_texts: 
     assert all(word in set(model.tokens) for token in model.tokens for word in token.split("_"))
     assert_rounded(model.space("mst"), load_embedding("gst"))
     assert set(card.dropped) >= {"number or user name", "beyond max_tokens"}
-    assert "sources" not in card.parameters["model"] and card.parameters["embeddings"]["dimensions"] == 16
-    before = {file: file.read_bytes() for file in sorted(paths.PACKAGED.rglob("*")) if file.is_file()}
+    assert (
+        "sources" not in card.parameters["model"]
+        and card.parameters["embeddings"]["dimensions"] == 16
+    )
+    before = {
+        file: file.read_bytes() for file in sorted(paths.PACKAGED.rglob("*")) if file.is_file()
+    }
     run_stage("package_model")
-    assert before == {file: file.read_bytes() for file in sorted(paths.PACKAGED.rglob("*")) if file.is_file()}
+    assert before == {
+        file: file.read_bytes() for file in sorted(paths.PACKAGED.rglob("*")) if file.is_file()
+    }
 
 
-def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(project: Path, few_texts: None) -> None:
-    change_params(model={"name": "news", "min_documents": 12, "max_tokens": 300, "scale": "frequency"})
+def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(
+    project: Path, few_texts: None
+) -> None:
+    change_params(
+        model={"name": "news", "min_documents": 12, "max_tokens": 300, "scale": "frequency"}
+    )
     run_stage("package_model")
     card, model = verify_folder(paths.PACKAGED), PackagedModel(paths.PACKAGED)
     assert card.parameters["model"]["scale"] == "frequency"
     direct, trained = model.space("mst"), model.space("mst", as_trained=True)
     embedded = load_embedding("gst")
     assert_rounded(trained, embedded)
-    np.testing.assert_allclose(direct.vectors, scaled(trained, "frequency").vectors, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        direct.vectors, scaled(trained, "frequency").vectors, rtol=1e-5, atol=1e-6
+    )
     assert not np.allclose(direct.vectors, trained.vectors, rtol=0.1)
     base = base_space(EmbeddingParams(base="news", base_tokens=None), model, "gst")
     np.testing.assert_array_equal(base.vectors, trained.vectors)  # what a training begins with
@@ -72,12 +85,16 @@ def test_a_model_can_have_lengths_of_its_own_beside_those_of_the_embedding(proje
 
 def test_nothing_that_passes_is_an_error_with_a_way_out(project: Path, few_texts: None) -> None:
     change_params(model={"min_documents": 100_000})
-    with pytest.raises(RequestError, match=r"0 tokens stand in 100000 documents .* lower model\.min_documents"):
+    with pytest.raises(
+        RequestError, match=r"0 tokens stand in 100000 documents .* lower model\.min_documents"
+    ):
         run_stage("package_model")
     assert not paths.PACKAGED.exists()
 
 
-def test_a_grid_of_words_builds_nothing_of_collocations(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_grid_of_words_builds_nothing_of_collocations(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And says what would: what was cut for another grid is not looked at."""
     change_params(grid={"strategies": ["S1"], "segmentations": ["word", "mst"]})
     run_stage("segment_corpus")

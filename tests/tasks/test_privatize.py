@@ -1,4 +1,5 @@
-"""Plans and runs on the embedded default: budgets, ledgers, and the same bytes however the work is cut."""
+"""Plans and runs on the embedded default: budgets, ledgers, and the same bytes however the work is
+cut."""
 
 from pathlib import Path
 
@@ -11,11 +12,18 @@ from lexveil.artifacts.document_sets import load_documents
 from lexveil.privatization.adapters.stage import privatize_documents as privatize
 from tests.conftest import run_stage
 
-CELLS = [("madlib", "S1", 1.0), ("madlib", "S2", 20.0), ("madlib", "S3", 20.0), ("madlib", "S4", 1.0)]
+CELLS = [
+    ("madlib", "S1", 1.0),
+    ("madlib", "S2", 20.0),
+    ("madlib", "S3", 20.0),
+    ("madlib", "S4", 1.0),
+]
 
 
 @pytest.mark.parametrize(("mechanism", "strategy", "epsilon"), CELLS)
-def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: str, epsilon: float) -> None:
+def test_a_run_adds_up(
+    built: Path, tmp_path: Path, mechanism: str, strategy: str, epsilon: float
+) -> None:
     metrics = privatize(mechanism, strategy, epsilon, tmp_path / "run")
     documents = pq.read_table(tmp_path / "run" / "documents.parquet").to_pandas()
     ledger = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
@@ -33,7 +41,8 @@ def test_a_run_adds_up(built: Path, tmp_path: Path, mechanism: str, strategy: st
         full = plan[plan["n_perturbed"] > 0]["doc_id"]
         assert np.allclose(spent[full], budget[full])
     assert np.allclose(documents.set_index("doc_id")["epsilon_spent"], spent)
-    # The default policy: unknown words are drawn anew, punctuation is kept and counted as unprotected.
+    # The default policy: unknown words are drawn anew, punctuation is kept and counted as
+    # unprotected.
     assert set(ledger[ledger["class"] == "oov"]["action"]) == {"sampled"}
     assert set(ledger[ledger["class"] == "punctuation"]["action"]) == {"kept"}
     assert documents["n_unprotected"].sum() == (ledger["action"] == "kept").sum() == metrics.n_kept
@@ -56,11 +65,16 @@ def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("privatize",), ("privatize", "madlib", "S3"), ("privatize", "madlb", "S3", "1.0"),
-        ("privatize", "madlib", "S9", "1.0"), ("privatize", "madlib", "S3", "x"), ("privatize", "none", "S1", "1.0"),
-        ("evaluate",), ("evaluate", "madlib", "S1", "much"),
+        ("privatize",),
+        ("privatize", "madlib", "S3"),
+        ("privatize", "madlb", "S3", "1.0"),
+        ("privatize", "madlib", "S9", "1.0"),
+        ("privatize", "madlib", "S3", "x"),
+        ("privatize", "none", "S1", "1.0"),
+        ("evaluate",),
+        ("evaluate", "madlib", "S1", "much"),
     ],
-)  # fmt: skip
+)
 def test_wrong_arguments(built: Path, arguments: tuple[str, ...]) -> None:
     with pytest.raises(RequestError, match=rf"usage: python -m tasks\.{arguments[0]} MECHANISM"):
         run_stage(*arguments)

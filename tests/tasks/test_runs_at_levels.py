@@ -1,4 +1,5 @@
-"""Runs at levels of recovery: the epsilon that is found of public things, the plan, the run and what is measured."""
+"""Runs at levels of recovery: the epsilon that is found of public things, the plan, the run and
+what is measured."""
 
 import json
 from pathlib import Path
@@ -26,7 +27,9 @@ def _made(_built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built project with its runs at two levels, up to what is measured of them."""
 
     def make() -> None:
-        change_params(grid={"mechanisms": ["tem"], "strategies": ["S3"], "epsilons": ["r0.3", "r0.7"]})
+        change_params(
+            grid={"mechanisms": ["tem"], "strategies": ["S3"], "epsilons": ["r0.3", "r0.7"]}
+        )
         paths.private("madlib", "S1", 123.0).mkdir(parents=True)  # of an earlier grid
         run_stage("train_language_model")
         run_stage("privatize", "none", "none", "0.0")
@@ -64,7 +67,9 @@ def test_more_is_spent_where_more_may_come_back(made: Path) -> None:
     assert low.epsilon < high.epsilon and (low.recovery, low.band) == (0.3, "content")
     bands = low.achieved.bands
     content = [bands[band] for band in ("frequent", "middle", "rare")]
-    mean = sum(one.recovered * one.share_of_words for one in content) / sum(one.share_of_words for one in content)
+    mean = sum(one.recovered * one.share_of_words for one in content) / sum(
+        one.share_of_words for one in content
+    )
     assert mean == pytest.approx(0.3, abs=0.1)  # two samples of 1,500 words, 6 deviations
 
 
@@ -90,10 +95,15 @@ def test_the_checks_judge_runs_at_levels(made: Path) -> None:
 
 
 def test_an_unreachable_level_and_one_that_was_not_planned(made: Path) -> None:
-    """The most frequent word is a function word, so that of all words nobody can be kept from naming some."""
+    """The most frequent word is a function word, so that of all words nobody can be kept from
+    naming some."""
     params = load_params()
-    params = params.model_copy(update={"grid": params.grid.model_copy(update={"recovery_band": "all"})})
-    with pytest.raises(RequestError, match=r"r0\.001, tem S3: recovery 0\.001 of all words: a reader who"):
+    params = params.model_copy(
+        update={"grid": params.grid.model_copy(update={"recovery_band": "all"})}
+    )
+    with pytest.raises(
+        RequestError, match=r"r0\.001, tem S3: recovery 0\.001 of all words: a reader who"
+    ):
         plan_budgets.calibrate("tem", "S3", Level(0.001), params)
     with pytest.raises(MissingArtifact, match=r"stage plan_budgets"):
         epsilon_of("tem", "S3", Level(0.4))

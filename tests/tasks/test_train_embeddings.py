@@ -1,4 +1,5 @@
-"""The stages that train: what they write, and that a killed training goes on and ends with the same bytes."""
+"""The stages that train: what they write, and that a killed training goes on and ends with the same
+bytes."""
 
 import json
 import os
@@ -58,7 +59,9 @@ def metrics() -> dict:
 
 
 @pytest.mark.parametrize("epoch", [1, 3])
-def test_a_killed_training_goes_on(project: Path, capsys: pytest.CaptureFixture[str], epoch: int) -> None:
+def test_a_killed_training_goes_on(
+    project: Path, capsys: pytest.CaptureFixture[str], epoch: int
+) -> None:
     """SIGKILL after epoch 1 of 3, and after the last one, before anything is written."""
     change_params(embeddings={"epochs": 3})
     run_stage("train_embeddings", "gst")
@@ -67,19 +70,24 @@ def test_a_killed_training_goes_on(project: Path, capsys: pytest.CaptureFixture[
     # As DVC does before it runs a stage.
     for file in undisturbed:
         Path(file).unlink()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # with the same kernel of OpenBLAS as this process
+    # with the same kernel of OpenBLAS as this process
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     killed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (paths.METRICS / "embeddings/gst.json").exists()
     capsys.readouterr()
     run_stage("train_embeddings", "gst")
-    assert f"going on with an interrupted training: {epoch} of 3 epochs are done" in capsys.readouterr().out
+    assert (
+        f"going on with an interrupted training: {epoch} of 3 epochs are done"
+        in capsys.readouterr().out
+    )
     assert written() == undisturbed
     assert not list(Path(".lexveil/work").rglob("*.npy"))  # nothing is left of it
 
 
 def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Lengths of the written space are 1, or what the list says; the figures of quality are those as trained."""
+    """Lengths of the written space are 1, or what the list says; the figures of quality are those
+    as trained."""
     before, raw = metrics(), np.array(load_embedding("gst").vectors)
     word = next(token for token in load_embedding("gst").tokens if token.isalpha())
     Path("list.csv").write_text(f"word,factor\n{word},0\nunheard-of,0\n", encoding="utf-8")
@@ -89,31 +97,49 @@ def test_unit_vectors_and_a_list(project: Path, capsys: pytest.CaptureFixture[st
     run_stage("train_embeddings", "gst")
     assert f"1 of 2 words of {named} are in the vocabulary" in capsys.readouterr().out
     after, unit = metrics(), np.array(load_embedding("gst").vectors)
-    lengths = np.where([word in token.split("_") for token in load_embedding("gst").tokens], 0.0, 1.0)
+    lengths = np.where(
+        [word in token.split("_") for token in load_embedding("gst").tokens], 0.0, 1.0
+    )
     assert np.allclose(np.linalg.norm(unit, axis=1), lengths, atol=1e-6) and not lengths.all()
-    assert np.allclose(unit * np.linalg.norm(raw, axis=1, keepdims=True), raw * lengths[:, None], atol=1e-6)
+    assert np.allclose(
+        unit * np.linalg.norm(raw, axis=1, keepdims=True), raw * lengths[:, None], atol=1e-6
+    )
     assert after["norm_median"] == after["norm_largest"] == 1.0
     assert after["quality"] == before["quality"]
     meta = json.loads((paths.embedding("gst") / "meta.json").read_text(encoding="utf-8"))
     assert (meta["scale"], meta["scale_list"]) == ("unit", named)
 
 
-def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(project: Path, capsys) -> None:
-    """A project's own model keeps them without being asked; what is exported has the space without them."""
+def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(
+    project: Path, capsys
+) -> None:
+    """A project's own model keeps them without being asked; what is exported has the space without
+    them."""
     tokens, raw = load_embedding("word").tokens, np.array(load_embedding("word").vectors)
     words = [token for token in tokens if token.isalpha()]
-    write({word: (1.0, -1.0)[number % 2] for number, word in enumerate(words[:40])}, "a toy", True, Path("side.tsv"))
+    write(
+        {word: (1.0, -1.0)[number % 2] for number, word in enumerate(words[:40])},
+        "a toy",
+        True,
+        Path("side.tsv"),
+    )
     named = f"side.tsv@{sha256(Path('side.tsv'))[:12]}"
     change_params(embeddings={"purposes": {named: 2.0}})
     capsys.readouterr()
     run_stage("train_embeddings", "word")
-    assert f"40 of {len(tokens):,} tokens are on the scale of purpose side=2" in capsys.readouterr().out
+    assert (
+        f"40 of {len(tokens):,} tokens are on the scale of purpose side=2"
+        in capsys.readouterr().out
+    )
     space = load_embedding("word")
     assert np.array_equal(space.vectors[:, :-1], raw)
     scores = Purpose("side", 2.0, read(Path("side.tsv")).scores, "", True).of(tokens)
     assert np.array_equal(np.sign(space.vectors[:, -1]), np.sign(scores))
     meta = json.loads((paths.embedding("word") / "meta.json").read_text(encoding="utf-8"))
-    assert meta["purposes"] == {"side=2": sha256(Path("side.tsv"))} and meta["dimensions"] == raw.shape[1] + 1
+    assert (
+        meta["purposes"] == {"side=2": sha256(Path("side.tsv"))}
+        and meta["dimensions"] == raw.shape[1] + 1
+    )
     own = Model.load(Path(), "own")
     assert own.embedding("S1").vectors.shape == space.vectors.shape
     told = PublicWords.of(own, "tem", "S1", Policy("perturb", "keep", "sample")).expected(6.0).told
@@ -122,9 +148,12 @@ def test_purposes_are_axes_of_the_space_and_said_of_what_is_made_with_it(project
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("own", "own does not ship with the library"), ("side.tsv@000000000000", "the file is side.tsv@"),
-     ("absent.tsv@000000000000", "there is no file absent.tsv")],
-)  # fmt: skip
+    [
+        ("own", "own does not ship with the library"),
+        ("side.tsv@000000000000", "the file is side.tsv@"),
+        ("absent.tsv@000000000000", "there is no file absent.tsv"),
+    ],
+)
 def test_purposes_that_are_refused(project: Path, name: str, said: str) -> None:
     Path("side.tsv").write_text("fire\t1\n", encoding="utf-8")
     change_params(embeddings={"purposes": {name: 1.0}})
@@ -139,14 +168,19 @@ SENTENCES = [[1, 3, 4, 0], [1, 3, 0], [3], [1, 2, 3, 4, 0]]  # 4, 3, 1 and 5 tok
 @pytest.fixture
 def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    rows = [{"doc_id": f"d{i // 2}", "sentence_id": i % 2, "ids": ids} for i, ids in enumerate(SENTENCES)]
+    rows = [
+        {"doc_id": f"d{i // 2}", "sentence_id": i % 2, "ids": ids}
+        for i, ids in enumerate(SENTENCES)
+    ]
     paths.TOKENS.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows, TOKENS), paths.TOKENS, row_group_size=2)
     return paths.TOKENS
 
 
 @pytest.mark.parametrize(("limit", "taken"), [(13, 4), (12, 3), (7, 2), (1, 1)])
-def test_as_many_sentences_as_the_limit_allows_and_at_least_one(tokens: Path, limit: int, taken: int) -> None:
+def test_as_many_sentences_as_the_limit_allows_and_at_least_one(
+    tokens: Path, limit: int, taken: int
+) -> None:
     ids, offsets = stage.read_sentences(tokens, limit)
     assert ids.tolist() == [one for sentence in SENTENCES[:taken] for one in sentence]
     assert np.diff(offsets).tolist() == [len(sentence) for sentence in SENTENCES[:taken]]
@@ -173,7 +207,9 @@ def test_a_corpus_without_sentences_is_refused(tokens: Path) -> None:
     assert not paths.LANGUAGE_MODEL.exists()
 
 
-def test_nothing_is_trained_for_a_model_made_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_trained_for_a_model_made_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", "params.yaml")
     change_params(evaluation={"language_model": "gpt2", "gpt2_model": "somewhere"})

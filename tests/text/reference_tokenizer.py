@@ -1,4 +1,5 @@
-"""The tokenizer a second time, by regular expressions, slow and easy to read: what the scanner is compared with."""
+"""The tokenizer a second time, by regular expressions, slow and easy to read: what the scanner is
+compared with."""
 
 import functools
 import re
@@ -23,18 +24,19 @@ _BEFORE_WORDS, _WORDS = (
     | [@\#][^\W\d_]\w*                                     # a handle or a tag
     | \d+(?:[.,:]\d+)+                                     # 3.14  10,000  12:30
     | (?:[^\W\d_]\.){2,}                                 # u.s.  e.g.
-    """,
+    """,  # noqa: E501
     rf"""
     | {_WORD}(?:{_JOINER}{_WORD})*                         # a word; don't and well-known are one each
     | \.{{2,}}|-{{2,}}|!{{2,}}|\?{{2,}}|\*{{2,}}|={{2,}}|~{{2,}}|_{{2,}}
     | \S
-    """,
+    """,  # noqa: E501
 )
 
 
 @functools.cache
 def _token(language: str) -> re.Pattern[str]:
-    """The expression of a token: where the language cuts at apostrophes, these alternatives come before the word."""
+    """The expression of a token: where the language cuts at apostrophes, these alternatives come
+    before the word."""
     rules, cuts = language_of(language), ""
     if rules.elisions:  # l'homme: l' and homme
         cuts += rf"| {_any_case(rules.elisions)}{_APOSTROPHE}(?={_LETTER})"
@@ -46,7 +48,8 @@ def _token(language: str) -> re.Pattern[str]:
 
 
 def _any_case(words: Iterable[str]) -> str:
-    """An expression of these words in letters of any case, and of no other character that folds to one of them."""
+    """An expression of these words in letters of any case, and of no other character that folds to
+    one of them."""
     either = ("".join(f"[{letter}{letter.upper()}]" for letter in word) for word in sorted(words))
     return f"(?:{'|'.join(either)})"
 
@@ -70,7 +73,8 @@ def sentence_spans(text: str, language: str = DEFAULT) -> Iterator[tuple[int, in
 
 
 def _ends_sentence(text: str, at: int, rules: Language) -> bool:
-    """Whether the full stop at ``at`` ends a sentence: not after an initial (``J.``) or an abbreviation (``Dr.``)."""
+    """Whether the full stop at ``at`` ends a sentence: not after an initial (``J.``) or an
+    abbreviation (``Dr.``)."""
     word = _LAST_WORD.search(text, max(0, at - LONGEST), at)
     if word is None:
         return not (rules.has_ordinals and _ORDINAL.search(text[max(0, at - 3) : at]))
@@ -81,35 +85,46 @@ def _ends_sentence(text: str, at: int, rules: Language) -> bool:
 
 
 def folded(word: str) -> str:
-    """A word in lower case as abbreviations are compared: capitals beyond Latin-1 are in none, and stay."""
+    """A word in lower case as abbreviations are compared: capitals beyond Latin-1 are in none, and
+    stay."""
     return "".join(letter.lower() if letter <= "\xff" else letter for letter in word)
 
 
 def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
     """Normal forms, sentence by sentence; sentences without tokens are left out."""
     find = _token(language).findall
-    split = ([*map(normal_form, find(text, start, end))] for start, end in sentence_spans(text, language))
+    split = (
+        [*map(normal_form, find(text, start, end))] for start, end in sentence_spans(text, language)
+    )
     return [tokens for tokens in split if tokens]
 
 
 def token_spans(text: str, language: str = DEFAULT) -> list[list[tuple[int, int]]]:
     """Character spans (start, end) of the same tokens, sentence by sentence."""
     find = _token(language).finditer
-    split = ([match.span() for match in find(text, start, end)] for start, end in sentence_spans(text, language))
+    split = (
+        [match.span() for match in find(text, start, end)]
+        for start, end in sentence_spans(text, language)
+    )
     return [spans for spans in split if spans]
 
 
 def assert_same(texts: Sequence[str], array: pa.Array | None = None, language: str = "en") -> int:
-    """Compare the scanner with the expressions in all, and see that no text is lost; return the number of tokens."""
+    """Compare the scanner with the expressions in all, and see that no text is lost; return the
+    number of tokens."""
     array = pa.array(texts, pa.string()) if array is None else array
     expected = [sentences(text, language) for text in texts]
     flat = [form for text in expected for sentence in text for form in sentence]
-    spans = [[span for sentence in token_spans(text, language) for span in sentence] for text in texts]
+    spans = [
+        [span for sentence in token_spans(text, language) for span in sentence] for text in texts
+    ]
     found = tokenize_texts(array, language, spans=True)
     words = found.words.to_pylist()
     assert words == list(dict.fromkeys(flat))
     assert [words[number] for number in found.ids.tolist()] == flat
-    assert found.sentence_sizes.tolist() == [len(sentence) for text in expected for sentence in text]
+    assert found.sentence_sizes.tolist() == [
+        len(sentence) for text in expected for sentence in text
+    ]
     assert found.sentences_per_text.tolist() == [len(text) for text in expected]
     assert found.spans.tolist() == [list(span) for of_text in spans for span in of_text]
     for text, of_text in zip(texts, spans, strict=True):

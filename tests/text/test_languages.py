@@ -1,4 +1,5 @@
-"""Seven languages: how texts are cut, which words are function words, which language a text looks like."""
+"""Seven languages: how texts are cut, which words are function words, which language a text looks
+like."""
 
 import pytest
 import stopwordsiso
@@ -27,17 +28,21 @@ CUT = {
     "fr": {
         "L'homme n'a qu'une idée.": "l' homme n' a qu' une idée .",
         "Aujourd’hui, c’est-à-dire jusqu’à 10 h.": "aujourd'hui , c' est-à-dire jusqu' à 10 h .",
-        "M. Dupont et Mme. Roux, p. ex. ici. Bien !": "m . dupont et mme . roux , p . ex . ici . | bien !",
+        "M. Dupont et Mme. Roux, p. ex. ici. Bien !": "m . dupont et mme . roux , p . ex . "
+        "ici . | bien !",
     },
     "it": {
         "L'acqua dell'isola è un po' fredda.": "l' acqua dell' isola è un po' fredda .",
         "Quest’anno c'è il sig. Rossi. Ciao!": "quest' anno c' è il sig . rossi . | ciao !",
         "All'inizio, ecc. e così via": "all' inizio , ecc . e così via",
     },
-    "es": {"¿Qué? ¡No! El Sr. Gil, p. ej., vino.": "¿ qué ? | ¡ no ! | el sr . gil , p . ej . , vino ."},
+    "es": {
+        "¿Qué? ¡No! El Sr. Gil, p. ej., vino.": "¿ qué ? | ¡ no ! | el sr . gil , p . ej . , vino ."
+    },
     "nl": {
         "'s Avonds is 't koud, bijv. in z'n huis.": "'s avonds is 't koud , bijv . in z'n huis .",
-        "Foto's uit ’s-Hertogenbosch en 's-Gravenhage": "foto's uit 's-hertogenbosch en 's-gravenhage",
+        "Foto's uit ’s-Hertogenbosch en 's-Gravenhage": "foto's uit 's-hertogenbosch en "
+        "'s-gravenhage",
         "Dhr. Jansen zei: 'ja'. Mooi.": "dhr . jansen zei : ' ja ' . | mooi .",
     },
     "pt": {
@@ -92,15 +97,19 @@ def test_what_is_not_replaced_is_written_as_it_was(language: str, text: str) -> 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_words_of_a_language_are_tokens_of_it(language: str) -> None:
-    """Else no text would ever hold them. What begins with one apostrophe needs the language's own rule."""
+    """Else no text would ever hold them. What begins with one apostrophe needs the language's own
+    rule."""
     one = LANGUAGES[language]
     assert all(is_token(word, language) for word in one.function_words | one.connectors)
-    assert not is_token("l' homme", language) and is_token("l'", language) == ("l'" in ELIDED and "l" in one.elisions)
+    assert not is_token("l' homme", language) and is_token("l'", language) == (
+        "l'" in ELIDED and "l" in one.elisions
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_function_words_against_another_library(language: str) -> None:
-    """Its lists are longer and hold words with content too; ours but for one in eight are in them."""
+    """Its lists are longer and hold words with content too; ours but for one in eight are in
+    them."""
     theirs, ours = stopwordsiso.stopwords(language), language_of(language).function_words
     own = {word for word in ours - theirs if "'" not in word}
     assert len(own) <= len(ours) / 8, sorted(own)
@@ -108,18 +117,27 @@ def test_function_words_against_another_library(language: str) -> None:
 
 
 TEXTS = {
-    "de": "Der Hund ist nicht im Haus, und die Katze hat mit dem Ball auf der Straße gespielt, weil es schön war.",
-    "en": "The dog is not in the house, and the cat has played with the ball on the street because it was nice.",
-    "es": "El perro no está en la casa y el gato ha jugado con la pelota en la calle porque hacía buen tiempo.",
-    "fr": "Le chien n'est pas dans la maison et le chat a joué avec la balle dans la rue parce qu'il faisait beau.",
-    "it": "Il cane non è nella casa e il gatto ha giocato con la palla nella strada perché faceva bello oggi.",
-    "nl": "De hond is niet in het huis en de kat heeft met de bal op de straat gespeeld omdat het mooi weer was.",
-    "pt": "O cão não está na casa e o gato brincou com a bola na rua porque fazia bom tempo e não havia vento.",
+    "de": "Der Hund ist nicht im Haus, und die Katze hat mit dem Ball auf der Straße "
+    "gespielt, weil es schön war.",
+    "en": "The dog is not in the house, and the cat has played with the ball on the street "
+    "because it was nice.",
+    "es": "El perro no está en la casa y el gato ha jugado con la pelota en la calle porque "
+    "hacía buen tiempo.",
+    "fr": "Le chien n'est pas dans la maison et le chat a joué avec la balle dans la rue "
+    "parce qu'il faisait beau.",
+    "it": "Il cane non è nella casa e il gatto ha giocato con la palla nella strada perché "
+    "faceva bello oggi.",
+    "nl": "De hond is niet in het huis en de kat heeft met de bal op de straat gespeeld "
+    "omdat het mooi weer was.",
+    "pt": "O cão não está na casa e o gato brincou com a bola na rua porque fazia bom tempo "
+    "e não havia vento.",
 }
 
 
 def counts_of(text: str, language: str) -> dict[str, int]:
-    words = [word for sentence in sentences(text, language) for word in sentence if word[0].isalpha()]
+    words = [
+        word for sentence in sentences(text, language) for word in sentence if word[0].isalpha()
+    ]
     return {word: words.count(word) for word in words}
 
 
@@ -128,7 +146,9 @@ def test_which_language_a_text_looks_like(of_text: str) -> None:
     """Cut by the rules of any language, as an operator's model may be of any."""
     for language in (*TEXTS, "sv"):
         found = other_language(counts_of(TEXTS[of_text], language), language)
-        assert (None if found is None else found[0]) == (None if language == of_text else of_text), (found, language)
+        assert (None if found is None else found[0]) == (
+            None if language == of_text else of_text
+        ), (found, language)
 
 
 def test_nothing_is_said_of_few_words_nor_of_lists() -> None:
@@ -147,10 +167,17 @@ SCRIPTS = {
     "Review: 这家餐厅的服务非常好，下次还会再来。": "Chinese",
 }
 FINE = (
-    "", "The food was fine.", "東京", "We stayed in 東京都新宿区 and liked it a lot.", "Он пришёл домой вчера вечером.",
-    "나는 학교에 갔다 그리고 집에 왔다", "这家 餐厅 的 服务 非常 好 ， 下次 还 会 再 来 。", "😀" * 20, "שלום עולם",
+    "",
+    "The food was fine.",
+    "東京",
+    "We stayed in 東京都新宿区 and liked it a lot.",
+    "Он пришёл домой вчера вечером.",
+    "나는 학교에 갔다 그리고 집에 왔다",
+    "这家 餐厅 的 服务 非常 好 ， 下次 还 会 再 来 。",
+    "😀" * 20,
+    "שלום עולם",
     "Bangkok (กรุงเทพมหานคร) is the capital.",
-)  # fmt: skip
+)
 
 
 def test_scripts_without_spaces() -> None:
@@ -162,13 +189,22 @@ def test_scripts_without_spaces() -> None:
     assert first_without_spaces(FINE, forms) is None
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.text("aB1 .'_\n\t…é\u0301😀"))
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+    | st.text("aB1 .'_\n\t…é\u0301😀")
+)
 def test_a_normal_form_can_be_joined(text: str) -> None:
     """No white space and no underscore, so lines and collocations can be taken apart again."""
-    assert all(form.split() == [form] and "_" not in form for sentence in sentences(text) for form in sentence)
+    assert all(
+        form.split() == [form] and "_" not in form
+        for sentence in sentences(text)
+        for form in sentence
+    )
 
 
 def test_kinds_of_forms() -> None:
     """A picture says something; it must not pass as punctuation, which may leave in clear."""
-    assert [form for form in (",", "...", "$", "a", "😀", "🏽", "5", "█") if is_punctuation(form)] == [",", "...", "$"]
+    assert [
+        form for form in (",", "...", "$", "a", "😀", "🏽", "5", "█") if is_punctuation(form)
+    ] == [",", "...", "$"]
     assert [form for form in ("a", "5", "█", ",") if has_letters(form)] == ["a", "5"]

@@ -27,7 +27,10 @@ def rendered(tokens: list[str], text_of: np.ndarray, n_texts: int) -> list[str]:
         (["$", "5", "/", "day"], "$5/day"),
         (["a＿b@x.org"], "a_b@x.org"),
         (["yes", "--", "no"], "yes -- no"),
-        (["l'", "qu'_il", "po'_di", "don't_know", "parce_qu'", "a"], "l'qu'il po' di don't know parce qu'a"),
+        (
+            ["l'", "qu'_il", "po'_di", "don't_know", "parce_qu'", "a"],
+            "l'qu'il po' di don't know parce qu'a",
+        ),
         ([], ""),
     ],
 )
@@ -38,7 +41,12 @@ def test_spacing(tokens: list[str], expected: str) -> None:
 def test_texts_of_a_batch_do_not_touch() -> None:
     """An open quotation mark of one text must not turn the next one's."""
     tokens = ['"', "a", '"', "b", '"', ","]
-    assert rendered(tokens, np.array([0, 0, 2, 2, 2, 3], dtype=np.int32), 4) == ['"a', "", '"b"', ","]
+    assert rendered(tokens, np.array([0, 0, 2, 2, 2, 3], dtype=np.int32), 4) == [
+        '"a',
+        "",
+        '"b"',
+        ",",
+    ]
 
 
 @given(st.text(alphabet="aB ,.\n\t\"'!", max_size=60))
@@ -49,4 +57,6 @@ def test_layout_is_kept_only_on_request(text: str) -> None:
     assert "".join(kept.split()).lower() == "".join(tokens)
     assert [c for c in kept if c.isspace()] == [c for c in text if c.isspace()]
     two = encode(["Hello  WORLD,\nbye"], LEXICON)
-    assert render_in_layout(["good", "day", ",", None], two, ["Hello  WORLD,\nbye"]) == ["Good  DAY,\n"]
+    assert render_in_layout(["good", "day", ",", None], two, ["Hello  WORLD,\nbye"]) == [
+        "Good  DAY,\n"
+    ]

@@ -1,4 +1,5 @@
-"""The scanner gives what the regular expressions give: the same tokens, sentences, normal forms and spans."""
+"""The scanner gives what the regular expressions give: the same tokens, sentences, normal forms and
+spans."""
 
 import os
 import subprocess
@@ -24,22 +25,168 @@ pytestmark = pytest.mark.slow
 
 PIECES = (
     # the beginnings and parts of every alternative of the token expression
-    "http://", "https://", "HTTP://", "http:/", "htt", "ww", "www.", "www", "@", "#", "_", "__", "a_b", "x@y.z", "+",
-    "-", "--", ".", "..", "...", "!", "!!", "?", "?!", "*", "**", "=", "==", "~", "~~", ",", ":", ";", "<", ">", '"',
-    "'", "(", ")", "[", "]", "{", "}", "/", "&", "$", "0", "1", "12", "3.14", "10,000", "12:30", "1.", "u.s.", "U.S",
-    "e.g.", "a.b", "I.", "I", "J", "i", "Dr", "dr", "mr.", "Approx.", "APPROX", "etc", "Inc", "sept", "no", "don't",
-    "well-known", "Hello", "ab", "Z",
+    "http://",
+    "https://",
+    "HTTP://",
+    "http:/",
+    "htt",
+    "ww",
+    "www.",
+    "www",
+    "@",
+    "#",
+    "_",
+    "__",
+    "a_b",
+    "x@y.z",
+    "+",
+    "-",
+    "--",
+    ".",
+    "..",
+    "...",
+    "!",
+    "!!",
+    "?",
+    "?!",
+    "*",
+    "**",
+    "=",
+    "==",
+    "~",
+    "~~",
+    ",",
+    ":",
+    ";",
+    "<",
+    ">",
+    '"',
+    "'",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "/",
+    "&",
+    "$",
+    "0",
+    "1",
+    "12",
+    "3.14",
+    "10,000",
+    "12:30",
+    "1.",
+    "u.s.",
+    "U.S",
+    "e.g.",
+    "a.b",
+    "I.",
+    "I",
+    "J",
+    "i",
+    "Dr",
+    "dr",
+    "mr.",
+    "Approx.",
+    "APPROX",
+    "etc",
+    "Inc",
+    "sept",
+    "no",
+    "don't",
+    "well-known",
+    "Hello",
+    "ab",
+    "Z",
     # white space and line breaks of every kind, and control characters that are neither
-    " ", "  ", "\t", "\n", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\xa0", "\u2003", "\u2028",
-    "\u2029", "\u3000", "\0", "\x01", "\x7f", "\x84", "\u200b", "\ufeff",
-    # beyond ASCII: marks, joiners, letters of every width in bytes, of both cases, composed and not, and digits
-    "’", "‘", "“", "”", "„", "ʼ", "–", "—", "‐", "‑", "…", "……", "é", "É", "e\u0301", "\u0301", "\u200d", "\ufe0f",
-    "ß", "ẞ", "İ", "ı", "ſ", "\u212a", "\u212b", "Σ", "ΑΣ", "AΣ", "σ", "ς", "ǅ", "Ж", "я", "ש", "ا", "ก", "あ", "漢",
-    "𝐀", "𐐀", "😀", "👩\u200d👧", "٣", "۴", "²", "½", "Ⅷ", "＿", "‿", "\ufffd", "\U0010ffff", "\u0378", "\u037e",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\r\n",
+    "\x0b",
+    "\x0c",
+    "\x1c",
+    "\x1d",
+    "\x1e",
+    "\x1f",
+    "\x85",
+    "\xa0",
+    "\u2003",
+    "\u2028",
+    "\u2029",
+    "\u3000",
+    "\0",
+    "\x01",
+    "\x7f",
+    "\x84",
+    "\u200b",
+    "\ufeff",
+    # beyond ASCII: marks, joiners, letters of every width in bytes, of both cases, composed and
+    # not, and digits
+    "’",
+    "‘",
+    "“",
+    "”",
+    "„",
+    "ʼ",
+    "–",
+    "—",
+    "‐",
+    "‑",
+    "…",
+    "……",
+    "é",
+    "É",
+    "e\u0301",
+    "\u0301",
+    "\u200d",
+    "\ufe0f",
+    "ß",
+    "ẞ",
+    "İ",
+    "ı",
+    "ſ",
+    "\u212a",
+    "\u212b",
+    "Σ",
+    "ΑΣ",
+    "AΣ",
+    "σ",
+    "ς",
+    "ǅ",
+    "Ж",
+    "я",
+    "ש",
+    "ا",
+    "ก",
+    "あ",
+    "漢",
+    "𝐀",
+    "𐐀",
+    "😀",
+    "👩\u200d👧",
+    "٣",
+    "۴",
+    "²",
+    "½",
+    "Ⅷ",
+    "＿",
+    "‿",
+    "\ufffd",
+    "\U0010ffff",
+    "\u0378",
+    "\u037e",
     "\u1fef",
     # the bound of an e-mail address's first part, in characters and in bytes
-    "a" * 63, "a." * 32, "é" * 64, "-" * 65, "漢" * 63,
-)  # fmt: skip
+    "a" * 63,
+    "a." * 32,
+    "é" * 64,
+    "-" * 65,
+    "漢" * 63,
+)
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 ANY = st.text(max_size=120) | st.text(alphabet="aB1 .,!?'’\"-_@#/:\n\t…é\u0301😀", max_size=120)
 BEFORE = st.sampled_from(["", " ", "a@", "#", "é.", "www."])
@@ -47,17 +194,54 @@ MAIL = st.text(alphabet="aé1._+-@ ", max_size=150) | st.builds(
     "{}{}@{}".format, BEFORE, st.text("a漢.", min_size=60, max_size=70), TEXTS
 )
 STOPS = st.lists(
-    st.sampled_from([*"Dr I J É ab 5 ǅ . . ! … ' ” )".split(), " ", " ", "\n", "\u2028"]), max_size=40
+    st.sampled_from([*"Dr I J É ab 5 ǅ . . ! … ' ” )".split(), " ", " ", "\n", "\u2028"]),
+    max_size=40,
 ).map("".join)
 
 
-# What languages cut at: every word before and after an apostrophe, abbreviations, ordinals, and what is nearly one.
-CUTS = sorted({word for one in LANGUAGES.values() for word in (*one.elisions, *one.leading, *one.trailing)})
+# What languages cut at: every word before and after an apostrophe, abbreviations, ordinals, and
+# what is nearly one.
+CUTS = sorted(
+    {word for one in LANGUAGES.values() for word in (*one.elisions, *one.leading, *one.trailing)}
+)
 SHORT = sorted({word for one in LANGUAGES.values() for word in one.abbreviations})
 NEARLY = (
-    "'", "'", "’", "‘", "-", ".", ".", ". ", " ", "\n", "3", "31", "310", "٣", "h", "homme", "é", "É", "\u0301",
-    "\u212a", "ſ", "İ", "ß", "ÿ", "Ÿ", "œ", "漢", '"', "«", "»", "¿", "¡", "a@b.c", "_", "I",
-)  # fmt: skip
+    "'",
+    "'",
+    "’",
+    "‘",
+    "-",
+    ".",
+    ".",
+    ". ",
+    " ",
+    "\n",
+    "3",
+    "31",
+    "310",
+    "٣",
+    "h",
+    "homme",
+    "é",
+    "É",
+    "\u0301",
+    "\u212a",
+    "ſ",
+    "İ",
+    "ß",
+    "ÿ",
+    "Ÿ",
+    "œ",
+    "漢",
+    '"',
+    "«",
+    "»",
+    "¿",
+    "¡",
+    "a@b.c",
+    "_",
+    "I",
+)
 AROUND = st.lists(
     st.sampled_from(CUTS + [word.upper() for word in CUTS])
     | st.sampled_from(SHORT + [word.title() for word in SHORT])
@@ -73,9 +257,16 @@ def test_any_texts(language: str, texts: list[str]) -> None:
 
 
 def test_every_pair_of_pieces() -> None:
-    """Each piece before, after and between letters, next to each other piece, and at the end of a buffer."""
+    """Each piece before, after and between letters, next to each other piece, and at the end of a
+    buffer."""
     for piece in PIECES:
-        assert_same([f"x{piece}y", f"{piece} {piece}.{piece}\n{piece}", *(other + piece for other in PIECES)])
+        assert_same(
+            [
+                f"x{piece}y",
+                f"{piece} {piece}.{piece}\n{piece}",
+                *(other + piece for other in PIECES),
+            ]
+        )
 
 
 @pytest.mark.nightly
@@ -87,17 +278,23 @@ def test_no_position_is_out_of_bounds(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_code_point() -> None:
-    """Alone, within a word, before a full stop, and after one: the classes and normal forms of this interpreter.
+    """Alone, within a word, before a full stop, and after one: the classes and normal forms of this
+    interpreter.
 
-    Of letters without case, of private and of unassigned code points, which are most and alike, every 64th.
+    Of letters without case, of private and of unassigned code points, which are most and alike,
+    every 64th.
     """
     points = [
         point
         for point in range(sys.maxunicode + 1)
-        if (kind := unicodedata.category(chr(point))) != "Cs" and (point % 64 == 0 or kind not in {"Lo", "Cn", "Co"})
+        if (kind := unicodedata.category(chr(point))) != "Cs"
+        and (point % 64 == 0 or kind not in {"Lo", "Cn", "Co"})
     ]
     text = "{0} a{0}b {0}. B.{0} C".format
-    texts = ["".join(text(chr(point)) for point in points[at : at + 64]) for at in range(0, len(points), 64)]
+    texts = [
+        "".join(text(chr(point)) for point in points[at : at + 64])
+        for at in range(0, len(points), 64)
+    ]
     assert assert_same(texts) > 100_000
 
 
@@ -111,11 +308,16 @@ def test_slices_and_large_strings(texts: list[str], data: st.DataObject) -> None
 
 
 def test_words_of_languages_can_be_compared_as_bytes() -> None:
-    """By letters of Latin-1, a few at most; of other letters one has ASCII in lower case, and stays as it is."""
+    """By letters of Latin-1, a few at most; of other letters one has ASCII in lower case, and stays
+    as it is."""
     for word in {*CUTS, *SHORT}:
         assert word.islower() and word.isalpha() and len(word) <= LONGEST
         assert all(letter < "\xff" and letter != "ß" for letter in word)
-    odd = [character for character in map(chr, range(128, sys.maxunicode + 1)) if character.lower().isascii()]
+    odd = [
+        character
+        for character in map(chr, range(128, sys.maxunicode + 1))
+        if character.lower().isascii()
+    ]
     assert odd == ["\u212a"]
 
 
@@ -125,11 +327,25 @@ LONG = ["a", "a.", "ab-", " ", '."', "_", "1,", "x@", "\n", "e\u0301", "www.", "
 @pytest.mark.parametrize(
     "texts",
     [
-        *([unit * 10_000, "b", unit * 10_000 + "@x.org"] for unit in LONG),  # more tokens than room was made for
+        # more tokens than room was made for
+        *([unit * 10_000, "b", unit * 10_000 + "@x.org"] for unit in LONG),
         # The bound of an address, in letters of one byte to four.
-        *([f"{letter * n}@b.c a @ é.{letter * n}@b.c" for n in (63, 64, 65, 128, 129)] for letter in "aé漢𝐀"),
-        # The stop before quotes, or the letters before a stop, are not looked for in the text before.
-        *([], [""], ["", ""], [" \n"], ["a", " ", "b"], ["a.", '") b'], ["D", "r. b"], ["", "J", ". b"]),
+        *(
+            [f"{letter * n}@b.c a @ é.{letter * n}@b.c" for n in (63, 64, 65, 128, 129)]
+            for letter in "aé漢𝐀"
+        ),
+        # The stop before quotes, or the letters before a stop, are not looked for in the text
+        # before.
+        *(
+            [],
+            [""],
+            ["", ""],
+            [" \n"],
+            ["a", " ", "b"],
+            ["a.", '") b'],
+            ["D", "r. b"],
+            ["", "J", ". b"],
+        ),
     ],
     ids=lambda texts: repr(texts)[:20],
 )

@@ -21,9 +21,9 @@ LOOKS = {
 
 
 def test_what_is_no_word_is_named() -> None:
-    assert {look: [unlike_a_word(token) for token in tokens.split()] for look, tokens in LOOKS.items()} == {
-        look: [look] * len(tokens.split()) for look, tokens in LOOKS.items()
-    }
+    assert {
+        look: [unlike_a_word(token) for token in tokens.split()] for look, tokens in LOOKS.items()
+    } == {look: [look] * len(tokens.split()) for look, tokens in LOOKS.items()}
 
 
 def test_a_slur_is_found_in_every_form_and_place_and_plain_words_are_not() -> None:
@@ -40,7 +40,8 @@ def test_a_slur_is_found_in_every_form_and_place_and_plain_words_are_not() -> No
         ("john_smith", 50, True),  # capitals in 40 of 50
         ("john_smith's", 50, True),
         ("met_john_smith", 50, True),
-        ("john_smith", 200, False),  # mostly without capitals: in this corpus it means something else
+        # mostly without capitals: in this corpus it means something else
+        ("john_smith", 200, False),
         ("rose_garden", 50, False),
         ("will_be", 50, False),  # a stop word is no surname
         ("tom_hanks", 95, False),  # public
@@ -56,7 +57,12 @@ def test_a_full_name_is_told_by_lists_and_capitals(token: str, count: int, is_na
 
 
 def test_words_come_before_collocations_and_ties_are_decided_by_the_token() -> None:
-    some = [Candidate("a_b", 9, 9), Candidate("c_d", 7, 7), Candidate("b", 1, 1), Candidate("a", 1, 1)]
+    some = [
+        Candidate("a_b", 9, 9),
+        Candidate("c_d", 7, 7),
+        Candidate("b", 1, 1),
+        Candidate("a", 1, 1),
+    ]
     assert [one.token for one in kept_within(some, 3)] == ["a_b", "a", "b"]
     assert kept_within(some[::-1], 3) == kept_within(some, 3)
     assert [one.token for one in kept_within(some, 1)] == ["a"]

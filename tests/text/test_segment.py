@@ -23,21 +23,30 @@ def collocations(table: Table) -> Collocations:
     columns: list[Any] = []
     for size in (2, 3):
         grams = [gram for gram in table if len(gram) == size]
-        columns += [[gram[i] for gram in grams] for i in range(size)], np.array([table[gram] for gram in grams], float)
+        columns += (
+            [[gram[i] for gram in grams] for i in range(size)],
+            np.array([table[gram] for gram in grams], float),
+        )
     return Collocations.build(*columns)
 
 
 def sizes(kind: str, batch: Sequence[Sequence[str]], table: Table) -> list[int]:
     """Words per token of a batch, by the code under test."""
     known, offsets = collocations(table), np.cumsum([0, *map(len, batch)])
-    lengths = segment(kind, *known.scores(known.ids([word for words in batch for word in words]), offsets), offsets)
+    lengths = segment(
+        kind,
+        *known.scores(known.ids([word for words in batch for word in words]), offsets),
+        offsets,
+    )
     return lengths[lengths > 0].tolist()
 
 
 def cut(kind: str, sentence: str, table: Table) -> str:
     """A sentence with its collocations joined by the code under test."""
     words = iter(sentence.split())
-    return " ".join("_".join(islice(words, size)) for size in sizes(kind, [sentence.split()], table))
+    return " ".join(
+        "_".join(islice(words, size)) for size in sizes(kind, [sentence.split()], table)
+    )
 
 
 def grams(words: Sequence[str], table: Table) -> Iterator[tuple[int, int, float]]:
@@ -75,12 +84,15 @@ def reference_mst(words: Sequence[str], table: Table) -> list[int]:
 
 
 def reference_mst_exact(words: Sequence[str], table: Table) -> list[int]:
-    """The best way to cut what stands from each position on; of equally good ones the longer token."""
+    """The best way to cut what stands from each position on; of equally good ones the longer
+    token."""
     pmi = {(i, size): value for i, size, value in grams(words, table)}
     best = [0.0] * (len(words) + 1)
     size_at = [1] * len(words)
     for i in reversed(range(len(words))):
-        totals = [(best[i + 1], 1)] + [(pmi[i, n] + best[i + n], n) for n in (2, 3) if (i, n) in pmi]
+        totals = [(best[i + 1], 1)] + [
+            (pmi[i, n] + best[i + n], n) for n in (2, 3) if (i, n) in pmi
+        ]
         best[i], size_at[i] = max(totals)
     tokens: list[int] = []
     while (i := sum(tokens)) < len(words):
@@ -133,7 +145,8 @@ FIGURE_1 = {("i", "think"): 4.53, ("therefore", "i"): 3.0, ("i", "am"): 7.9}
         ({("a", "b"): 3.0, ("a", "b", "c"): 3.0}, "mst_exact", "a_b_c"),
         (THREE, "mst", "a b_c d"),  # greedy can miss the maximum
         (THREE, "mst_exact", "a_b c_d"),
-        *(({("a", "b", "c"): 9.0}, kind, "a_b_c a b") for kind in KINDS),  # a trigram needs no bigram
+        # a trigram needs no bigram
+        *(({("a", "b", "c"): 9.0}, kind, "a_b_c a b") for kind in KINDS),
         (FIGURE_1, "gst", "i_think , therefore_i am"),  # the paper's
         (FIGURE_1, "mst", "i_think , therefore i_am"),
     ],
@@ -148,16 +161,24 @@ def test_scores_of_plain_ids(dtype: type[np.signedinteger]) -> None:
     rng = np.random.default_rng(7)
     pairs, triples = rng.integers(0, 400, (20_000, 2)) * 37, rng.integers(0, 40, (9_000, 3)) * 37
     pmi = rng.normal(4, 1, len(pairs)), rng.normal(8, 1, len(triples))
-    known = Collocations.for_ids([*pairs.T.astype(dtype)], pmi[0], [*triples.T.astype(dtype)], pmi[1])
+    known = Collocations.for_ids(
+        [*pairs.T.astype(dtype)], pmi[0], [*triples.T.astype(dtype)], pmi[1]
+    )
     table: dict[tuple[int, ...], float] = {}
-    for gram, value in zip([*pairs.tolist(), *triples.tolist()], np.concatenate(pmi).tolist(), strict=True):
+    for gram, value in zip(
+        [*pairs.tolist(), *triples.tolist()], np.concatenate(pmi).tolist(), strict=True
+    ):
         table.setdefault(tuple(gram), value)  # of one listed twice the first counts
-    ids = np.where(rng.random(50_000) < 0.9, rng.integers(0, 60, 50_000) * 37, rng.integers(-1, 20_000, 50_000))
+    ids = np.where(
+        rng.random(50_000) < 0.9, rng.integers(0, 60, 50_000) * 37, rng.integers(-1, 20_000, 50_000)
+    )
     offsets = np.unique(np.concatenate([[0, len(ids)], rng.integers(0, len(ids), 3_000)]))
     ends, listed = np.repeat(offsets[1:], np.diff(offsets)).tolist(), ids.tolist()
     for found, size in zip(known.scores(ids.astype(dtype), offsets), (2, 3), strict=True):
         sliced = [tuple(listed[i : min(i + size, end)]) for i, end in enumerate(ends)]
-        assert found.tolist() == [table.get(gram, -math.inf) if len(gram) == size else -math.inf for gram in sliced]
+        assert found.tolist() == [
+            table.get(gram, -math.inf) if len(gram) == size else -math.inf for gram in sliced
+        ]
         assert np.isfinite(found).sum() > 1_000
     assert known.ids(["a"]).tolist() == [-1]  # no words were given
 

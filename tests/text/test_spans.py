@@ -1,4 +1,5 @@
-"""Which span has a word, by an example worked by hand and against the rule written out word by word."""
+"""Which span has a word, by an example worked by hand and against the rule written out word by
+word."""
 
 import numpy as np
 from hypothesis import given
@@ -19,7 +20,12 @@ TOKENS = ["call", "ann", "of", "new_york", "of_new", "new", "york", ",", "now", 
 
 
 def words_of(*texts: str) -> Words:
-    found = [(number, span) for number, text in enumerate(texts) for part in token_spans(text) for span in part]
+    found = [
+        (number, span)
+        for number, text in enumerate(texts)
+        for part in token_spans(text)
+        for span in part
+    ]
     forms = [normal_form(texts[number][start:end]) for number, (start, end) in found]
     distinct = list(dict.fromkeys(forms))
     return Words(
@@ -43,24 +49,36 @@ def test_what_is_allowed_nobody_has_and_it_divides_a_span() -> None:
 def encoded(text: str, *spans: Span, whole: bool) -> list[tuple[str, str, str | None]]:
     lexicon = Lexicon.build("gst", TOKENS, COLLOCATIONS)
     several = Spans.of((0, span) for span in spans)
-    done = encode([text], lexicon, lambda words: claims_of(several, words, np.full(len(several.types), whole)))
+    done = encode(
+        [text], lexicon, lambda words: claims_of(several, words, np.full(len(several.types), whole))
+    )
     assert done.found is not None
     firsts, sizes = done.first_word.tolist(), done.n_words.tolist()
     return [
         ("_".join(done.words[first : first + size]), TokenClass(kind).label, name)
-        for first, size, kind, name in zip(firsts, sizes, done.kind.tolist(), done.found.names(), strict=True)
+        for first, size, kind, name in zip(
+            firsts, sizes, done.kind.tolist(), done.found.names(), strict=True
+        )
     ]
 
 
 def test_a_collocation_without_a_vector_is_no_token() -> None:
-    assert encoded("a b c", whole=True) == [("a", "stopword", None), ("b", "oov", None), ("c", "oov", None)]
+    assert encoded("a b c", whole=True) == [
+        ("a", "stopword", None),
+        ("b", "oov", None),
+        ("c", "oov", None),
+    ]
 
 
 def test_a_piece_is_one_token_or_ordinary_ones_and_no_collocation_crosses_its_border() -> None:
     plain = encoded(TEXT, whole=True)
     assert ("of_new", "word", None) in plain
     one = encoded(TEXT, Span(20, 28, "PLACE"), whole=True)
-    assert one[3:6] == [("of", "stopword", None), ("new_york", "found", "PLACE"), (",", "punctuation", None)]
+    assert one[3:6] == [
+        ("of", "stopword", None),
+        ("new_york", "found", "PLACE"),
+        (",", "punctuation", None),
+    ]
     several = encoded(TEXT, Span(20, 28, "PLACE"), whole=False)
     assert several[3:5] == [("of", "stopword", None), ("new_york", "word", "PLACE")]
     cut = encoded(TEXT, Span(24, 28, "PLACE"), whole=False)
@@ -72,17 +90,30 @@ LETTERS = st.text(st.sampled_from("ab .,-"), max_size=25)
 
 @given(
     st.lists(LETTERS, min_size=1, max_size=3),
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 24), st.integers(1, 10), st.sampled_from("ABC")), max_size=8),
+    st.lists(
+        st.tuples(
+            st.integers(0, 2), st.integers(0, 24), st.integers(1, 10), st.sampled_from("ABC")
+        ),
+        max_size=8,
+    ),
     st.sets(st.integers(0, 40)),
 )
-def test_the_rule_written_out(texts: list[str], drawn: list[tuple[int, int, int, str]], allowed: set[int]) -> None:
-    several = [(text % len(texts), Span(start, start + size, kind)) for text, start, size, kind in drawn]
+def test_the_rule_written_out(
+    texts: list[str], drawn: list[tuple[int, int, int, str]], allowed: set[int]
+) -> None:
+    several = [
+        (text % len(texts), Span(start, start + size, kind)) for text, start, size, kind in drawn
+    ]
     words = words_of(*texts)
     n = len(words.word)
     places = [(int(words.text_of[i]), *map(int, words.spans[i])) for i in range(n)]
 
     def touched(text: int, span: Span) -> list[int]:
-        return [i for i, (of, start, end) in enumerate(places) if of == text and start < span.end and end > span.start]
+        return [
+            i
+            for i, (of, start, end) in enumerate(places)
+            if of == text and start < span.end and end > span.start
+        ]
 
     best: list[int] = []
     for i in range(n):
@@ -98,7 +129,11 @@ def test_the_rule_written_out(texts: list[str], drawn: list[tuple[int, int, int,
     found = owners(spans, words, flags).tolist()
 
     def key(number: int) -> object:  # equal spans are one
-        return NOBODY if number == NOBODY else (several[number][0], touched(*several[number]), several[number][1].type)
+        return (
+            NOBODY
+            if number == NOBODY
+            else (several[number][0], touched(*several[number]), several[number][1].type)
+        )
 
     assert list(map(key, found)) == list(map(key, best))
     claims = claims_of(spans, words, np.ones(len(spans.types), dtype=bool), flags)
@@ -107,5 +142,6 @@ def test_the_rule_written_out(texts: list[str], drawn: list[tuple[int, int, int,
     starts = np.flatnonzero(lengths)
     for first, size in zip(starts.tolist(), lengths[starts].tolist(), strict=True):
         piece = slice(first, first + size)
-        assert len(set(found[piece])) == 1 and len(set(words.text_of[piece].tolist())) == 1  # of one span and text
+        # of one span and text
+        assert len(set(found[piece])) == 1 and len(set(words.text_of[piece].tolist())) == 1
         assert size == 1 or found[first] != NOBODY

@@ -1,7 +1,9 @@
-"""Products of 8-bit numbers by the processor's own instructions, in registers, for the screen of an exact search.
+"""Products of 8-bit numbers by the processor's own instructions, in registers, for the screen of an
+exact search.
 
-``products`` multiplies a tile of queries by a tile of words. The processor's instruction decides how it does it (see
-``Kind``); NumPy's and numba's own loops would take several times as long, since LLVM does not find these instructions.
+``products`` multiplies a tile of queries by a tile of words. The processor's instruction decides
+how it does it (see ``Kind``); NumPy's and numba's own loops would take several times as long, since
+LLVM does not find these instructions.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from numba import types
 from numba.core import cgutils, registry
 from numba.extending import intrinsic
 
-QUERIES, VECTORS = 6, 2  # of a tile: 12 sums, 2 vectors of words, 1 of a query, 1 product are the 16 registers
+# of a tile: 12 sums, 2 vectors of words, 1 of a query, 1 product are the 16 registers
+QUERIES, VECTORS = 6, 2
 BYTES = 4  # coordinates that an instruction adds up to one 32-bit number, or two 16-bit ones
 
 
@@ -24,7 +27,8 @@ class Kind(NamedTuple):
     Attributes:
         name: as ``lexveil --version -v`` shows it.
         features: of the processor, one of the sets of which it must have.
-        lanes: 32-bit numbers in a register; a register holds as many words, four coordinates of each.
+        lanes: 32-bit numbers in a register; a register holds as many words, four coordinates of
+            each.
         offset: added to the coordinates of a query, which the instruction takes as unsigned.
         sums: what a 16-bit sum may come to, or 0 if sums are of 32 bits at once.
     """
@@ -36,8 +40,9 @@ class Kind(NamedTuple):
     sums: int
 
 
-# The first one that the processor has is taken. With the offset 64 no pair of products leaves 16 bits: vpmaddubsw
-# would cut it off. 16-bit sums wrap around, so only what a sum comes to in the end has to fit.
+# The first one that the processor has is taken. With the offset 64 no pair of products leaves 16
+# bits: vpmaddubsw would cut it off. 16-bit sums wrap around, so only what a sum comes to in the end
+# has to fit.
 KINDS = (
     Kind("AVX-512 VNNI", (frozenset({"avx512vnni", "avx512f"}),), 16, 128, 0),
     Kind("AVX-VNNI", (frozenset({"avxvnni", "avx2"}),), 8, 128, 0),
@@ -47,7 +52,9 @@ KINDS = (
 
 def kind_of(features: frozenset[str]) -> int:
     """The index in ``KINDS`` for a processor of these features, or -1."""
-    fits = (i for i, kind in enumerate(KINDS) if any(needed <= features for needed in kind.features))
+    fits = (
+        i for i, kind in enumerate(KINDS) if any(needed <= features for needed in kind.features)
+    )
     return next(fits, -1)
 
 
@@ -73,7 +80,9 @@ class _Tile:
 
     def at(self, address: Any, offset: int, of: ir.Type) -> Any:
         """A pointer to ``of`` so many bytes after an address."""
-        return self.b.inttoptr(self.b.add(address, ir.Constant(address.type, offset)), of.as_pointer())
+        return self.b.inttoptr(
+            self.b.add(address, ir.Constant(address.type, offset)), of.as_pointer()
+        )
 
     def load(self, address: Any, offset: int, of: ir.Type) -> Any:
         """What stands there; nothing is said of its alignment."""
@@ -93,10 +102,16 @@ class _Tile:
         return self.b.call(insert(self.b.module, kind, name), given)
 
     def dot(self, total: Any, query: Any, words: Any) -> Any:
-        """A sum with products added: of four coordinates of a query, and of as many words as there are lanes."""
+        """A sum with products added: of four coordinates of a query, and of as many words as there
+        are lanes.
+        """
         if self.kind.sums:
-            return self.b.add(total, self.call("llvm.x86.avx2.pmadd.ub.sw", self.sums, query, words))
-        return self.call(f"llvm.x86.avx512.vpdpbusd.{8 * self.size}", self.whole, total, query, words)
+            return self.b.add(
+                total, self.call("llvm.x86.avx2.pmadd.ub.sw", self.sums, query, words)
+            )
+        return self.call(
+            f"llvm.x86.avx512.vpdpbusd.{8 * self.size}", self.whole, total, query, words
+        )
 
     def widened(self, total: Any) -> Any:
         """A sum in 32 bits."""
@@ -105,9 +120,11 @@ class _Tile:
         ones = ir.Constant(self.sums, [1] * (2 * self.kind.lanes))
         return self.call("llvm.x86.avx2.pmadd.wd", self.whole, total, ones)
 
-    def multiply(self, words: Any, start: Any, queries: Any, chunks: Any, depth: Any) -> dict[tuple[int, int], Any]:
-        """The sum of each query and vector of words: over ``depth`` steps of four coordinates, begun at ``start``; the
-        chunks are added up in 32 bits.
+    def multiply(
+        self, words: Any, start: Any, queries: Any, chunks: Any, depth: Any
+    ) -> dict[tuple[int, int], Any]:
+        """The sum of each query and vector of words: over ``depth`` steps of four coordinates,
+        begun at ``start``; the chunks are added up in 32 bits.
         """
         b, size = self.b, self.size
         pairs = [(q, v) for q in range(QUERIES) for v in range(VECTORS)]
@@ -124,10 +141,15 @@ class _Tile:
             sums = {(q, v): variable(b, first[v]) for q, v in pairs}
             with cgutils.for_range(b, depth) as step:
                 done = b.add(b.mul(chunk.index, depth), step.index)
-                word_at, query_at = after(words, done, VECTORS * size), after(queries, done, QUERIES * BYTES)
+                word_at, query_at = (
+                    after(words, done, VECTORS * size),
+                    after(queries, done, QUERIES * BYTES),
+                )
                 some = [self.load(word_at, v * size, self.bytes) for v in range(VECTORS)]
                 for q in range(QUERIES):
-                    four = b.bitcast(self.everywhere(self.load(query_at, q * BYTES, ir.IntType(32))), self.bytes)
+                    four = b.bitcast(
+                        self.everywhere(self.load(query_at, q * BYTES, ir.IntType(32))), self.bytes
+                    )
                     for v in range(VECTORS):
                         b.store(self.dot(b.load(sums[q, v]), four, some[v]), sums[q, v])
             for pair in pairs:
@@ -137,8 +159,9 @@ class _Tile:
     def score(self, totals: dict[tuple[int, int], Any], addresses: Sequence[Any]) -> Any:
         """Scores from the sums, and whether one of them may reach what its query asks for.
 
-        ``of_queries``: step, wanted score, and the two factors of the error for each query (4 x QUERIES float32);
-        ``errors``: what the factors are multiplied by, and what is added (3 float32).
+        ``of_queries``: step, wanted score, and the two factors of the error for each query (4 x
+        QUERIES float32); ``errors``: what the factors are multiplied by, and what is added (3
+        float32).
         """
         b = self.b
         scales, halves, errors, of_queries, out = addresses
@@ -153,7 +176,9 @@ class _Tile:
             error = b.fadd(b.fadd(b.fmul(of_length, length), b.fmul(of_residual, residual)), fixed)
             limit = self.everywhere(b.fsub(wanted, error))
             for v in range(VECTORS):
-                product = b.fmul(b.sitofp(totals[q, v], self.single), b.fmul(self.everywhere(step), scale[v]))
+                product = b.fmul(
+                    b.sitofp(totals[q, v], self.single), b.fmul(self.everywhere(step), scale[v])
+                )
                 scored = b.fsub(product, half[v])
                 b.store(scored, self.at(out, (q * VECTORS + v) * self.size, self.single), align=1)
                 may = b.or_(may, b.fcmp_ordered(">=", scored, limit))
@@ -165,10 +190,11 @@ def _products(_context: Any, kind: Any, addresses: Any, chunks: Any, depth: Any)
 
     Args:
         kind: a literal, the index in ``KINDS``.
-        addresses: of words, as (chunks, depth, VECTORS, lanes, 4) int8; of ``start``, minus the offset of the queries
-            times the words' sums, as (chunks, VECTORS, 2·lanes) int16 or (chunks, VECTORS, lanes) int32; of queries, as
-            (chunks, depth, QUERIES, 4) uint8; of scales, halves, errors and what queries ask for, as in
-            ``_Tile.score``; of the scores that are written, (QUERIES, VECTORS·lanes) float32.
+        addresses: of words, as (chunks, depth, VECTORS, lanes, 4) int8; of ``start``, minus the
+            offset of the queries times the words' sums, as (chunks, VECTORS, 2·lanes) int16 or
+            (chunks, VECTORS, lanes) int32; of queries, as (chunks, depth, QUERIES, 4) uint8; of
+            scales, halves, errors and what queries ask for, as in ``_Tile.score``; of the scores
+            that are written, (QUERIES, VECTORS·lanes) float32.
     """
     if not isinstance(kind, types.IntegerLiteral):
         return None

@@ -1,4 +1,6 @@
-"""The loops of a screen by 8-bit products; what it computes and why it loses nothing: docs/proofs/screen.md."""
+"""The loops of a screen by 8-bit products; what it computes and why it loses nothing:
+docs/proofs/screen.md.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,10 @@ class PackedWords(NamedTuple):
         numbers: (tiles, chunks, depth, vectors, lanes, 4) int8.
         start: (tiles, chunks, vectors, lanes or twice as many), what sums begin with.
         scales: (tiles, vectors, lanes) float32, the step of each word.
-        halves: (tiles, vectors, lanes) float32, half of the square of its length; infinite in place of a word.
-        errors: (tiles, 3) float32, what the factors of a query's error are multiplied by, and what is added.
+        halves: (tiles, vectors, lanes) float32, half of the square of its length; infinite in place
+            of a word.
+        errors: (tiles, 3) float32, what the factors of a query's error are multiplied by, and what
+            is added.
         ends: (tiles, 2), the longest and the shortest word.
     """
 
@@ -49,7 +53,8 @@ class PackedQueries(NamedTuple):
 
     Attributes:
         numbers: (tiles, chunks, depth, QUERIES, 4) uint8.
-        factors: (tiles, 4, QUERIES) float32: steps, the scores that they ask for, and two factors of the error.
+        factors: (tiles, 4, QUERIES) float32: steps, the scores that they ask for, and two factors
+            of the error.
         lengths: (n,).
         slacks: (n,), what may be lost where float64 decides.
     """
@@ -79,10 +84,11 @@ class CandidateLists(NamedTuple):
 def round_row(
     row: Floats, most: int, lane: float, depth: int, rounded: Bytes
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
-    """Whole numbers and a step whose product is near the row: the step, the product's length, and what it lacks.
+    """Whole numbers and a step whose product is near the row: the step, the product's length, and
+    what it lacks.
 
-    No number is above ``most``. Where ``lane`` is given, no 16-bit sum's share of them is longer: of ``depth``
-    times four coordinates in sequence, the first and the last two of every four.
+    No number is above ``most``. Where ``lane`` is given, no 16-bit sum's share of them is longer:
+    of ``depth`` times four coordinates in sequence, the first and the last two of every four.
     """
     largest, longest = 0.0, 0.0
     for first in range(0, len(row), 4 * depth):
@@ -94,7 +100,8 @@ def round_row(
                     share += row[i] * row[i]
             longest = max(longest, share)
     step = largest / most
-    if lane > 0:  # rounding makes the share of 2·depth numbers longer by at most the root of depth / 2
+    # rounding makes the share of 2·depth numbers longer by at most the root of depth / 2
+    if lane > 0:
         step = max(step, np.sqrt(longest) / (lane - np.sqrt(depth / 2)))
     step = float(np.float32(step * (1 + 1e-6)))
     size, lack = 0.0, 0.0
@@ -108,7 +115,9 @@ def round_row(
 
 
 @kernel()
-def centred(values: Vectors | Floats, centre: Floats, row: Floats) -> float:  # pragma: no cover - compiled
+def centred(
+    values: Vectors | Floats, centre: Floats, row: Floats
+) -> float:  # pragma: no cover - compiled
     """Write a row less the centre to ``row``, in float64; the square of its length."""
     square = 0.0
     for i in range(len(row)):
@@ -119,9 +128,17 @@ def centred(values: Vectors | Floats, centre: Floats, row: Floats) -> float:  # 
 
 @kernel()
 def pack_words(
-    vectors: Vectors, order: Rows, centre: Floats, most: int, lane: float, words: PackedWords, bounds: Floats
+    vectors: Vectors,
+    order: Rows,
+    centre: Floats,
+    most: int,
+    lane: float,
+    words: PackedWords,
+    bounds: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Round the words, in order; ``bounds`` (V, 2) are the lengths of what they became, and of what that lacks."""
+    """Round the words, in order; ``bounds`` (V, 2) are the lengths of what they became, and of what
+    that lacks.
+    """
     depth, n_vectors, lanes = words.numbers.shape[2:5]
     p = vectors.shape[1]
     row, rounded = np.empty(p), np.zeros(p, dtype=np.int16)
@@ -137,14 +154,18 @@ def pack_words(
         words.scales[tile, vector, lane_of_word] = step
         for i in range(p):
             four = i // 4
-            words.numbers[tile, four // depth, four % depth, vector, lane_of_word, i % 4] = rounded[i]
+            words.numbers[tile, four // depth, four % depth, vector, lane_of_word, i % 4] = rounded[
+                i
+            ]
 
 
 @kernel()
 def pack_queries(
     queries: Floats, centre: Floats, lane: float, offset: int, packed: PackedQueries
 ) -> None:  # pragma: no cover - compiled
-    """Round queries, and write their lengths, their steps, what they ask for, and the factors of their errors."""
+    """Round queries, and write their lengths, their steps, what they ask for, and the factors of
+    their errors.
+    """
     depth, p = packed.numbers.shape[2], queries.shape[1]
     row, rounded = np.empty(p), np.zeros(p, dtype=np.int16)
     packed.numbers[:] = offset
@@ -167,9 +188,18 @@ def pack_queries(
 
 @kernel()
 def keep(
-    score: float, error: float, word: int, slack: float, lows: Floats, places: Rows, highs: Floats, count: int
+    score: float,
+    error: float,
+    word: int,
+    slack: float,
+    lows: Floats,
+    places: Rows,
+    highs: Floats,
+    count: int,
 ) -> int:  # pragma: no cover - compiled
-    """Note a word that may be among the k nearest of a query; how many are noted now, or -1 if there are too many."""
+    """Note a word that may be among the k nearest of a query; how many are noted now, or -1 if
+    there are too many.
+    """
     low, k = score - error, len(lows)
     if low > lows[k - 1]:
         rank = k - 1
@@ -192,13 +222,17 @@ def keep(
 
 @functools.cache
 def screen_by(kind: int) -> Callable[..., None]:
-    """``screen`` with an instruction, by its index in ``KINDS``, which has to be known when it is compiled."""
+    """``screen`` with an instruction, by its index in ``KINDS``, which has to be known when it is
+    compiled.
+    """
 
     @kernel(nogil=True)
     def screen(
         words: PackedWords, queries: PackedQueries, found: CandidateLists, n_words: int
     ) -> None:  # pragma: no cover - compiled
-        """Find the words that may be among the k nearest of each query, and bounds of their scores from above."""
+        """Find the words that may be among the k nearest of each query, and bounds of their scores
+        from above.
+        """
         n_tiles, n_chunks, depth, n_vectors, lanes = words.numbers.shape[:5]
         factors, lengths, slacks = queries.factors, queries.lengths, queries.slacks
         lows, places, highs, counts = found.lows, found.places, found.highs, found.counts
@@ -207,16 +241,33 @@ def screen_by(kind: int) -> Callable[..., None]:
         # A word can be among the nearest only if its length lies between these.
         within = np.empty((len(lengths), 2))
         for query in range(len(lengths)):
-            within[query, 0], within[query, 1] = (-np.inf, np.inf) if counts[query] >= 0 else (np.inf, -np.inf)
+            within[query, 0], within[query, 1] = (
+                (-np.inf, np.inf) if counts[query] >= 0 else (np.inf, -np.inf)
+            )
         least, most = np.full(n_query_tiles, -np.inf), np.full(n_query_tiles, np.inf)
-        word_bytes, start_bytes = n_chunks * depth * width * 4, words.start[0].size * words.start.itemsize
+        word_bytes, start_bytes = (
+            n_chunks * depth * width * 4,
+            words.start[0].size * words.start.itemsize,
+        )
         query_bytes, factor_bytes = n_chunks * depth * QUERIES * 4, 4 * QUERIES * 4
-        words_at, start_at, queries_at = words.numbers.ctypes.data, words.start.ctypes.data, queries.numbers.ctypes.data
-        scales_at, halves_at, errors_at = words.scales.ctypes.data, words.halves.ctypes.data, words.errors.ctypes.data
+        words_at, start_at, queries_at = (
+            words.numbers.ctypes.data,
+            words.start.ctypes.data,
+            queries.numbers.ctypes.data,
+        )
+        scales_at, halves_at, errors_at = (
+            words.scales.ctypes.data,
+            words.halves.ctypes.data,
+            words.errors.ctypes.data,
+        )
         factors_at, out_at = factors.ctypes.data, out.ctypes.data
         for tile in range(n_tiles):
             longest, shortest, open_below = words.ends[tile, 0], words.ends[tile, 1], False
-            of_length, of_residual, fixed = words.errors[tile, 0], words.errors[tile, 1], words.errors[tile, 2]
+            of_length, of_residual, fixed = (
+                words.errors[tile, 0],
+                words.errors[tile, 1],
+                words.errors[tile, 2],
+            )
             for some in range(n_query_tiles):
                 if longest < least[some]:
                     continue
@@ -224,10 +275,15 @@ def screen_by(kind: int) -> Callable[..., None]:
                 if shortest > most[some]:
                     continue
                 addresses = (
-                    words_at + tile * word_bytes, start_at + tile * start_bytes, queries_at + some * query_bytes,
-                    scales_at + tile * width * 4, halves_at + tile * width * 4, errors_at + tile * 12,
-                    factors_at + some * factor_bytes, out_at,
-                )  # fmt: skip
+                    words_at + tile * word_bytes,
+                    start_at + tile * start_bytes,
+                    queries_at + some * query_bytes,
+                    scales_at + tile * width * 4,
+                    halves_at + tile * width * 4,
+                    errors_at + tile * 12,
+                    factors_at + some * factor_bytes,
+                    out_at,
+                )
                 if not products(kind, addresses, n_chunks, depth):
                     continue
                 moved = False
@@ -250,15 +306,25 @@ def screen_by(kind: int) -> Callable[..., None]:
                         score = np.float64(out[place, word])
                         if score + error >= wanted:
                             counts[query] = keep(
-                                score, error, tile * width + word, slacks[query],
-                                lows[query], places[query], highs[query], counts[query],
-                            )  # fmt: skip
+                                score,
+                                error,
+                                tile * width + word,
+                                slacks[query],
+                                lows[query],
+                                places[query],
+                                highs[query],
+                                counts[query],
+                            )
                             wanted = lows[query, -1] - slacks[query]
                             if counts[query] < 0:
                                 break
-                    factors[some, 1, place] = np.inf if counts[query] < 0 else wanted - abs(wanted) * 2.0**-20
+                    factors[some, 1, place] = (
+                        np.inf if counts[query] < 0 else wanted - abs(wanted) * 2.0**-20
+                    )
                     length = lengths[query]
-                    far = np.sqrt(max(length**2 - 2 * wanted, 0.0) + 1e-14 * (length**2 + 2 * abs(wanted)))
+                    far = np.sqrt(
+                        max(length**2 - 2 * wanted, 0.0) + 1e-14 * (length**2 + 2 * abs(wanted))
+                    )
                     far += 1e-9 * (length + far)
                     within[query, 0], within[query, 1] = length - far, length + far
                     if counts[query] < 0:
@@ -284,7 +350,9 @@ def decide(
     ids: Rows,
     squares: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Measure the words found, the most promising first, until no other can be among the k nearest."""
+    """Measure the words found, the most promising first, until no other can be among the k
+    nearest.
+    """
     k = ids.shape[1]
     for query in range(len(queries)):
         length, slack, highs = packed.lengths[query], packed.slacks[query], found.highs[query]

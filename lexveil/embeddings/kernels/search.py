@@ -12,7 +12,8 @@ from lexveil.types import Floats, Rows, Vectors
 def squared_distance(
     first: Vectors, left: int, second: Vectors | Floats, right: int
 ) -> float:  # pragma: no cover - compiled
-    """|u - v|² in float64 of a row each; exactly 0 for equal rows. Only the order of additions is left to the compiler.
+    """|u - v|² in float64 of a row each; exactly 0 for equal rows. Only the order of additions is
+    left to the compiler.
 
     A row as an array of its own would cost more than the distance: its owners are counted.
     """
@@ -24,12 +25,18 @@ def squared_distance(
 
 
 @kernel()
-def insert(row: int, square: float, ids: Rows, squares: Floats) -> None:  # pragma: no cover - compiled
-    """Enter a row into the nearest ones of a query, which are in order of distance and then of their numbers."""
+def insert(
+    row: int, square: float, ids: Rows, squares: Floats
+) -> None:  # pragma: no cover - compiled
+    """Enter a row into the nearest ones of a query, which are in order of distance and then of
+    their numbers.
+    """
     place = len(ids) - 1
     if square > squares[place] or (square == squares[place] and row > ids[place]):
         return
-    while place > 0 and (square < squares[place - 1] or (square == squares[place - 1] and row < ids[place - 1])):
+    while place > 0 and (
+        square < squares[place - 1] or (square == squares[place - 1] and row < ids[place - 1])
+    ):
         squares[place], ids[place] = squares[place - 1], ids[place - 1]
         place -= 1
     squares[place], ids[place] = square, row
@@ -58,8 +65,12 @@ def measure_pairs(
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def multiply_pairs(vectors: Vectors, left: Rows, right: Rows) -> Floats:  # pragma: no cover - compiled
-    """<u, v> of pairs of rows, in float64: rows are read where they lie, since copies would take most of the time."""
+def multiply_pairs(
+    vectors: Vectors, left: Rows, right: Rows
+) -> Floats:  # pragma: no cover - compiled
+    """<u, v> of pairs of rows, in float64: rows are read where they lie, since copies would take
+    most of the time.
+    """
     products = np.empty(len(left))
     for i in range(len(left)):
         total = 0.0

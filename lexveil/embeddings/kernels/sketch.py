@@ -31,17 +31,24 @@ def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - c
             builder.module, kind, "llvm.prefetch.p0"
         )
         # To read (0), to keep in all caches (3), as data (1).
-        builder.call(function, [builder.bitcast(place, cgutils.voidptr_t), *map(integer, (0, 3, 1))])
+        builder.call(
+            function, [builder.bitcast(place, cgutils.voidptr_t), *map(integer, (0, 3, 1))]
+        )
         return context.get_dummy_value()
 
     return types.void(rows, row), generate
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def sketch_bounds(rows: Steps, step: float, first: int, second: int) -> tuple[float, float]:  # pragma: no cover
-    """A lower and an upper bound of the distance of the words at two places; the last digits may differ by machine."""
+def sketch_bounds(
+    rows: Steps, step: float, first: int, second: int
+) -> tuple[float, float]:  # pragma: no cover
+    """A lower and an upper bound of the distance of the words at two places; the last digits may
+    differ by machine.
+    """
     square = np.float32(0.0)
-    for i in range(rows.shape[1]):  # a length that the compiler knows is unrolled, but not vectorised
+    # a length that the compiler knows is unrolled, but not vectorised
+    for i in range(rows.shape[1]):
         difference = np.float32(np.int32(rows[first, i]) - np.int32(rows[second, i]))
         square += difference * difference
     # (a + b)² = (a - b)² + 4 a b for the norms left out.

@@ -1,4 +1,6 @@
-"""Empirical privacy: how well static and adaptive attackers predict the attribute of a document, the author say."""
+"""Empirical privacy: how well static and adaptive attackers predict the attribute of a document,
+the author say.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ ADAPTIVE = classifier_score(
 )
 STATIC_ACCURACY = classifier_score("attack", "static", "accuracy", "static accuracy")
 GAIN_GLANCE = ("relative_gain", "Relative gain")
-GAIN = Score(name="relative_gain", metric="attack", words="relative gain", path=None, glance=GAIN_GLANCE)
+GAIN = Score(
+    name="relative_gain", metric="attack", words="relative gain", path=None, glance=GAIN_GLANCE
+)
 
 
 class Attack(PredictionMetric):
@@ -26,10 +30,22 @@ class Attack(PredictionMetric):
     settings = tuple(SETTINGS["attack"])
     scores = (STATIC, ADAPTIVE, STATIC_ACCURACY, GAIN)
     tables = (
-        PaperTable("attack", "task and attackers, macro F1", (UTILITY, STATIC, ADAPTIVE, GAIN), "CLMLDP Table 4"),
-        PaperTable("static", "static attacker, accuracy", (STATIC_ACCURACY,), "1-Diffractor Table 4 and Figure 5"),
+        PaperTable(
+            "attack",
+            "task and attackers, macro F1",
+            (UTILITY, STATIC, ADAPTIVE, GAIN),
+            "CLMLDP Table 4",
+        ),
+        PaperTable(
+            "static",
+            "static attacker, accuracy",
+            (STATIC_ACCURACY,),
+            "1-Diffractor Table 4 and Figure 5",
+        ),
     )
-    figures = (ScoreFigure("attack", ADAPTIVE, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),)
+    figures = (
+        ScoreFigure("attack", ADAPTIVE, "adaptive attack", "adaptive attack (macro F1, 0 to 1)"),
+    )
 
     def max_classes(self, settings: EvaluationSettings) -> int | None:
         """An attribute may have very many values."""

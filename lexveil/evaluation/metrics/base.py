@@ -1,4 +1,6 @@
-"""What a metric of the evaluation is: how it is computed, what values it may take, and what the report shows of it."""
+"""What a metric of the evaluation is: how it is computed, what values it may take, and what the
+report shows of it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from lexveil.types import Floats, Rows
 
 STREAM = "evaluate"  # the first name of the random streams of the evaluation
 
-Entry = dict[str, Any]  # what is written of one data set, as JSON values; "left_out" is None, or says why it is all
+# what is written of one data set, as JSON values; "left_out" is None, or says why it is all
+Entry = dict[str, Any]
 
 
 class EvaluationSettings(Protocol):
@@ -53,7 +56,8 @@ class LeftOut:
 
 
 def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
-    """Documents drawn at random, as many as have at most ``max_texts`` texts together, at least one; ascending.
+    """Documents drawn at random, as many as have at most ``max_texts`` texts together, at least
+    one; ascending.
 
     Args:
         n_texts: of each of n documents, 1 or 2.
@@ -70,12 +74,16 @@ class AttackModel(Protocol):
     """A trained model of membership inference."""
 
     def score(self, features: Floats) -> Floats:
-        """(n,) from the outputs (n, c) of a classifier: the higher, the surer that a text was trained on."""
+        """(n,) from the outputs (n, c) of a classifier: the higher, the surer that a text was
+        trained on.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Models that are made before: of metrics that are not ``trained``, and attackers of those that are."""
+    """Models that are made before: of metrics that are not ``trained``, and attackers of those that
+    are.
+    """
 
     encoder_of: Callable[[Sequence[str]], Encoder] | None = None
     language_model: LanguageModel | None = None
@@ -103,22 +111,34 @@ class DatasetTexts:
         return values
 
     def stream(self, *names: str) -> np.random.Generator:
-        """A generator of its own: the same for all runs, so that they differ by their texts only."""
+        """A generator of its own: the same for all runs, so that they differ by their texts
+        only.
+        """
         return stream(self.seed, *names)
 
     @cached_property
     def classified(self) -> tuple[CountedTexts, CountedTexts]:
-        """The clean and the rewritten texts as classifiers take them, their n-grams counted once."""
-        clean, private = CountedTexts.each(joined(*self._texts(self.clean)), joined(*self._texts(self.private)))
+        """The clean and the rewritten texts as classifiers take them, their n-grams counted
+        once.
+        """
+        clean, private = CountedTexts.each(
+            joined(*self._texts(self.clean)), joined(*self._texts(self.private))
+        )
         return clean, private
 
     @cached_property
     def compared(self) -> tuple[list[str], list[str]]:
         """Some texts drawn at random, and their rewritings; each text of a pair is one."""
         n_texts = [1 + (second is not None) for second in self._texts(self.clean)[1]]
-        rows = drawn(n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts")).tolist()
-        pairs = (list(zip(*self._texts(table), strict=True)) for table in (self.clean, self.private))
-        clean, private = ([text for row in rows for text in each[row] if text is not None] for each in pairs)
+        rows = drawn(
+            n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts")
+        ).tolist()
+        pairs = (
+            list(zip(*self._texts(table), strict=True)) for table in (self.clean, self.private)
+        )
+        clean, private = (
+            [text for row in rows for text in each[row] if text is not None] for each in pairs
+        )
         return clean, private
 
     @staticmethod
@@ -134,8 +154,10 @@ class Score:
         name: unique among all metrics.
         metric: the name of its metric.
         words: what a row of a table calls it.
-        path: where its mean and deviation stand in the entry; None if the report computes it from others.
-        glance: key and heading of its column in the table of data sets at a glance; None for no column.
+        path: where its mean and deviation stand in the entry; None if the report computes it from
+            others.
+        glance: key and heading of its column in the table of data sets at a glance; None for no
+            column.
         decimals: 1 or 3.
     """
 
@@ -154,7 +176,8 @@ class PaperTable:
     Attributes:
         name: for ids.
         caption: what it shows; the data set comes before it and the back end after it.
-        scores: its rows, one of each per mechanism and strategy; the last is one of the metric that has the table.
+        scores: its rows, one of each per mechanism and strategy; the last is one of the metric that
+            has the table.
         source: where the papers have it.
         averaged: whether the papers print means over data sets, too.
     """
@@ -190,15 +213,20 @@ class Metric(ABC):
     Attributes:
         name: of its entry in the record of a data set.
         title: in sentences.
-        back_end: the parameter of section evaluation that names its model; empty if there is no choice.
+        back_end: the parameter of section evaluation that names its model; empty if there is no
+            choice.
         only_back_end: the model, if there is no choice.
         limits: smallest and largest value.
-        settings: what it is measured in, each with values of its own; None for one that has no name.
-        same: the parts of an entry that rewriting does not change, so that they are the same in all runs.
+        settings: what it is measured in, each with values of its own; None for one that has no
+            name.
+        same: the parts of an entry that rewriting does not change, so that they are the same in all
+            runs.
         means: of its entry, where these have no values by training.
-        trained: whether it trains models on the texts, and so may be computed in a process of its own.
+        trained: whether it trains models on the texts, and so may be computed in a process of its
+            own.
         scores, tables, figures: what the report shows of it.
-        explanation: what it is, as HTML that goes on after "Beside that:"; empty where the page says it itself.
+        explanation: what it is, as HTML that goes on after "Beside that:"; empty where the page
+            says it itself.
     """
 
     name: ClassVar[str]
@@ -219,8 +247,14 @@ class Metric(ABC):
     def compute(self, texts: DatasetTexts) -> Entry:
         """What is written of one data set: numbers only, no class and no text."""
 
-    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002
-        """Every mean in one setting, and its values by training where it has some; empty if they are not there."""
+    def values(
+        self,
+        entry: Entry,
+        setting: str | None,  # noqa: ARG002
+    ) -> list[tuple[float | None, Sequence[float] | None]]:
+        """Every mean in one setting, and its values by training where it has some; empty if they
+        are not there.
+        """
         return [(entry.get(name), None) for name in self.means]
 
     @abstractmethod
@@ -231,7 +265,12 @@ class Metric(ABC):
     def note(self, entry: Mapping[str, Any]) -> str:
         """How many documents stand behind the numbers of a table, and what ± means."""
 
-    def standard_error(self, entry: Mapping[str, Any], mean: float, sd: float | None) -> float | None:  # noqa: ARG002
+    def standard_error(
+        self,
+        entry: Mapping[str, Any],  # noqa: ARG002
+        mean: float,  # noqa: ARG002
+        sd: float | None,  # noqa: ARG002
+    ) -> float | None:
         """Of a mean; None if it is not known."""
         return None
 

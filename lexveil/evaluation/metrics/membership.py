@@ -1,12 +1,14 @@
-"""Membership inference: can an attacker tell which texts a classifier was trained on, from its outputs alone?
+"""Membership inference: can an attacker tell which texts a classifier was trained on, from its
+outputs alone?
 
-Source: Carvalho et al. (2023, TEM), sections 5.1 and 5.3, after Shokri et al. (2017), with one shadow model. The target
-T is trained on the private texts (TR1 in the paper), the shadow S on texts of the attacker (TE2). The attack model A
-learns from the outputs of S which texts are in (TE2) and which are out (TE1), and is evaluated on the outputs of T,
-where TR1 is in and TR2 is out. Its AUC is the result: 0.5 is guessing. It sees the outputs only, not the labels.
+Source: Carvalho et al. (2023, TEM), sections 5.1 and 5.3, after Shokri et al. (2017), with one
+shadow model. The target T is trained on the private texts (TR1 in the paper), the shadow S on texts
+of the attacker (TE2). The attack model A learns from the outputs of S which texts are in (TE2) and
+which are out (TE1), and is evaluated on the outputs of T, where TR1 is in and TR2 is out. Its AUC
+is the result: 0.5 is guessing. It sees the outputs only, not the labels.
 
-The paper's classifier is FastText; here it is ``TfidfLogistic``, whatever ``evaluation.classifier`` is, for its outputs
-are probabilities and it is trained again for every data set, run and shuffle.
+The paper's classifier is FastText; here it is ``TfidfLogistic``, whatever ``evaluation.classifier``
+is, for its outputs are probabilities and it is trained again for every data set, run and shuffle.
 """
 
 from __future__ import annotations
@@ -22,7 +24,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from lexveil.evaluation.classifier import TfidfLogistic
-from lexveil.evaluation.metrics.base import AttackModel, DatasetTexts, Entry, LeftOut, Metric, PaperTable, Score
+from lexveil.evaluation.metrics.base import (
+    AttackModel,
+    DatasetTexts,
+    Entry,
+    LeftOut,
+    Metric,
+    PaperTable,
+    Score,
+)
 from lexveil.evaluation.scores import DIGITS, mean_sd
 from lexveil.types import Floats, Ids
 
@@ -44,8 +54,10 @@ class Membership:
     """The result of one attack.
 
     Attributes:
-        auc: probability that a text in the training set gets a higher score than one that is not; ties count half.
-        standard_error: of the AUC over texts (Hanley and McNeil, 1982); the models are taken as they are.
+        auc: probability that a text in the training set gets a higher score than one that is not;
+            ties count half.
+        standard_error: of the AUC over texts (Hanley and McNeil, 1982); the models are taken as
+            they are.
         n_in: members that the attack was evaluated on.
         n_out: others.
     """
@@ -59,8 +71,8 @@ class Membership:
 def quarters(labels: Ids, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]:
     """Split n rows at random into four parts that share none; ascending each.
 
-    They serve as members, others, shadow members and shadow others. Their sizes differ by one at most, and so do their
-    numbers of texts of each label.
+    They serve as members, others, shadow members and shadow others. Their sizes differ by one at
+    most, and so do their numbers of texts of each label.
 
     Args:
         labels: (n,) 0 to c - 1.
@@ -72,7 +84,9 @@ def quarters(labels: Ids, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]
 
 
 def auc(scores_in: Floats, scores_out: Floats) -> Membership:
-    """Area under the ROC curve of ``scores_in`` (n_in,) against ``scores_out`` (n_out,), by ranks."""
+    """Area under the ROC curve of ``scores_in`` (n_in,) against ``scores_out`` (n_out,), by
+    ranks.
+    """
     from scipy.stats import rankdata
 
     n_in, n_out = len(scores_in), len(scores_out)
@@ -84,13 +98,14 @@ def auc(scores_in: Floats, scores_out: Floats) -> Membership:
 
 
 class PaperAttacker:
-    """The paper's attack model: two layers of 64 with ReLU, Adam, batches of 64, 20 epochs; scikit-learn's MLP.
+    """The paper's attack model: two layers of 64 with ReLU, Adam, batches of 64, 20 epochs;
+    scikit-learn's MLP.
 
     Its weights and the order of its batches come from ``seed``.
 
     Attributes:
-        layers: weights (inputs, outputs) and biases (outputs,) of each layer; empty before it is trained. Kept apart
-            from the library's model, so that they can be stored as arrays.
+        layers: weights (inputs, outputs) and biases (outputs,) of each layer; empty before it is
+            trained. Kept apart from the library's model, so that they can be stored as arrays.
     """
 
     def __init__(self, seed: int, layers: Sequence[tuple[Floats, Floats]] = ()) -> None:
@@ -111,7 +126,8 @@ class PaperAttacker:
             random_state=self.seed,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # as many epochs as the paper ran, and no more
+            # as many epochs as the paper ran, and no more
+            warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(features, labels)
         self.layers = list(zip(model.coefs_, model.intercepts_, strict=True))
 
@@ -149,7 +165,9 @@ class Parts:
         """One that is trained on one part, by the counts of all texts."""
         return TfidfLogistic(seed).fit(counts[self.rows[part]], self.labels[part])
 
-    def outputs(self, classifier: TfidfLogistic, counts: csr_array, parts: Sequence[Ids]) -> list[Floats]:
+    def outputs(
+        self, classifier: TfidfLogistic, counts: csr_array, parts: Sequence[Ids]
+    ) -> list[Floats]:
         """The probabilities that a classifier gives the texts of each part, (n, c)."""
         return [classifier.predict_proba(counts[self.rows[part]]) for part in parts]
 
@@ -167,14 +185,22 @@ def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
     if len(names) < 2:
         return LeftOut("all documents have the same value in column label")
     if len(rows) < 4 * MIN_PART:
-        return LeftOut(f"{len(rows):,} documents have a value in column label, and four parts of {MIN_PART} are needed")
+        return LeftOut(
+            f"{len(rows):,} documents have a value in column label, and four parts of "
+            f"{MIN_PART} are needed"
+        )
     if np.bincount(labels).min() < 4:
-        return LeftOut("a value in column label has fewer than 4 documents, and each of four parts needs one")
+        return LeftOut(
+            "a value in column label has fewer than 4 documents, and each of four parts needs one"
+        )
     return Parts(rows, labels)
 
 
-def attackers(clean: csr_array, parts: Parts, rngs: Sequence[np.random.Generator]) -> list[PaperAttacker]:
-    """Train one attack model for each generator; they learn from clean texts only, so that all runs share them.
+def attackers(
+    clean: csr_array, parts: Parts, rngs: Sequence[np.random.Generator]
+) -> list[PaperAttacker]:
+    """Train one attack model for each generator; they learn from clean texts only, so that all runs
+    share them.
 
     Args:
         clean: (n, m) counts of n-grams of n texts as they were given.
@@ -184,7 +210,9 @@ def attackers(clean: csr_array, parts: Parts, rngs: Sequence[np.random.Generator
         (_, _, *shadow_parts), seed = parts.cut(rng)
         outputs = parts.outputs(parts.classifier(clean, shadow_parts[0], seed), clean, shadow_parts)
         attacker = PaperAttacker(seed)
-        attacker.fit(np.vstack(outputs), np.repeat(np.array([1, 0]), [len(part) for part in outputs]))
+        attacker.fit(
+            np.vstack(outputs), np.repeat(np.array([1, 0]), [len(part) for part in outputs])
+        )
         trained.append(attacker)
     return trained
 
@@ -198,8 +226,9 @@ def attacked(
 ) -> list[Membership]:
     """Attack classifiers that were trained on rewritten texts, once for each generator.
 
-    The paper's four parts are from two files of one source; here they are drawn anew for each generator. Members are
-    evaluated unchanged: an attacker who suspects that a text was in has the text, and not its rewriting.
+    The paper's four parts are from two files of one source; here they are drawn anew for each
+    generator. Members are evaluated unchanged: an attacker who suspects that a text was in has the
+    text, and not its rewriting.
 
     Args:
         clean: (n, m) counts of n-grams of n texts as they were given.
@@ -216,7 +245,9 @@ def attacked(
 
 
 def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str, object]:
-    """What is written of the attacks on one data set, as JSON values; ``standard_error`` is the mean of theirs."""
+    """What is written of the attacks on one data set, as JSON values; ``standard_error`` is the
+    mean of theirs.
+    """
     return {
         "left_out": None,
         "n_in": results[0].n_in,
@@ -236,9 +267,12 @@ class MembershipInference(Metric):
     same = ("left_out", "n_in", "n_out", "n_classes", "known_labels")
     trained = True
     scores = (MEMBERSHIP,)
-    tables = (PaperTable("membership", "membership inference, AUC", (MEMBERSHIP,), "TEM Figure 1b"),)
+    tables = (
+        PaperTable("membership", "membership inference, AUC", (MEMBERSHIP,), "TEM Figure 1b"),
+    )
     explanation = (
-        "<strong>membership inference</strong>, which asks a\nclassifier that learnt from rewritten texts whether a "
+        "<strong>membership inference</strong>, which asks a\nclassifier that learnt from "
+        "rewritten texts whether a "
         "text was among them: an AUC of 0.5 is guessing"
     )
 
@@ -248,12 +282,19 @@ class MembershipInference(Metric):
         if isinstance(parts, LeftOut):
             return {"left_out": parts.reason}
         assert texts.models.attackers is not None
-        rngs = [texts.stream(STREAM, texts.dataset, str(number)) for number in range(texts.settings.shuffles)]
+        rngs = [
+            texts.stream(STREAM, texts.dataset, str(number))
+            for number in range(texts.settings.shuffles)
+        ]
         clean, private = texts.classified
         results = attacked(clean.counts, private.counts, parts, rngs, texts.models.attackers)
         return membership_entry(results, parts.n_classes)
 
-    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:  # noqa: ARG002
+    def values(
+        self,
+        entry: Entry,
+        setting: str | None,  # noqa: ARG002
+    ) -> list[tuple[float | None, Sequence[float] | None]]:
         """The AUC."""
         return [(entry["auc"]["mean"], entry["auc"]["each"])]
 
@@ -265,10 +306,16 @@ class MembershipInference(Metric):
     def note(self, entry: Mapping[str, Any]) -> str:
         """How many texts."""
         return (
-            f"{entry['n_in']:,} texts that were learnt from and {entry['n_out']:,} that were not; 0.5 is guessing. "
+            f"{entry['n_in']:,} texts that were learnt from and {entry['n_out']:,} that were "
+            "not; 0.5 is guessing. "
             "± is the standard deviation over trainings."
         )
 
-    def standard_error(self, entry: Mapping[str, Any], mean: float, sd: float | None) -> float | None:  # noqa: ARG002
+    def standard_error(
+        self,
+        entry: Mapping[str, Any],
+        mean: float,  # noqa: ARG002
+        sd: float | None,
+    ) -> float | None:
         """Trainings and texts both make an AUC uncertain."""
         return math.hypot(sd or 0.0, entry.get("standard_error") or 0.0)

@@ -42,7 +42,11 @@ class Perplexity(Metric):
     means = ("mean", "corpus")  # over texts, and of all as one
     same = ("n_texts",)  # a rewriting may leave nothing that a language model knows
     scores = (PERPLEXITY,)
-    tables = (PaperTable("perplexity", "perplexity of the texts", (PERPLEXITY,), "CLMLDP Table 2", averaged=True),)
+    tables = (
+        PaperTable(
+            "perplexity", "perplexity of the texts", (PERPLEXITY,), "CLMLDP Table 2", averaged=True
+        ),
+    )
     explanation = "the\n<strong>perplexity</strong> that a language model has of the texts"
 
     def compute(self, texts: DatasetTexts) -> Entry:
@@ -53,11 +57,15 @@ class Perplexity(Metric):
 
     def summary(self, entry: Entry) -> str:
         """Both means."""
-        return f"mean {entry['mean']:,.1f} of {entry['n_texts']:,} texts, {entry['corpus']:,.1f} of all as one"
+        return (
+            f"mean {entry['mean']:,.1f} of {entry['n_texts']:,} texts, "
+            f"{entry['corpus']:,.1f} of all as one"
+        )
 
     def note(self, entry: Mapping[str, Any]) -> str:
         """How many texts, and unknown tokens."""
         return (
-            f"Mean over {entry['n_texts']:,} texts; {entry['n_unknown']:,} of the {entry['n_tokens']:,} tokens of the "
+            f"Mean over {entry['n_texts']:,} texts; {entry['n_unknown']:,} of the "
+            f"{entry['n_tokens']:,} tokens of the "
             "clean texts are unknown to the model. Lower is more like ordinary text."
         )

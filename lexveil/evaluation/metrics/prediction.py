@@ -1,4 +1,6 @@
-"""Classification of documents: the base of utility and attack, in the manner of CLMLDP (Tables 3 and 4) and TEM."""
+"""Classification of documents: the base of utility and attack, in the manner of CLMLDP (Tables 3
+and 4) and TEM.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,34 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from lexveil.evaluation.base import Classifier
-from lexveil.evaluation.metrics.base import STREAM, DatasetTexts, Entry, EvaluationSettings, LeftOut, Metric, Score
+from lexveil.evaluation.metrics.base import (
+    STREAM,
+    DatasetTexts,
+    Entry,
+    EvaluationSettings,
+    LeftOut,
+    Metric,
+    Score,
+)
 from lexveil.evaluation.ngrams import take
 from lexveil.evaluation.registry import CLASSIFIERS
-from lexveil.evaluation.scores import DIGITS, NAMES, ClassificationScores, half_width, majority, score, spread
+from lexveil.evaluation.scores import (
+    DIGITS,
+    NAMES,
+    ClassificationScores,
+    half_width,
+    majority,
+    score,
+    spread,
+)
 from lexveil.types import Flags, Rows
 
 TRAIN = "train"
 HELD_OUT = ("validation", "dev", "test")  # the first that a data set has is scored
 
-# Which scores there are, by metric and setting: the texts that are trained on, and those that are scored. Utility is
-# scored on rewritten texts as CLMLDP and 1-Diffractor do, and on clean ones as TEM.
+# Which scores there are, by metric and setting: the texts that are trained on, and those that are
+# scored. Utility is scored on rewritten texts as CLMLDP and 1-Diffractor do, and on clean ones as
+# TEM.
 SETTINGS = {
     "utility": {"private": ("private", "private"), "clean": ("private", "clean")},
     "attack": {"static": ("clean", "private"), "adaptive": ("private", "private")},
@@ -77,8 +96,9 @@ class Problem:
         """One training for each generator: an order of a part of the train split, and a seed.
 
         Args:
-            share: of the documents of each class to train on, in (0, 1], rounded, at least one; below 1 the trainings
-                differ even where order and seed do not matter, so that their spread tells what the documents do.
+            share: of the documents of each class to train on, in (0, 1], rounded, at least one;
+                below 1 the trainings differ even where order and seed do not matter, so that their
+                spread tells what the documents do.
         """
         codes = np.unique(self.of(self.train), return_inverse=True)[1]
         counts = np.bincount(codes)
@@ -114,19 +134,24 @@ class Problem:
             model = make(shuffle.seed).fit(take(learnt, shuffle.order), self.of(shuffle.order))
             for setting, texts in scored.items():
                 predicted = model.predict(take(texts, self.test))
-                right = np.array([guess == true for guess, true in zip(predicted, truth, strict=True)], dtype=np.bool_)
+                right = np.array(
+                    [guess == true for guess, true in zip(predicted, truth, strict=True)],
+                    dtype=np.bool_,
+                )
                 measured[setting].append(TrainingScores(score(truth, predicted), right))
         return measured
 
     def entry(self, shuffles: Sequence[Shuffle], measured: Measured) -> Entry:
         """What is written, as JSON values: numbers of documents and scores, no class and no text.
 
-        ``right`` says of each scored document by how many trainings it is right, in order, so that runs on the same
-        documents can be compared document by document; one text of numbers, because a list is a line for each.
+        ``right`` says of each scored document by how many trainings it is right, in order, so that
+        runs on the same documents can be compared document by document; one text of numbers,
+        because a list is a line for each.
         """
         base = majority(self.of(self.train), self.of(self.test))
         n_right = {
-            setting: np.sum([training.right for training in trained], axis=0) for setting, trained in measured.items()
+            setting: np.sum([training.right for training in trained], axis=0)
+            for setting, trained in measured.items()
         }
         return {
             "left_out": None,
@@ -138,14 +163,20 @@ class Problem:
             "n_left_out": self.n_left_out,
             "majority": {name: round(getattr(base, name), DIGITS) for name in NAMES},
             "scores": {
-                setting: spread([training.scores for training in trained]) for setting, trained in measured.items()
+                setting: spread([training.scores for training in trained])
+                for setting, trained in measured.items()
             },
-            "right": {setting: " ".join(map(str, counts.tolist())) for setting, counts in n_right.items()},
+            "right": {
+                setting: " ".join(map(str, counts.tolist())) for setting, counts in n_right.items()
+            },
         }
 
 
 def problem_of(
-    target: str, splits: Sequence[str], classes: Sequence[str | None], max_classes: int | None = None
+    target: str,
+    splits: Sequence[str],
+    classes: Sequence[str | None],
+    max_classes: int | None = None,
 ) -> Problem | LeftOut:
     """The problem that a data set poses, or why there is none.
 
@@ -153,13 +184,15 @@ def problem_of(
         target: what ``classes`` are, for the reason: label or attribute.
         splits: (n,) train, validation, ...
         classes: (n,) class of each document, or None.
-        max_classes: keep this many of the most frequent classes of the train split, of equally frequent ones the first
-            by name; None keeps all.
+        max_classes: keep this many of the most frequent classes of the train split, of equally
+            frequent ones the first by name; None keeps all.
     """
     rows = range(len(classes))
     if all(name is None for name in classes):
         return LeftOut(f"no document has a value in column {target}")
-    counts = Counter(str(classes[row]) for row in rows if splits[row] == TRAIN and classes[row] is not None)
+    counts = Counter(
+        str(classes[row]) for row in rows if splits[row] == TRAIN and classes[row] is not None
+    )
     kept = set(sorted(counts, key=lambda name: (-counts[name], name))[:max_classes])
     usable = [row for row in rows if classes[row] in kept]
     train = [row for row in usable if splits[row] == TRAIN]
@@ -169,10 +202,18 @@ def problem_of(
     if len(kept) < 2:
         return LeftOut(f"all documents of split {TRAIN} have the same value in column {target}")
     if held_out is None:
-        return LeftOut(f"no document with a known value in column {target} is in split {', '.join(HELD_OUT)}")
+        return LeftOut(
+            f"no document with a known value in column {target} is in split {', '.join(HELD_OUT)}"
+        )
     test = [row for row in usable if splits[row] == held_out]
     n_left_out = sum(split in (TRAIN, held_out) for split in splits) - len(train) - len(test)
-    return Problem(classes, np.array(train, dtype=np.int64), np.array(test, dtype=np.int64), held_out, n_left_out)
+    return Problem(
+        classes,
+        np.array(train, dtype=np.int64),
+        np.array(test, dtype=np.int64),
+        held_out,
+        n_left_out,
+    )
 
 
 def classifier_score(metric: str, setting: str, measure: str, words: str, **shown: Any) -> Score:
@@ -192,7 +233,16 @@ class PredictionMetric(Metric):
     settings: ClassVar[tuple[str, ...]]
     back_end = "classifier"
     limits = (0.0, 1.0)
-    same = ("left_out", "held_out", "n_train", "n_learnt", "n_test", "n_classes", "n_left_out", "majority")
+    same = (
+        "left_out",
+        "held_out",
+        "n_train",
+        "n_learnt",
+        "n_test",
+        "n_classes",
+        "n_left_out",
+        "majority",
+    )
     trained = True
 
     def max_classes(self, settings: EvaluationSettings) -> int | None:  # noqa: ARG002
@@ -202,36 +252,54 @@ class PredictionMetric(Metric):
     def compute(self, texts: DatasetTexts) -> Entry:
         """Train one classifier per shuffle in every setting, and score it on the held-out split."""
         settings = texts.settings
-        problem = problem_of(self.target, texts.column("split"), texts.column(self.target), self.max_classes(settings))
+        problem = problem_of(
+            self.target,
+            texts.column("split"),
+            texts.column(self.target),
+            self.max_classes(settings),
+        )
         if isinstance(problem, LeftOut):
             return {"left_out": problem.reason}
-        names = [(STREAM, texts.dataset, self.target, str(number)) for number in range(settings.shuffles)]
+        names = [
+            (STREAM, texts.dataset, self.target, str(number)) for number in range(settings.shuffles)
+        ]
         shuffles = problem.shuffles([texts.stream(*name) for name in names], settings.train_share)
         make = CLASSIFIERS[settings.classifier].maker(settings)
         by_name = dict(zip(("clean", "private"), texts.classified, strict=True))
         measured: Measured = {}
         pairs = SETTINGS[self.name]
         for trained_on in dict.fromkeys(name for name, _ in pairs.values()):
-            scored = {setting: by_name[name] for setting, (own, name) in pairs.items() if own == trained_on}
+            scored = {
+                setting: by_name[name]
+                for setting, (own, name) in pairs.items()
+                if own == trained_on
+            }
             measured |= problem.train_and_score(by_name[trained_on], scored, shuffles, make)
         return problem.entry(shuffles, measured)
 
-    def values(self, entry: Entry, setting: str | None) -> list[tuple[float | None, Sequence[float] | None]]:
+    def values(
+        self, entry: Entry, setting: str | None
+    ) -> list[tuple[float | None, Sequence[float] | None]]:
         """Accuracy and both F1."""
         by_name = entry["scores"].get(setting)
         return [(by_name[name]["mean"], by_name[name]["each"]) for name in NAMES] if by_name else []
 
     def summary(self, entry: Entry) -> str:
         """Macro F1 in every setting."""
-        scores = ", ".join(f"{setting} {score['macro_f1']['mean']:.3f}" for setting, score in entry["scores"].items())
+        scores = ", ".join(
+            f"{setting} {score['macro_f1']['mean']:.3f}"
+            for setting, score in entry["scores"].items()
+        )
         return f"macro F1 {scores}; majority {entry['majority']['macro_f1']:.3f}"
 
     def note(self, entry: Mapping[str, Any]) -> str:
         """How many classes and documents."""
         n_test, target = entry["n_test"], self.target.capitalize()
         note = (
-            f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_learnt']:,} of {entry['n_train']:,} "
-            f"documents of split train, scored on {n_test:,} of split {entry['held_out']}. From that many a share of "
+            f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_learnt']:,} of "
+            f"{entry['n_train']:,} "
+            f"documents of split train, scored on {n_test:,} of split {entry['held_out']}. "
+            "From that many a share of "
             f"one half is known to ± {half_width(n_test):.2f} (95%)."
         )
         if entry["n_left_out"]:
@@ -239,7 +307,9 @@ class PredictionMetric(Metric):
             note += f" {entry['n_left_out']:,} documents of these splits are left out: {why}."
         return note
 
-    def standard_error(self, entry: Mapping[str, Any], mean: float, sd: float | None) -> float | None:
+    def standard_error(
+        self, entry: Mapping[str, Any], mean: float, sd: float | None
+    ) -> float | None:
         """Trainings and the number of evaluated documents both make a score uncertain."""
         return math.hypot(sd or 0.0, math.sqrt(mean * (1 - mean) / entry["n_test"]))
 

@@ -1,4 +1,6 @@
-"""Semantic similarity: the cosine of each text with its rewriting; of a pair each of the two is a text of its own."""
+"""Semantic similarity: the cosine of each text with its rewriting; of a pair each of the two is a
+text of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,31 @@ from typing import Any
 import numpy as np
 
 from lexveil.evaluation.base import Encoder
-from lexveil.evaluation.metrics.base import DatasetTexts, Entry, Metric, PaperTable, Score, ScoreFigure
+from lexveil.evaluation.metrics.base import (
+    DatasetTexts,
+    Entry,
+    Metric,
+    PaperTable,
+    Score,
+    ScoreFigure,
+)
 from lexveil.evaluation.scores import rounded
 from lexveil.types import Floats
 
 BLOCK = 4096  # texts at a time
-COSINE = Score(name="cosine", metric="similarity", words="cosine", path=(), glance=("cosine", "Cosine"))
+COSINE = Score(
+    name="cosine", metric="similarity", words="cosine", path=(), glance=("cosine", "Cosine")
+)
 
 
-def cosines(encoder: Encoder, original: Sequence[str], private: Sequence[str]) -> tuple[Floats, int, int]:
+def cosines(
+    encoder: Encoder, original: Sequence[str], private: Sequence[str]
+) -> tuple[Floats, int, int]:
     """Compare each of n texts with its privatized form.
 
     Returns:
-        (n,) cosines in [-1, 1], NaN where one of the two has no vector; originals without any known word; and
-        privatized texts without any, those of such originals included.
+        (n,) cosines in [-1, 1], NaN where one of the two has no vector; originals without any known
+            word; and privatized texts without any, those of such originals included.
     """
     found, unknown = np.empty(len(original)), np.zeros(2, dtype=np.int64)
     for start in range(0, len(original), BLOCK):
@@ -69,9 +82,18 @@ class CosineSimilarity(Metric):
         ),
     )
     figures = (
-        ScoreFigure("similarity", COSINE, "cosine of texts", "cosine of texts (1 = same direction)", levels=False),
+        ScoreFigure(
+            "similarity",
+            COSINE,
+            "cosine of texts",
+            "cosine of texts (1 = same direction)",
+            levels=False,
+        ),
     )
-    explanation = "the <strong>cosine</strong> of the vectors of original and rewritten text, 1 where nothing is lost"
+    explanation = (
+        "the <strong>cosine</strong> of the vectors of original and rewritten "
+        "text, 1 where nothing is lost"
+    )
 
     def compute(self, texts: DatasetTexts) -> Entry:
         """Compare some texts; the encoder is made from clean ones."""
@@ -86,10 +108,20 @@ class CosineSimilarity(Metric):
     def note(self, entry: Mapping[str, Any]) -> str:
         """How many texts."""
         return (
-            f"{entry['n_compared']:,} of {entry['n_texts']:,} texts could be compared; ± is the standard deviation "
+            f"{entry['n_compared']:,} of {entry['n_texts']:,} texts could be compared; ± is "
+            "the standard deviation "
             "over texts."
         )
 
-    def standard_error(self, entry: Mapping[str, Any], mean: float, sd: float | None) -> float | None:  # noqa: ARG002
+    def standard_error(
+        self,
+        entry: Mapping[str, Any],
+        mean: float,  # noqa: ARG002
+        sd: float | None,
+    ) -> float | None:
         """Over texts."""
-        return float(sd / math.sqrt(entry["n_compared"])) if sd is not None and entry["n_compared"] else None
+        return (
+            float(sd / math.sqrt(entry["n_compared"]))
+            if sd is not None and entry["n_compared"]
+            else None
+        )

@@ -31,6 +31,11 @@ class Utility(PredictionMetric):
             (UTILITY_MICRO,),
             "CLMLDP Tables 3, 5 and 6; 1-Diffractor Tables 1 and 3",
         ),
-        PaperTable("on-clean", "utility, micro F1 (accuracy) on clean texts", (ON_CLEAN_MICRO,), "TEM Figure 1a"),
+        PaperTable(
+            "on-clean",
+            "utility, micro F1 (accuracy) on clean texts",
+            (ON_CLEAN_MICRO,),
+            "TEM Figure 1a",
+        ),
     )
     figures = (ScoreFigure("utility", UTILITY, "utility", "utility (macro F1, 0 to 1)"),)

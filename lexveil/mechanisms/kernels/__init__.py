@@ -1,1 +1,3 @@
-"""Compiled kernels of the mechanisms: the only modules of theirs that import numba, loaded on first use."""
+"""Compiled kernels of the mechanisms: the only modules of theirs that import numba, loaded on first
+use.
+"""

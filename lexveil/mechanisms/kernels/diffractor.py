@@ -16,7 +16,9 @@ SMALLEST = 1 << 20  # uniform numbers of fewer than 21 bits are left to exact ar
 
 
 @kernel(error_model="numpy")
-def geometric(index: Ids, epsilon: Floats, words: Words, limit: int) -> Moved:  # pragma: no cover - compiled
+def geometric(
+    index: Ids, epsilon: Floats, words: Words, limit: int
+) -> Moved:  # pragma: no cover - compiled
     """Add the noise, in float64; where its rounding could change the result, say so."""
     moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
     last, start = -1.0, 0.0
@@ -39,7 +41,9 @@ def geometric(index: Ids, epsilon: Floats, words: Words, limit: int) -> Moved:  
             part = level - math.floor(level)
             # There is no boundary at 0.
             doubt[token] = (part <= error and level >= 0.5) or 1.0 - part <= error
-        moved[token] = index[token] - size if words[token, 0] & np.uint64(1) else index[token] + size
+        moved[token] = (
+            index[token] - size if words[token, 0] & np.uint64(1) else index[token] + size
+        )
     return moved, doubt
 
 
@@ -49,8 +53,8 @@ def truncated_exponential(
 ) -> Moved:  # pragma: no cover - compiled
     """Draw the new index, in float64; where its rounding could change the result, say so.
 
-    The weights in this order: the index itself, 1; to its right q + q² + … + q^right, q = e^{-ε/2}; the same to its
-    left; then ``far`` for each index outside, from the lowest.
+    The weights in this order: the index itself, 1; to its right q + q² + … + q^right, q = e^{-ε/2};
+    the same to its left; then ``far`` for each index outside, from the lowest.
     """
     moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
     last, half, ratio, full, radius = -1.0, 0.0, 0.0, 0.0, 0
@@ -73,7 +77,11 @@ def truncated_exponential(
             moved[token] = at
             doubt[token] = place >= 1.0 - error
             continue
-        edge = abs(place - 1.0) <= error or abs(place - 1.0 - on_right) <= error or abs(place - inside) <= error
+        edge = (
+            abs(place - 1.0) <= error
+            or abs(place - 1.0 - on_right) <= error
+            or abs(place - inside) <= error
+        )
         if place < inside:
             sign = 1 if place < 1.0 + on_right else -1
             side = place - 1.0 if sign == 1 else place - 1.0 - on_right

@@ -10,7 +10,9 @@ ROWS = 8  # of noise that share a pass over the root
 
 @kernel()
 def multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
-    """Add ``left @ right`` to ``out``, each sum in one order: a library's product depends on threads and shapes."""
+    """Add ``left @ right`` to ``out``, each sum in one order: a library's product depends on
+    threads and shapes.
+    """
     for first in range(0, len(left), ROWS):
         last = min(first + ROWS, len(left))
         for inner in range(right.shape[0]):

@@ -1,11 +1,13 @@
-"""Rejection samplers of TEM, exact: integers are drawn, and what rounding could decide is left to exact arithmetic.
+"""Rejection samplers of TEM, exact: integers are drawn, and what rounding could decide is left to
+exact arithmetic.
 
-The weight of word u is μ(u)·exp(-half·s), half = ε/2, s = min(d, γ), d the distance in float64. In units of 1/S every
-group of words has an envelope, a whole number W >= S·exp(-half·s) for all of its words. A uniform real point on the
-length Σ size·W is a group, a word of it and a position q in [0, W); the word is accepted if q < S·exp(-half·s) and,
-where μ(u) = 2^-h, h further bits are all 0. So each word is drawn with exactly its weight, whatever the envelopes are.
-Of the point the whole part is drawn first; unless the acceptance is then decided beyond any rounding, the token is
-handed back as undecided.
+The weight of word u is μ(u)·exp(-half·s), half = ε/2, s = min(d, γ), d the distance in float64. In
+units of 1/S every group of words has an envelope, a whole number W >= S·exp(-half·s) for all of its
+words. A uniform real point on the length Σ size·W is a group, a word of it and a position q in [0,
+W); the word is accepted if q < S·exp(-half·s) and, where μ(u) = 2^-h, h further bits are all 0. So
+each word is drawn with exactly its weight, whatever the envelopes are. Of the point the whole part
+is drawn first; unless the acceptance is then decided beyond any rounding, the token is handed back
+as undecided.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ class Tokens(NamedTuple):
         ids, epsilon, gamma: (n,).
         keys: (n, 4) of their streams.
         refused: (n,) proposals of each that are refused already.
-        doubts: (n, 3) written for an undecided token: the proposed word, its position q, the number of the proposal.
+        doubts: (n, 3) written for an undecided token: the proposed word, its position q, the number
+            of the proposal.
     """
 
     ids: Ids
@@ -61,7 +64,9 @@ class Tokens(NamedTuple):
 
 
 @kernel(error_model="numpy")
-def draw_uniformly(space: Space, tokens: Tokens, attempts: int, bits: int) -> Ids:  # pragma: no cover - compiled
+def draw_uniformly(
+    space: Space, tokens: Tokens, attempts: int, bits: int
+) -> Ids:  # pragma: no cover - compiled
     """Draw by uniform proposals.
 
     Args:
@@ -92,7 +97,11 @@ def draw_uniformly(space: Space, tokens: Tokens, attempts: int, bits: int) -> Id
                 decision = decide(vectors, (word, before), half, radius, q_before, bits, bounds)
                 if decision != REFUSE:
                     out[token] = before if decision == ACCEPT else UNDECIDED
-                    doubts[token, 0], doubts[token, 1], doubts[token, 2] = before, q_before, attempt - 1
+                    doubts[token, 0], doubts[token, 1], doubts[token, 2] = (
+                        before,
+                        q_before,
+                        attempt - 1,
+                    )
                     break
             before, q_before = -1 if is_thinned else proposed, q
     return out
@@ -100,9 +109,16 @@ def draw_uniformly(space: Space, tokens: Tokens, attempts: int, bits: int) -> Id
 
 @kernel(error_model="numpy")
 def draw_from_lists(
-    space: Space, tokens: Tokens, near_ids: Members, near_distances: Floats, shells: Ids, places: Ids, bits: int
+    space: Space,
+    tokens: Tokens,
+    near_ids: Members,
+    near_distances: Floats,
+    shells: Ids,
+    places: Ids,
+    bits: int,
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw by shells of the nearest words, and all others; as ``draw_uniformly``, but never PENDING.
+    """Draw by shells of the nearest words, and all others; as ``draw_uniformly``, but never
+    PENDING.
 
     Args:
         near_ids, near_distances: (m, K) lists of near words.
@@ -127,8 +143,9 @@ def draw_from_lists(
         at = WORDS
         total = np.int64(0)
         for shell in range(n_shells + 1):
-            # Of each shell the smallest distance, and of all words that are not listed the largest one listed. A hair
-            # less, because another order of additions may measure a word a hair nearer.
+            # Of each shell the smallest distance, and of all words that are not listed the largest
+            # one listed. A hair less, because another order of additions may measure a word a hair
+            # nearer.
             bound = near_distances[place, min(shells[shell], n_near - 1)] * (1 - ROUNDING)
             weight = math.exp(-half * min(bound, radius))
             envelope[shell] = min(scale, np.int64(weight * (1 + MARGIN) * scale) + 1)
@@ -165,7 +182,9 @@ def draw_from_lists(
 def next_point(
     state: State, stream: Words, at: int, total: np.int64, mask: np.uint64
 ) -> tuple[np.int64, int]:  # pragma: no cover - compiled
-    """The next uniform whole number below ``total``, and where in ``stream`` the one after it begins."""
+    """The next uniform whole number below ``total``, and where in ``stream`` the one after it
+    begins.
+    """
     point = total
     while point >= total:
         if at == WORDS:
@@ -177,8 +196,12 @@ def next_point(
 
 
 @numba.njit(inline="always")
-def _is_thinned(state: State, stream: Words, at: int, halvings: int) -> tuple[bool, int]:  # pragma: no cover - compiled
-    """Whether a proposal is refused by its base measure 2^-halvings, and where in ``stream`` the next word begins."""
+def _is_thinned(
+    state: State, stream: Words, at: int, halvings: int
+) -> tuple[bool, int]:  # pragma: no cover - compiled
+    """Whether a proposal is refused by its base measure 2^-halvings, and where in ``stream`` the
+    next word begins.
+    """
     if halvings == 0:
         return False, at
     if at == WORDS:
@@ -189,7 +212,9 @@ def _is_thinned(state: State, stream: Words, at: int, halvings: int) -> tuple[bo
 
 @kernel()
 def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
-    """The least 2^k - 1 that is not below ``total`` - 1: a masked word below ``total`` is uniform."""
+    """The least 2^k - 1 that is not below ``total`` - 1: a masked word below ``total`` is
+    uniform.
+    """
     mask = np.uint64(total - 1)
     for shift in (1, 2, 4, 8, 16, 32):
         mask |= mask >> np.uint64(shift)
@@ -200,10 +225,12 @@ def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
 def decide(
     vectors: Vectors, pair: Pair, half: float, radius: float, q: int, bits: int, bounds: Interval
 ) -> int:  # pragma: no cover - compiled
-    """Whether a proposal at a real position in [q, q + 1) is accepted: below S·exp(-half·min(d, radius)), or UNSURE.
+    """Whether a proposal at a real position in [q, q + 1) is accepted: below S·exp(-half·min(d,
+    radius)), or UNSURE.
 
-    That is min(d, radius) < -ln(position / S) / half, d the distance of a pair of words. Most often ``bounds`` of d, up
-    to rounding, decide it, and no vector need be fetched; with the margin left to them, they decide as d would.
+    That is min(d, radius) < -ln(position / S) / half, d the distance of a pair of words. Most often
+    ``bounds`` of d, up to rounding, decide it, and no vector need be fetched; with the margin left
+    to them, they decide as d would.
     """
     scale = np.int64(1) << bits
     near, far = bounds
@@ -224,7 +251,9 @@ def decide(
 
 
 @kernel()
-def score(vectors: Vectors, word: int, proposed: int, radius: float) -> float:  # pragma: no cover - compiled
+def score(
+    vectors: Vectors, word: int, proposed: int, radius: float
+) -> float:  # pragma: no cover - compiled
     """min(d, radius) in float64: the number that the mechanism's weights are defined by."""
     return min(math.sqrt(squared_distance(vectors, word, vectors, proposed)), radius)
 
@@ -232,7 +261,7 @@ def score(vectors: Vectors, word: int, proposed: int, radius: float) -> float:  
 @kernel()
 def among(members: Members, row: int, word: int) -> bool:  # pragma: no cover - compiled
     """Whether a word is in a row of ``members``."""
-    for place in range(members.shape[1]):  # noqa: SIM110 - compiled
+    for place in range(members.shape[1]):  # noqa: SIM110
         if members[row, place] == word:
             return True
     return False

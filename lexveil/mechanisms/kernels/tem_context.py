@@ -1,10 +1,11 @@
-"""The rejection sampler of ``tem_context``, token after token: what is proposed depends on the word written before.
+"""The rejection sampler of ``tem_context``, token after token: what is proposed depends on the word
+written before.
 
-The weight of word u after c is m(u|c)·exp(-half·s), half = ε/2, s = min(d, γ), m a whole number. Of the near words each
-has an envelope W >= 2^30·exp(-half·s) of its own, and all words have one together, at the largest distance of the list.
-A uniform whole number below Σ m·W is a word and a position in [0, W), which 22 further bits refine; the word is
-accepted as in ``kernels.tem``, at 2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the envelopes
-are.
+The weight of word u after c is m(u|c)·exp(-half·s), half = ε/2, s = min(d, γ), m a whole number. Of
+the near words each has an envelope W >= 2^30·exp(-half·s) of its own, and all words have one
+together, at the largest distance of the list. A uniform whole number below Σ m·W is a word and a
+position in [0, W), which 22 further bits refine; the word is accepted as in ``kernels.tem``, at
+2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the envelopes are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ import numpy as np
 from lexveil.compiled import kernel
 from lexveil.embeddings.kernels.sketch import sketch_bounds
 from lexveil.mechanisms.kernels.keystream import WORDS, next_words, open_stream
-from lexveil.mechanisms.kernels.tem import ACCEPT, REFUSE, Members, Space, among, decide, least_mask, next_point
+from lexveil.mechanisms.kernels.tem import (
+    ACCEPT,
+    REFUSE,
+    Members,
+    Space,
+    among,
+    decide,
+    least_mask,
+    next_point,
+)
 from lexveil.mechanisms.rejection import FOLLOWS, KEPT, MARGIN, ROUNDING, SKIPPED
 from lexveil.types import Flags, Floats, Ids, Words
 
@@ -29,7 +39,9 @@ Near = tuple[Members, Floats, Ids]
 
 
 class Mass(NamedTuple):
-    """The base measure, and its sums up to each word: (V,), (V + 1,), (V + 1,), (E,), (E,), (E + 1,)."""
+    """The base measure, and its sums up to each word: (V,), (V + 1,), (V + 1,), (E,), (E,), (E +
+    1,).
+    """
 
     single: Ids
     singles: Ids
@@ -45,8 +57,8 @@ class Walk(NamedTuple):
     Attributes:
         is_first: whether a text begins.
         kind: DRAWN, FOLLOWS, KEPT or SKIPPED (``rejection``).
-        about: of one that is drawn its number among the drawn; that follows the place of the one it follows; that is
-            kept its row among the tokens that bigrams know, or -1.
+        about: of one that is drawn its number among the drawn; that follows the place of the one it
+            follows; that is kept its row among the tokens that bigrams know, or -1.
         before: written: the row of the token that each stands after, or -1.
         drawn: written: the word that is drawn for each; one that is there is taken.
     """
@@ -63,7 +75,8 @@ class Drawn(NamedTuple):
 
     Attributes:
         ids: (m,) their words; -1: drawn by the base measure alone.
-        epsilon, gamma, keys, places, refused: ε, γ, key (m, 4), row of the list, and how many proposals are refused.
+        epsilon, gamma, keys, places, refused: ε, γ, key (m, 4), row of the list, and how many
+            proposals are refused.
     """
 
     ids: Ids
@@ -82,7 +95,8 @@ def walk_on(
 
     Args:
         near: lists of near words, their distances, and (V,) the row of what is written for each.
-        doubt: (3,) written for an undecided token: the proposed word, its position, the number of the proposal.
+        doubt: (3,) written for an undecided token: the proposed word, its position, the number of
+            the proposal.
 
     Returns:
         The place of the first token that is undecided; n if all are drawn.
@@ -143,7 +157,11 @@ def _draw(
         ends[i] = total
     near_total = total
     # Proposed among all words, so the near ones are proposed again there, and refused.
-    far = _envelope(half, near_distances[place, n_near - 1], radius) if len(mass.single) > n_near else np.int64(0)
+    far = (
+        _envelope(half, near_distances[place, n_near - 1], radius)
+        if len(mass.single) > n_near
+        else np.int64(0)
+    )
     total += all_words * far
     mask = least_mask(total)
     while True:
@@ -157,7 +175,10 @@ def _draw(
         is_near = point < near_total
         if is_near:
             listed = np.searchsorted(ends, point, side="right")
-            proposed, q = np.int64(near_ids[place, listed]), (ends[listed] - 1 - point) % envelope[listed]
+            proposed, q = (
+                np.int64(near_ids[place, listed]),
+                (ends[listed] - 1 - point) % envelope[listed],
+            )
             bounds = near_distances[place, listed], near_distances[place, listed]
         else:
             proposed = _word_at(mass, (point - near_total) // far, first, last)
@@ -166,7 +187,15 @@ def _draw(
         if attempt < drawn.refused[token]:
             continue
         q = (q << FINE_BITS) + fine
-        decision = decide(space.vectors, (int(word), int(proposed)), half, radius, q, ENVELOPE_BITS + FINE_BITS, bounds)
+        decision = decide(
+            space.vectors,
+            (int(word), int(proposed)),
+            half,
+            radius,
+            q,
+            ENVELOPE_BITS + FINE_BITS,
+            bounds,
+        )
         if decision == REFUSE or (not is_near and among(near_ids, int(place), int(proposed))):
             continue
         if decision == ACCEPT:
@@ -176,16 +205,24 @@ def _draw(
 
 
 @numba.njit(inline="always")
-def _envelope(half: float, distance: float, radius: float) -> np.int64:  # pragma: no cover - compiled
-    """A whole number >= 2^30·exp(-half·min(d, radius)) for a d that is a hair less: another order of additions."""
+def _envelope(
+    half: float, distance: float, radius: float
+) -> np.int64:  # pragma: no cover - compiled
+    """A whole number >= 2^30·exp(-half·min(d, radius)) for a d that is a hair less: another order
+    of additions.
+    """
     weight = math.exp(-half * min(distance * (1 - ROUNDING), radius))
     scale = np.int64(1) << ENVELOPE_BITS
     return min(scale, np.int64(weight * (1 + MARGIN) * scale) + 1)
 
 
 @numba.njit(inline="always")
-def _after(mass: Mass, word: np.int64, first: np.int64, last: np.int64) -> np.int64:  # pragma: no cover - compiled
-    """What a word has beside its own mass, after the one whose row of bigrams is from ``first`` to before ``last``."""
+def _after(
+    mass: Mass, word: np.int64, first: np.int64, last: np.int64
+) -> np.int64:  # pragma: no cover - compiled
+    """What a word has beside its own mass, after the one whose row of bigrams is from ``first`` to
+    before ``last``.
+    """
     end = last
     while first < last:
         middle = (first + last) // 2
@@ -197,9 +234,13 @@ def _after(mass: Mass, word: np.int64, first: np.int64, last: np.int64) -> np.in
 
 
 @numba.njit(inline="always")
-def _word_at(mass: Mass, point: np.int64, first: np.int64, last: np.int64) -> np.int64:  # pragma: no cover - compiled
+def _word_at(
+    mass: Mass, point: np.int64, first: np.int64, last: np.int64
+) -> np.int64:  # pragma: no cover - compiled
     """The word at a point of the masses of all words, which those of the row follow."""
     if point < mass.singles[-1]:
         return np.int64(np.searchsorted(mass.singles, point, side="right") - 1)
     inside = point - mass.singles[-1] + mass.afters[first]
-    return np.int64(mass.ids[np.searchsorted(mass.afters[first : last + 1], inside, side="right") - 1 + first])
+    return np.int64(
+        mass.ids[np.searchsorted(mass.afters[first : last + 1], inside, side="right") - 1 + first]
+    )

@@ -1,8 +1,8 @@
 """Random words for rejection sampling: each token has a ChaCha20 key of its own.
 
-How many words a token consumes is not known in advance. Four words from the text's generator are the key of ChaCha20
-(Bernstein 2008; RFC 8439), whose stream serves that token alone, as many words as it takes. So results depend on no
-batch, and a release rests on the same cipher as its generator.
+How many words a token consumes is not known in advance. Four words from the text's generator are
+the key of ChaCha20 (Bernstein 2008; RFC 8439), whose stream serves that token alone, as many words
+as it takes. So results depend on no batch, and a release rests on the same cipher as its generator.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def token_stream(key: Words, nonce: int) -> np.random.BitGenerator:
     """The stream of a key (4,), from its beginning; each nonce below 2^28 is another stream."""
     from randomgen import ChaCha
 
-    # Its counter counts words of 32 bits, sixteen to a block, and the nonce is the last 32 bits of the block's own.
+    # Its counter counts words of 32 bits, sixteen to a block, and the nonce is the last 32 bits of
+    # the block's own.
     stream: np.random.BitGenerator = ChaCha(key=key, counter=nonce << 100, rounds=20)
     return stream
 

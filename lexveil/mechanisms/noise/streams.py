@@ -1,4 +1,6 @@
-"""Random generators: named streams of a known seed for experiments, operating-system entropy for a release."""
+"""Random generators: named streams of a known seed for experiments, operating-system entropy for a
+release.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ import numpy as np
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
-    """Return the generator that belongs to ``names``, e.g. ("madlib", "S3", "10.0", doc_id, "text").
+    """Return the generator that belongs to ``names``, e.g. ("madlib", "S3", "10.0", doc_id,
+    "text").
 
-    Streams have names, so order, batches and workers change no result. Whoever knows the seed can replay the noise:
-    what is drawn from here is an experiment, never a release.
+    Streams have names, so order, batches and workers change no result. Whoever knows the seed can
+    replay the noise: what is drawn from here is an experiment, never a release.
     """
     key = b"".join(len(name.encode()).to_bytes(8, "big") + name.encode() for name in names)
     digest = blake2b(key, digest_size=16).digest()
@@ -20,7 +23,9 @@ def stream(seed: int, *names: str) -> np.random.Generator:
 
 
 def release_generator() -> np.random.Generator:
-    """Return a ChaCha20 generator keyed with 256 bits from the operating system. The key is kept nowhere."""
+    """Return a ChaCha20 generator keyed with 256 bits from the operating system. The key is kept
+    nowhere.
+    """
     from randomgen import ChaCha
 
     return np.random.Generator(ChaCha(key=secrets.randbits(256), counter=0, rounds=20))

@@ -1,7 +1,8 @@
 """Rewrite files, folders or standard input in bounded memory; what `lexveil privatize` calls.
 
-The input is read in two passes: one counts what the budget is divided by and what each subject spends, one rewrites.
-Between them a release is charged to the ledger. All outputs then appear together, or none does.
+The input is read in two passes: one counts what the budget is divided by and what each subject
+spends, one rewrites. Between them a release is charged to the ledger. All outputs then appear
+together, or none does.
 """
 
 from __future__ import annotations
@@ -30,12 +31,26 @@ from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.base import Writer
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.readers import open_writer
-from lexveil.privatization.adapters.inputs import SMALL, STDIN, Job, find_jobs, make_spool, tell_columns, workers_for
+from lexveil.privatization.adapters.inputs import (
+    SMALL,
+    STDIN,
+    Job,
+    find_jobs,
+    make_spool,
+    tell_columns,
+    workers_for,
+)
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import InputTotals
 from lexveil.privatization.release.charge import ledger_of, open_charge
 from lexveil.privatization.release.outputs import Outputs, check_companions, writing
-from lexveil.privatization.release.preconditions import STAMP, check, is_without_guarantee, stamped, tell_unmatched
+from lexveil.privatization.release.preconditions import (
+    STAMP,
+    check,
+    is_without_guarantee,
+    stamped,
+    tell_unmatched,
+)
 from lexveil.privatization.release.run import TwoPassRun
 from lexveil.privatization.settings import Settings, settings_of
 from lexveil.request import FileRequest
@@ -52,10 +67,12 @@ OPERATOR_FILES = {"tokens_sha256": "tokens.parquet", "withheld_sha256": "withhel
 
 @dataclass(kw_only=True)
 class ReleaseHooks:
-    """What `lexveil release` adds to a request: it judges the release at three moments, by raising; this lets all pass.
+    """What `lexveil release` adds to a request: it judges the release at three moments, by raising;
+    this lets all pass.
 
-    Before the noise it may look at anything, and a refusal spends nothing. After it only at what an observer could
-    compute: choosing among outputs by anything private is another mechanism, and their epsilon is spent.
+    Before the noise it may look at anything, and a refusal spends nothing. After it only at what an
+    observer could compute: choosing among outputs by anything private is another mechanism, and
+    their epsilon is spent.
 
     Attributes:
         more: further files that it may write, by ``Outputs.begin``; they appear with the output.
@@ -92,8 +109,8 @@ class PrivatizedFiles:
     Attributes:
         record: the privacy record, which is published with the outputs.
         operator: what only the operator may see; None of a copy.
-        target: the output's name, which says so if it has no guarantee; None of standard output. Of a table the name
-            that those of its record and the operator's files begin with.
+        target: the output's name, which says so if it has no guarantee; None of standard output. Of
+            a table the name that those of its record and the operator's files begin with.
         table: its name, if it is a table of a database.
     """
 
@@ -134,7 +151,11 @@ class Work:
         for job in self.jobs:
             for chunk in job.reader.chunks(for_writing):
                 start = chunk.first - 1
-                of_chunk = chunk.subjects if subjects is None else list(subjects[start : start + len(chunk)])
+                of_chunk = (
+                    chunk.subjects
+                    if subjects is None
+                    else list(subjects[start : start + len(chunk)])
+                )
                 yield replace(chunk, subjects=of_chunk, file=job.name)
 
 
@@ -147,21 +168,26 @@ def privatize_file(
     model: str | None = None,
     hooks: ReleaseHooks | None = None,
 ) -> PrivatizedFiles:
-    """Rewrite columns of a file or of all files in a folder; write a record and the operator's files beside the output.
+    """Rewrite columns of a file or of all files in a folder; write a record and the operator's
+    files beside the output.
 
     Args:
-        source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of such; either also in
-            object storage, by its address; "-" is standard input; the address of a database, of which ``sql`` is read.
-        target: the output, of the same form, Parquet for a database; also in object storage; "-" is standard output,
-            which gets no record and nothing else beside it; or the address of a database whose ``table`` is written,
-            with the record in the current folder. An output without a guarantee becomes NAME.no-guarantee.EXT.
-        project: the folder whose parameters and ledger are used, or a model of it; None as of ``Model.load``.
+        source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of
+            such; either also in object storage, by its address; "-" is standard input; the address
+            of a database, of which ``sql`` is read.
+        target: the output, of the same form, Parquet for a database; also in object storage; "-" is
+            standard output, which gets no record and nothing else beside it; or the address of a
+            database whose ``table`` is written, with the record in the current folder. An output
+            without a guarantee becomes NAME.no-guarantee.EXT.
+        project: the folder whose parameters and ledger are used, or a model of it; None as of
+            ``Model.load``.
         model: the name of a packaged model, or own; None as of ``Model.load``.
         hooks: what `lexveil release` adds.
 
     Raises:
         RequestError: if the request cannot be served; nothing is written then.
-        LexveilError: if the output cannot be written, or the input changed meanwhile; nothing is written then.
+        LexveilError: if the output cannot be written, or the input changed meanwhile; nothing is
+            written then.
     """
     copied: Settings | None = None
     if request.mechanism == "none":  # takes the place's parameters, and no model
@@ -178,14 +204,17 @@ def privatize_file(
         workers = workers_for(request, size, using)
         if isinstance(base, ObjectPath):
             make_spool(spool)
-        outputs = stack.enter_context(writing(base, hooks.more, hooks.operator_folder, spool.absolute() / "objects"))
+        outputs = stack.enter_context(
+            writing(base, hooks.more, hooks.operator_folder, spool.absolute() / "objects")
+        )
         work = Work(jobs, request, hooks, outputs, table)
         if copied is not None:
             return _copy(work, copied)
         if size >= SMALL and workers > 1:
             stack.enter_context(prepared_workers("lexveil.privatization.engine.preload"))
         for job in jobs:
-            job.reader.check()  # a wrong column is no request that the ledger keeps, or figures are worked out for
+            # a wrong column is no request that the ledger keeps, or figures are worked out for
+            job.reader.check()
             if table is not None:
                 table.check(job.reader.table.columns)
         # What is missing or refused is reported before the input is read.
@@ -216,13 +245,20 @@ def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
 
 def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
     hooks, outputs, request = work.hooks, work.outputs, work.request
-    about = {**hooks.about, **run.about(), **({"table": work.table_name} if work.table_name else {})}
+    about = {
+        **hooks.about,
+        **run.about(),
+        **({"table": work.table_name} if work.table_name else {}),
+    }
     if hooks.tells_columns:
         tell_columns([job.reader for job in work.jobs], request)
     ledger = ledger_of(run.engine.model.project, request.on_exhausted)
     has_subjects = request.subject_column is not None or hooks.subjects is not None
     finals = [job.out for job in work.jobs if job.out is not None]
-    with open_charge(ledger, run.settings.mode, has_subjects, about, outputs, finals) as payment, run.working():
+    with (
+        open_charge(ledger, run.settings.mode, has_subjects, about, outputs, finals) as payment,
+        run.working(),
+    ):
         run.count(payment, hooks.counted)
         tell_unmatched(request, run.survey.found)
         hooks.reserved(payment.costs())
@@ -235,7 +271,9 @@ def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
         operator = run.operator_report(payment)
         if outputs.target is not None:
             files = {name: outputs.companion(ending) for name, ending in OPERATOR_FILES.items()}
-            hashes = {name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun}
+            hashes = {
+                name: outputs.sha256(file) for name, file in files.items() if file in outputs.begun
+            }
             record = record.model_copy(update={"output": _hashes(work)})
             operator = operator.model_copy(update={"output": OperatorHashes(**hashes)})
             record, operator = hooks.written(outputs, record, operator)
@@ -246,10 +284,11 @@ def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
 
 
 def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> None:
-    """Let the outputs appear, the rows of a table first: they are one transaction with a copy of their record.
+    """Let the outputs appear, the rows of a table first: they are one transaction with a copy of
+    their record.
 
-    So there is never a table without its record, whatever ends this process; and a table that cannot be written leaves
-    nothing behind but what was spent.
+    So there is never a table without its record, whatever ends this process; and a table that
+    cannot be written leaves nothing behind but what was spent.
     """
     if work.table is None:
         publish()
@@ -265,27 +304,39 @@ def _deliver(work: Work, record: PrivacyRecord, publish: Callable[[], None]) -> 
         publish()
     except LexveilError as error:
         raise LexveilError(
-            f"{error.message}; the table {work.table.name} is written, with its record in the database"
+            f"{error.message}; the table {work.table.name} is written, with its record in the "
+            "database"
         ) from None
 
 
 def _destination(
     target: Path | str, request: FileRequest, is_stamped: bool
 ) -> tuple[Path | str | None, Path | None, DatabaseTable | None]:
-    """The output, the name that those of record and operator's files begin with, and the table if the output is one.
+    """The output, the name that those of record and operator's files begin with, and the table if
+    the output is one.
 
     Args:
         is_stamped: whether the name says that there is no guarantee.
     """
     if not is_address(target):
         if request.table is not None or request.if_exists != "fail":
-            raise RequestError(f"{option('table')}, {option('if_exists')}: only for a database; OUT is its address")
-        out = target if target == STDIN else stamped(as_path(target)) if is_stamped else as_path(target)
+            raise RequestError(
+                f"{option('table')}, {option('if_exists')}: only for a database; OUT is its address"
+            )
+        out = (
+            target
+            if target == STDIN
+            else stamped(as_path(target))
+            if is_stamped
+            else as_path(target)
+        )
         return out, out if isinstance(out, Path) else None, None
     from lexveil.databases.table import DatabaseTable
 
     if request.table is None:
-        raise RequestError(f"the output is a database; give {option('table')} NAME, which is made in it")
+        raise RequestError(
+            f"the output is a database; give {option('table')} NAME, which is made in it"
+        )
     table = DatabaseTable.named(read_address(str(target)), request.table, request.if_exists)
     table = table.stamped(STAMP) if is_stamped else table
     table.check()
@@ -301,7 +352,9 @@ def _write(result: Result, outputs: Outputs, ending: str) -> None:
 
 
 def _hashes(work: Work) -> OutputHashes | None:
-    """The sha256 of what is published: never of the source, with whose hash anybody could test a guess of the text."""
+    """The sha256 of what is published: never of the source, with whose hash anybody could test a
+    guess of the text.
+    """
     if work.table is not None:
         return None  # a table has no bytes of its own
     files = {job.name: work.outputs.sha256(job.out) for job in work.jobs if job.out is not None}
@@ -311,8 +364,9 @@ def _hashes(work: Work) -> OutputHashes | None:
 class _Writers:
     """What is written row by row.
 
-    The output files, one open at a time, for they are written one after the other; what happened to every token, with
-    the text column and the file where there are several; and the rows that are withheld, if there are any.
+    The output files, one open at a time, for they are written one after the other; what happened to
+    every token, with the text column and the file where there are several; and the rows that are
+    withheld, if there are any.
 
     Args:
         settings: None writes no token log.
@@ -329,25 +383,34 @@ class _Writers:
             return
         self.schema = token_log_schema(len(work.columns), settings)
         if work.has_names:
-            self.schema = self.schema.insert(0, pa.field("file", pa.dictionary(pa.int32(), pa.string())))
-        # Rows and positions mostly grow by one, which takes less time and room than a dictionary of them.
+            self.schema = self.schema.insert(
+                0, pa.field("file", pa.dictionary(pa.int32(), pa.string()))
+            )
+        # Rows and positions mostly grow by one, which takes less time and room than a dictionary of
+        # them.
         growing = dict.fromkeys(("row", "position"), "DELTA_BINARY_PACKED")
         encodings = {
             "use_dictionary": [name for name in self.schema.names if name not in growing],
             "column_encoding": growing,
         }
         partial = self.outputs.begin(self.outputs.companion("tokens.parquet"))
-        self.token_log = stack.enter_context(pq.ParquetWriter(partial, self.schema, **PARQUET, **encodings))
+        self.token_log = stack.enter_context(
+            pq.ParquetWriter(partial, self.schema, **PARQUET, **encodings)
+        )
 
     def write(self, chunk: Chunk, texts: Texts, tokens: pa.Table | None) -> None:
-        """Write the rows that are kept, with other texts and without spans: these count characters of the source."""
+        """Write the rows that are kept, with other texts and without spans: these count characters
+        of the source.
+        """
         if chunk.spans is not None:
             texts = [[*row, None] for row in texts]
         self._writer(chunk.file).write(chunk, texts, chunk.is_selected)
         if self.token_log is not None and tokens is not None and tokens.num_rows:
             if self.work.has_names:
                 zeros = pa.array(np.zeros(tokens.num_rows, dtype=np.int32))
-                tokens = tokens.append_column("file", pa.DictionaryArray.from_arrays(zeros, pa.array([chunk.file])))
+                tokens = tokens.append_column(
+                    "file", pa.DictionaryArray.from_arrays(zeros, pa.array([chunk.file]))
+                )
             self.token_log.write_table(tokens.select(self.schema.names))
         if self.outputs.target is not None:
             self._write_withheld(chunk)
@@ -356,8 +419,12 @@ class _Writers:
         if file not in self.opened:
             self.open_file.close()
             job = self.jobs[file]
-            out = job.stream or sys.stdout.buffer if job.out is None else self.outputs.begin(job.out)
-            self.opened[file] = self.open_file.enter_context(open_writer(job.reader, out, self.work.request.formulas))
+            out = (
+                job.stream or sys.stdout.buffer if job.out is None else self.outputs.begin(job.out)
+            )
+            self.opened[file] = self.open_file.enter_context(
+                open_writer(job.reader, out, self.work.request.formulas)
+            )
         return self.opened[file]
 
     def _write_withheld(self, chunk: Chunk) -> None:
@@ -368,9 +435,15 @@ class _Writers:
                 opened = self.stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
                 self.withheld = csv.writer(opened, lineterminator="\n")
                 self.withheld.writerow([*(["file"] if file else []), "row", "subject"])
-            self.withheld.writerow([*file, chunk.first + row, chunk.subjects[row] if chunk.subjects else ""])
+            self.withheld.writerow(
+                [*file, chunk.first + row, chunk.subjects[row] if chunk.subjects else ""]
+            )
 
     def formulas(self) -> tuple[int, int | None]:
         """How many fields a spreadsheet would compute, and the row of the first."""
-        first = (writer.first_formula for writer in self.opened.values() if writer.first_formula is not None)
+        first = (
+            writer.first_formula
+            for writer in self.opened.values()
+            if writer.first_formula is not None
+        )
         return sum(writer.n_formulas for writer in self.opened.values()), next(first, None)

@@ -1,4 +1,6 @@
-"""What is read: files, folders, standard input, the rows of a query; and where each of them is written."""
+"""What is read: files, folders, standard input, the rows of a query; and where each of them is
+written.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from lexveil.runtime.objects import ObjectPath, as_path
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
 STDIN = "-"
-SMALL = 2**21  # bytes of input below which worker processes cost more than they save; more never hurt
+# bytes of input below which worker processes cost more than they save; more never hurt
+SMALL = 2**21
 
 
 def workers_for(request: FileRequest, n_bytes: int, model: Model) -> int:
@@ -41,7 +44,8 @@ class Job:
     Attributes:
         out: None for a stream.
         name: tells the files of a folder apart.
-        stream: where it is written if that is no file: standard output, or what waits for a table of a database.
+        stream: where it is written if that is no file: standard output, or what waits for a table
+            of a database.
     """
 
     reader: Reader
@@ -51,12 +55,15 @@ class Job:
 
 
 @contextmanager
-def find_jobs(source: Path | str, target: Path | str | None, request: FileRequest, spool: Path) -> Iterator[list[Job]]:
+def find_jobs(
+    source: Path | str, target: Path | str | None, request: FileRequest, spool: Path
+) -> Iterator[list[Job]]:
     """Find what is to be read and written, and see that it can be.
 
     Args:
         source: a file, a folder, the address of a database, or "-" for standard input.
-        target: the file or folder to write, "-" for standard output, or None for a table of a database.
+        target: the file or folder to write, "-" for standard output, or None for a table of a
+            database.
         spool: the folder where standard input and rows of a database are kept meanwhile.
 
     Raises:
@@ -64,17 +71,24 @@ def find_jobs(source: Path | str, target: Path | str | None, request: FileReques
     """
     is_stream, is_folder = source == STDIN or is_address(source), is_a_folder(source)
     if target == STDIN and is_folder:
-        raise RequestError(f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER")
+        raise RequestError(
+            f"{shown(source)}: a folder cannot go to standard output; give -o FOLDER"
+        )
     with find_readers(source, request, spool) as readers:
         reader = readers[0]
         if target is None:
             if is_folder or reader.source.format.name != "parquet":
-                raise RequestError("only the rows of a query or of a Parquet file, which have types, go into a table")
+                raise RequestError(
+                    "only the rows of a query or of a Parquet file, which have types, go "
+                    "into a table"
+                )
             with write_errors(spool), _temporary(spool) as waiting:
                 yield [Job(reader, None, stream=waiting)]
             return
         if not is_folder:
-            yield [Job(reader, _target(target, None if is_stream else as_path(source), reader.source))]
+            yield [
+                Job(reader, _target(target, None if is_stream else as_path(source), reader.source))
+            ]
             return
         out = as_path(target)
         with _names(out):
@@ -84,7 +98,9 @@ def find_jobs(source: Path | str, target: Path | str | None, request: FileReques
 
 
 def is_a_folder(source: Path | str) -> bool:
-    """Whether files of a folder are read, each with a name of its own; who opens it says what is wrong with it."""
+    """Whether files of a folder are read, each with a name of its own; who opens it says what is
+    wrong with it.
+    """
     with suppress(OSError):  # of a name too long, or a storage that refuses
         return source != STDIN and not is_address(source) and as_path(source).is_dir()
     return False
@@ -107,10 +123,14 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
     form, sql = request.form, request.sql
     if sql is not None and not is_address(source):
         raise RequestError(
-            f"{option('sql')}: only for a database; IN is its address, such as postgresql://host/database"
+            f"{option('sql')}: only for a database; IN is its address, such as "
+            "postgresql://host/database"
         )
     if source != STDIN and form is not None:
-        raise RequestError(f"{option('form')} {form}: only for standard input; the name of a file says how it is read")
+        raise RequestError(
+            f"{option('form')} {form}: only for standard input; the name of a file says how "
+            "it is read"
+        )
     with ExitStack() as stack:
         if source != STDIN and not is_address(source):
             readers = [Reader(file, *columns) for file in find_sources([as_path(source)])]
@@ -144,35 +164,45 @@ def _find_text_column(readers: Sequence[Reader]) -> None:
 
 
 def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
-    """Tell the operator, before anything is spent, what goes out as it is, and what may say whom a row is about.
+    """Tell the operator, before anything is spent, what goes out as it is, and what may say whom a
+    row is about.
 
     Args:
         readers: of files that were checked, so that their columns are known.
     """
     others = dict[str, None]()
     for reader in readers:
-        others |= dict.fromkeys(name for name in reader.table.columns if name not in reader.request.rewritten)
+        others |= dict.fromkeys(
+            name for name in reader.table.columns if name not in reader.request.rewritten
+        )
     if others:
         print(
-            f"unchanged, with any names in them: {_named(others, readers)}; take out what must not be published, or "
+            f"unchanged, with any names in them: {_named(others, readers)}; take out what "
+            "must not be published, or "
             "rewrite it too",
             file=sys.stderr,
         )
     persons = [name for name in others if is_of_persons(name)]
     if persons and request.subject_column is None and request.is_release:
         print(
-            "each text has a budget of its own; --subject-column (subject_column=) gives all texts of a person one: "
+            "each text has a budget of its own; --subject-column (subject_column=) gives all "
+            "texts of a person one: "
             f"here perhaps {_named(persons, readers)}",
             file=sys.stderr,
         )
 
 
 def _named(columns: Iterable[str], readers: Sequence[Reader]) -> str:
-    """Names of columns; their numbers where a name has several words, for without a header it may be a text."""
+    """Names of columns; their numbers where a name has several words, for without a header it may
+    be a text.
+    """
     every = list(dict.fromkeys(column for reader in readers for column in reader.table.columns))
     if all(map(is_name, every)):
         return names(columns)
-    return ", ".join(f"no. {every.index(column) + 1}" for column in columns) + " (not each name is a single word)"
+    return (
+        ", ".join(f"no. {every.index(column) + 1}" for column in columns)
+        + " (not each name is a single word)"
+    )
 
 
 def _spool_stdin(form: str, file: BinaryIO) -> Source:
@@ -183,14 +213,17 @@ def _spool_stdin(form: str, file: BinaryIO) -> Source:
     return Source(Path("standard input"), named.format, named.compression, "stdin")
 
 
-def _spool_rows(address: str, sql: str | None, file: BinaryIO) -> tuple[Source, str, Mapping[str, str]]:
+def _spool_rows(
+    address: str, sql: str | None, file: BinaryIO
+) -> tuple[Source, str, Mapping[str, str]]:
     """The rows of a query, the engine of its database, and what that calls the types of columns."""
     from lexveil.databases.base import QUERY, spool_query
 
     database = read_address(address)
     if sql is None:
         raise RequestError(
-            f"{database.shown}: a database takes {option('sql')} 'SELECT ...', which says what is read of it"
+            f"{database.shown}: a database takes {option('sql')} 'SELECT ...', which says "
+            "what is read of it"
         )
     kinds = spool_query(database, sql, file)
     return Source(Path(QUERY), format_named("parquet"), "", "query"), database.engine, kinds
@@ -199,7 +232,9 @@ def _spool_rows(address: str, sql: str | None, file: BinaryIO) -> tuple[Source, 
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
     if target == STDIN:
         if not form.format.is_streamable:
-            raise RequestError(f"{form.format.title} cannot go to standard output; give -o FILE.{form.format.name}")
+            raise RequestError(
+                f"{form.format.title} cannot go to standard output; give -o FILE.{form.format.name}"
+            )
         return None
     out = as_path(target)
     with _names(out):
@@ -217,15 +252,21 @@ def _names(out: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise RequestError(f"{shown(out)}: no output can have this name ({why}); choose another") from None
+        raise RequestError(
+            f"{shown(out)}: no output can have this name ({why}); choose another"
+        ) from None
 
 
 def _check_folder(out: Path, source: Path) -> None:
     if out.is_symlink() and not out.exists():
-        raise RequestError(f"{shown(out)}: the link leads nowhere; remove it or choose another name")
+        raise RequestError(
+            f"{shown(out)}: the link leads nowhere; remove it or choose another name"
+        )
     real, inside = out.resolve(), source.resolve()
     if real == inside or inside in real.parents or real in inside.parents:
-        raise RequestError(f"{shown(out)}: input and output folder must lie outside each other; choose another")
+        raise RequestError(
+            f"{shown(out)}: input and output folder must lie outside each other; choose another"
+        )
     if out.exists() and (not out.is_dir() or _has_files(out)):
         raise RequestError(f"{shown(out)}: exists already; remove it or choose another name")
     require_folder(out if isinstance(out, ObjectPath) else out.parent)
@@ -233,8 +274,12 @@ def _check_folder(out: Path, source: Path) -> None:
 
 
 def _has_files(folder: Path) -> bool:
-    """Whether there is more in a folder than empty folders, which object storage keeps where something failed."""
-    return any(entry.is_symlink() or not entry.is_dir() or _has_files(entry) for entry in folder.iterdir())
+    """Whether there is more in a folder than empty folders, which object storage keeps where
+    something failed.
+    """
+    return any(
+        entry.is_symlink() or not entry.is_dir() or _has_files(entry) for entry in folder.iterdir()
+    )
 
 
 def make_spool(folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""Rewrite texts that are in memory: a list, a column of pandas, Arrow or Polars, or a column of a table.
+"""Rewrite texts that are in memory: a list, a column of pandas, Arrow or Polars, or a column of a
+table.
 
 done = lexveil.privatize(
     frame["body"], mechanism="tem", strategy="S3", document_budget=200.0, subjects=frame["customer"]
@@ -34,7 +35,10 @@ from lexveil.privatization.release.run import TwoPassRun
 from lexveil.request import OnExhausted, Request
 from lexveil.runtime.stage import Watch
 
-KINDS = "a list of strings, a column or table of pandas, Polars or Arrow, a DuckDB relation, or a datasets.Dataset"
+KINDS = (
+    "a list of strings, a column or table of pandas, Polars or Arrow, a DuckDB relation, "
+    "or a datasets.Dataset"
+)
 SPANS = "spans"  # what messages call those that are given
 SMALL = 2**20  # characters below which worker processes cost more than they save
 
@@ -44,14 +48,16 @@ class Privatized:
     """What came of a column.
 
     Attributes:
-        values: of the kind that was given, in the same order; None where there was none, or where the ledger has
-            nothing left for its subject.
-        token_log: what happened to every token: row (from 1), position, class, epsilon, action; no source word. It is
-            the operator's, as ``operator`` is: the classes of tokens are not protected.
+        values: of the kind that was given, in the same order; None where there was none, or where
+            the ledger has nothing left for its subject.
+        token_log: what happened to every token: row (from 1), position, class, epsilon, action; no
+            source word. It is the operator's, as ``operator`` is: the classes of tokens are not
+            protected.
         record: the privacy record, which can be published with the values.
         operator: what compares source and output or counts the source; as secret as the source.
-        measurement: what ran, with what is proven of it: ``measurement.bound(distances)`` says how far two neighbours
-            with tokens at these distances can be told apart at most; the record's guarantee is generated from it.
+        measurement: what ran, with what is proven of it: ``measurement.bound(distances)`` says how
+            far two neighbours with tokens at these distances can be told apart at most; the
+            record's guarantee is generated from it.
     """
 
     values: Any
@@ -63,7 +69,10 @@ class Privatized:
     def __repr__(self) -> str:
         """What it is, and nothing that is secret."""
         done = self.record
-        kind, guarantee = type(self.values).__name__, "a guarantee" if done.guarantee.holds else "no guarantee"
+        kind, guarantee = (
+            type(self.values).__name__,
+            "a guarantee" if done.guarantee.holds else "no guarantee",
+        )
         return f"<Privatized {kind}: {done.mechanism} {done.strategy}, {done.mode}, {guarantee}>"
 
 
@@ -77,39 +86,51 @@ def privatize(
     spans: Any = None,
     watch: Watch | None = None,
 ) -> Privatized:
-    """Rewrite a column of texts with a packaged model, or with the artifacts that `lexveil run` made in a project.
+    """Rewrite a column of texts with a packaged model, or with the artifacts that `lexveil run`
+    made in a project.
 
     Args:
-        values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or a table: a
-            DataFrame of pandas or polars, a pyarrow Table, a DuckDB relation, a datasets.Dataset.
+        values: list or tuple of strings, pyarrow Array or ChunkedArray, pandas or polars Series; or
+            a table: a DataFrame of pandas or polars, a pyarrow Table, a DuckDB relation, a
+            datasets.Dataset.
         request: how; ``spans_column`` is ``spans`` here.
         model: gives the words, and its project the parameters and the ledger.
         column: of a table: its text column.
-        subjects: whom each text is about, of the same length: whose budget the ledger keeps; None: each text has its
-            own. Of a table also the name of a column.
-        spans: what a detector found in each text, of the same length: a list of objects with start, end and type, as
-            JSON or not. Of a table also the name of a column, which comes out empty: it counts characters of the texts.
+        subjects: whom each text is about, of the same length: whose budget the ledger keeps; None:
+            each text has its own. Of a table also the name of a column.
+        spans: what a detector found in each text, of the same length: a list of objects with start,
+            end and type, as JSON or not. Of a table also the name of a column, which comes out
+            empty: it counts characters of the texts.
         watch: as of ``TwoPassRun``.
 
     Raises:
         RequestError: if the request cannot be served, or a value is no text; nothing is spent then.
     """
-    checked = check(request.model_copy(update={"spans_column": None if spans is None else SPANS}), model)
+    checked = check(
+        request.model_copy(update={"spans_column": None if spans is None else SPANS}), model
+    )
     frame = frame_of(values)
     named: dict[str, Any] = {"column": column, "subjects": subjects, SPANS: spans}
     if frame is None:
         for role, value in named.items():
             if isinstance(value, str):
-                raise RequestError(f"{role}: the name of a column is for tables; give the column itself")
+                raise RequestError(
+                    f"{role}: the name of a column is for tables; give the column itself"
+                )
         texts = column_list(values, "values")
     else:
         for role, value in named.items():
             if role == "column" or isinstance(value, str):
                 named[role] = frame.read(frame.named(value, role))
         texts = named["column"]
-    who, found = (None if value is None else column_list(value, role) for role, value in list(named.items())[1:])
+    who, found = (
+        None if value is None else column_list(value, role)
+        for role, value in list(named.items())[1:]
+    )
     source = Texts(texts, who, found, column or "values")
-    done = privatize_texts(source, checked, workers=request.workers, on_exhausted=request.on_exhausted, watch=watch)
+    done = privatize_texts(
+        source, checked, workers=request.workers, on_exhausted=request.on_exhausted, watch=watch
+    )
     if frame is None:
         return replace(done, values=column_like(values, done.values))
     table = frame.replaced(str(column), done.values)
@@ -137,7 +158,9 @@ def privatize_texts(
     charge_options: ChargeOptions | None = None,
     watch: Watch | None = None,
 ) -> Privatized:
-    """Rewrite a list of texts; see ``privatize``, and ``open_charge`` for the options of the charge."""
+    """Rewrite a list of texts; see ``privatize``, and ``open_charge`` for the options of the
+    charge.
+    """
     settings, model = checked.engine.settings, checked.engine.model
     chunks = list(whole_chunks(texts))
     if workers is None:
@@ -146,14 +169,23 @@ def privatize_texts(
     run = TwoPassRun(checked, lambda _: iter(chunks), ("text",), workers, watch)
     rewritten: list[str | None] = []
     token_logs = [token_log_schema(1, settings).empty_table()]
-    ledger, outputs, has_subjects = ledger_of(model.project, on_exhausted), Outputs(None), texts.subjects is not None
+    ledger, outputs, has_subjects = (
+        ledger_of(model.project, on_exhausted),
+        Outputs(None),
+        texts.subjects is not None,
+    )
     with (
-        open_charge(ledger, settings.mode, has_subjects, run.about(), outputs, (), charge_options) as payment,
+        open_charge(
+            ledger, settings.mode, has_subjects, run.about(), outputs, (), charge_options
+        ) as payment,
         run.working(),
     ):
         run.count(payment)
         for chunk, done in run.rewrite(payment):
-            rewritten += [row[0] if keep else None for row, keep in zip(done.texts, chunk.is_selected, strict=True)]
+            rewritten += [
+                row[0] if keep else None
+                for row, keep in zip(done.texts, chunk.is_selected, strict=True)
+            ]
             token_logs.append(done.tokens)
         record, operator = run.record(payment), run.operator_report(payment)
         payment.publish(outputs)
@@ -166,12 +198,15 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
     """A list of texts as the chunks that the engine takes.
 
     Raises:
-        RequestError: if a value is no text or too long, or there is not one subject or list of spans for each.
+        RequestError: if a value is no text or too long, or there is not one subject or list of
+            spans for each.
     """
     texts, subjects, spans = source.texts, source.subjects, source.spans
     for role, values in {"subjects": subjects, SPANS: spans}.items():
         if values is not None and len(values) != len(texts):
-            raise RequestError(f"{role}: {len(values):,} for {len(texts):,} texts; give one for each")
+            raise RequestError(
+                f"{role}: {len(values):,} for {len(texts):,} texts; give one for each"
+            )
 
     def rows() -> Iterator[ParsedRow]:
         for number, value in enumerate(texts, 1):
@@ -180,11 +215,22 @@ def whole_chunks(source: Texts) -> Iterator[Chunk]:
             if text is not None:
                 text = str.__str__(text)  # a class of the user's is not known in other processes
                 if len(text) > TEXT_LIMIT:
-                    raise RequestError(f"{where}: more than {TEXT_LIMIT // 2**20} Mi characters; divide it")
-            subject = None if subjects is None else plain_value(subjects[number - 1], "subjects", where)
+                    raise RequestError(
+                        f"{where}: more than {TEXT_LIMIT // 2**20} Mi characters; divide it"
+                    )
+            subject = (
+                None if subjects is None else plain_value(subjects[number - 1], "subjects", where)
+            )
             if subjects is not None and subject is None:
-                raise RequestError(f"{where}: its subject is empty; say whom it is about, or give no subjects at all")
-            found = None if spans is None else given_spans(spans[number - 1], [text], ["text"], f"{where}, spans")
+                raise RequestError(
+                    f"{where}: its subject is empty; say whom it is about, or give no "
+                    "subjects at all"
+                )
+            found = (
+                None
+                if spans is None
+                else given_spans(spans[number - 1], [text], ["text"], f"{where}, spans")
+            )
             yield ParsedRow(number, [text], subject, None, found)
 
     yield from gather(rows(), subjects is not None)
@@ -211,9 +257,13 @@ class Frame:
             RequestError: if none is named, or there is no such column.
         """
         if column is None:
-            raise RequestError(f"{role}: a table was given; name the column, one of {names(self.columns)}")
+            raise RequestError(
+                f"{role}: a table was given; name the column, one of {names(self.columns)}"
+            )
         if column not in self.columns:
-            raise RequestError(f"{role}: {name(column)} is none of the columns {names(self.columns)}")
+            raise RequestError(
+                f"{role}: {name(column)} is none of the columns {names(self.columns)}"
+            )
         return column
 
 
@@ -233,7 +283,10 @@ def frame_of(values: Any) -> Frame | None:
     if kind == "datasets.DatasetDict":
         raise RequestError(f"a DatasetDict; give one of its splits: {names(list(values))}")
     if kind in ("datasets.IterableDataset", "datasets.IterableDatasetDict"):
-        raise RequestError("a streaming data set is never whole; give its batches: `for batch in dataset.iter(1000)`")
+        raise RequestError(
+            "a streaming data set is never whole; give its batches: `for batch in "
+            "dataset.iter(1000)`"
+        )
     if kind == "polars.LazyFrame":
         raise RequestError("a LazyFrame has no rows yet; give frame.collect()")
     if kind == "polars.DataFrame":
@@ -253,9 +306,12 @@ def column_list(values: Any, name: str) -> list[Any]:
         return list(values)
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
-    if hasattr(values, "isna") and hasattr(values, "index") and hasattr(values, "dtype"):  # a Series of pandas
+    # a Series of pandas
+    if hasattr(values, "isna") and hasattr(values, "index") and hasattr(values, "dtype"):
         absent = values.isna().tolist()
-        return [None if gone else value for value, gone in zip(values.tolist(), absent, strict=True)]
+        return [
+            None if gone else value for value, gone in zip(values.tolist(), absent, strict=True)
+        ]
     if hasattr(values, "to_list"):  # polars
         return list(values.to_list())
     raise RequestError(f"{name}: a {type(values).__name__}; give {KINDS}")
@@ -286,12 +342,17 @@ def _of_arrow(table: Any) -> Frame:
         array = _array(texts, table.schema.field(index).type)
         made = table.set_column(index, table.schema.field(index).with_type(array.type), array)
         schema = pa.schema([bare_field(field) for field in made.schema])
-        columns = [bare_column(column, field.type) for column, field in zip(made.columns, schema, strict=True)]
+        columns = [
+            bare_column(column, field.type)
+            for column, field in zip(made.columns, schema, strict=True)
+        ]
         if isinstance(table, pa.RecordBatch):
             columns = [column.combine_chunks() for column in columns]
         return type(table).from_arrays(columns, schema=schema)
 
-    return Frame(table.schema.names, lambda column: list(table.column(column).to_pylist()), replaced)
+    return Frame(
+        table.schema.names, lambda column: list(table.column(column).to_pylist()), replaced
+    )
 
 
 def _of_relation(relation: Any) -> Frame:
@@ -299,15 +360,23 @@ def _of_relation(relation: Any) -> Frame:
 
     table = relation.fetch_arrow_table()
     arrow = _of_arrow(table)
-    return Frame(arrow.columns, arrow.read, lambda column, texts: duckdb.from_arrow(arrow.replaced(column, texts)))
+    return Frame(
+        arrow.columns,
+        arrow.read,
+        lambda column, texts: duckdb.from_arrow(arrow.replaced(column, texts)),
+    )
 
 
 def _of_pandas(frame: Any) -> Frame:
     def replaced(column: str, texts: list[str | None]) -> Any:
         made = frame.assign(**{column: column_like(frame[column], texts)})
         made.attrs = {}  # to_parquet writes them, and they may quote the source
-        categories = [name for name, kind in made.dtypes.items() if kind == "category" and name != column]
-        return made.assign(**{name: made[name].cat.remove_unused_categories() for name in categories})
+        categories = [
+            name for name, kind in made.dtypes.items() if kind == "category" and name != column
+        ]
+        return made.assign(
+            **{name: made[name].cat.remove_unused_categories() for name in categories}
+        )
 
     return Frame(list(frame.columns), lambda column: column_list(frame[column], column), replaced)
 
@@ -331,10 +400,14 @@ def _of_dataset(data: Any) -> Frame:
     def replaced(column: str, texts: list[str | None]) -> Any:
         from datasets import DatasetInfo  # type: ignore[import-untyped]
 
-        # Without what it carries on from the source: sizes, checksums, description, a fingerprint of the texts.
+        # Without what it carries on from the source: sizes, checksums, description, a fingerprint
+        # of the texts.
         table = arrow.replaced(column, texts)
         made = type(data)(
-            table, info=DatasetInfo(features=data.features.copy()), split=data.split, fingerprint=secrets.token_hex(8)
+            table,
+            info=DatasetInfo(features=data.features.copy()),
+            split=data.split,
+            fingerprint=secrets.token_hex(8),
         )
         return made.with_format(**data.format) if data.format["type"] else made
 

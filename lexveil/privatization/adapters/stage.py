@@ -1,6 +1,8 @@
-"""Rewrite the project's documents by their budget plans: what the stage ``privatize`` calls for one cell of the grid.
+"""Rewrite the project's documents by their budget plans: what the stage ``privatize`` calls for one
+cell of the grid.
 
-The noise comes from the seed in params.yaml, so that the run can be repeated: an experiment, and recorded as one.
+The noise comes from the seed in params.yaml, so that the run can be repeated: an experiment, and
+recorded as one.
 """
 
 from __future__ import annotations
@@ -44,13 +46,17 @@ from lexveil.runtime.tables import PARQUET, atomic_directory, read_table, requir
 
 GROUP = 2_000  # documents rewritten at a time, at most, and of a row group of what is written
 SHARE = 8  # batches a worker is to have at least, so that all end at about the same time
-SMALL = 200_000  # tokens to be perturbed below which worker processes cost more than they save; more never hurt
+# tokens to be perturbed below which worker processes cost more than they save; more never hurt
+SMALL = 200_000
 
 TextKey = tuple[str, str, str]  # data set, document, field: what names a text in its plan
 
 TOKEN_LOG = pa.schema(
     [(name, pa.string()) for name in ("dataset", "doc_id", "field")]
-    + [ENGINE_LOG.field(name) for name in ("position", "class", "epsilon", "action", "n_words", "word_id")]
+    + [
+        ENGINE_LOG.field(name)
+        for name in ("position", "class", "epsilon", "action", "n_words", "word_id")
+    ]
 )
 
 
@@ -78,11 +84,17 @@ class BudgetPlan:
         plan = read_table(paths.plan(mechanism, strategy, epsilon), "plan_budgets").to_pydict()
         keys = zip(plan["dataset"], plan["doc_id"], plan["field"], strict=True)
         per_token = dict(zip(keys, plan["epsilon_per_token"], strict=True))
-        return cls(per_token, dict(zip(plan["dataset"], plan["budget"], strict=True)), sum(plan["n_perturbed"]))
+        return cls(
+            per_token,
+            dict(zip(plan["dataset"], plan["budget"], strict=True)),
+            sum(plan["n_perturbed"]),
+        )
 
 
 class StageRun:
-    """One cell of the grid, at a base epsilon or a level: what rewrites its documents, with which budgets."""
+    """One cell of the grid, at a base epsilon or a level: what rewrites its documents, with which
+    budgets.
+    """
 
     def __init__(self, mechanism: str, strategy: str, epsilon: float, model: Model) -> None:
         self.machine, components = model.params.machine, None
@@ -91,15 +103,28 @@ class StageRun:
             chosen = model.params.policy
             policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
             base = epsilon_of(mechanism, strategy, epsilon)
-            settings = Settings(mechanism, strategy, base, None, model.params.seed, policy, False, average_words="data")
-            self.settings = replace(settings, max_token_epsilon=base if isinstance(epsilon, Level) else None)
+            settings = Settings(
+                mechanism,
+                strategy,
+                base,
+                None,
+                model.params.seed,
+                policy,
+                False,
+                average_words="data",
+            )
+            self.settings = replace(
+                settings, max_token_epsilon=base if isinstance(epsilon, Level) else None
+            )
             self.engine = Engine(self.settings, model)
             # The record says what the stage measured, or no run repeats it.
             require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")
             self.plan = BudgetPlan.load(mechanism, strategy, epsilon)
             components = self.engine.worker().components
         column_keys = tuple((field,) for field in FIELDS)
-        self.worker = BatchWorker(self.settings, components, FIELDS, column_keys, budget_name=str(epsilon))
+        self.worker = BatchWorker(
+            self.settings, components, FIELDS, column_keys, budget_name=str(epsilon)
+        )
         if self.plan.n_perturbed < SMALL:
             self.machine = self.machine.alone()
 
@@ -109,12 +134,21 @@ class StageRun:
         Raises:
             LexveilError: if the plan has no budget for a document.
         """
-        keys = list(zip(*(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True))
-        columns = [documents.column(name).cast(pa.large_string()).combine_chunks() for name in FIELDS]
+        keys = list(
+            zip(
+                *(documents.column(name).to_pylist() for name in ("dataset", "doc_id")), strict=True
+            )
+        )
+        columns = [
+            documents.column(name).cast(pa.large_string()).combine_chunks() for name in FIELDS
+        ]
         batch = Batch(ArrowRows(columns), keys, first_row)
         if self.engine is None:
             return batch
-        texts = ((*keys[row], FIELDS[field]) for row, field in zip(batch.document, batch.column, strict=True))
+        texts = (
+            (*keys[row], FIELDS[field])
+            for row, field in zip(batch.document, batch.column, strict=True)
+        )
         try:
             epsilon = np.array([self.plan.epsilon[text] for text in texts], dtype=np.float64)
         except KeyError as missing:
@@ -123,10 +157,18 @@ class StageRun:
             ) from None
         return replace(batch, part_epsilon=epsilon)
 
-    def rewrite(self, documents: pa.Table) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
-        """Rewrite documents, in order: GROUP of them and what came of them, so that no other cuts show in the files."""
+    def rewrite(
+        self, documents: pa.Table
+    ) -> Generator[tuple[pa.Table, RewrittenChunk], None, None]:
+        """Rewrite documents, in order: GROUP of them and what came of them, so that no other cuts
+        show in the files.
+        """
         alone = self.machine == self.machine.alone()
-        size = GROUP if alone else max(1, min(GROUP, documents.num_rows // (SHARE * self.machine.workers)))
+        size = (
+            GROUP
+            if alone
+            else max(1, min(GROUP, documents.num_rows // (SHARE * self.machine.workers)))
+        )
 
         def work() -> Iterator[tuple[pa.Table | None, Batch]]:
             for start in range(0, documents.num_rows, GROUP):
@@ -135,7 +177,9 @@ class StageRun:
                     is_last = first + size >= group.num_rows
                     yield group if is_last else None, self.batch(group.slice(first, size), first)
 
-        yield from merge_chunks(paired(partial(ordered_map, self.worker.rewrite, where=self.machine), work()))
+        yield from merge_chunks(
+            paired(partial(ordered_map, self.worker.rewrite, where=self.machine), work())
+        )
 
     def record(self, counts: RunCounts) -> PrivacyRecord:
         """The privacy record of the run."""
@@ -158,11 +202,17 @@ class StageRun:
 
 
 def token_log(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
-    """What happened to every token of some documents: its class, its epsilon, its action; no source word."""
+    """What happened to every token of some documents: its class, its epsilon, its action; no source
+    word.
+    """
     tokens = rewritten.tokens
-    names = {name: documents.column(name).take(tokens.column("row")) for name in ("dataset", "doc_id")}
+    names = {
+        name: documents.column(name).take(tokens.column("row")) for name in ("dataset", "doc_id")
+    }
     names["field"] = tokens.column("column").cast(pa.string())
-    return pa.table([names[n] if n in names else tokens.column(n) for n in TOKEN_LOG.names], schema=TOKEN_LOG)
+    return pa.table(
+        [names[n] if n in names else tokens.column(n) for n in TOKEN_LOG.names], schema=TOKEN_LOG
+    )
 
 
 def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Table:
@@ -175,24 +225,46 @@ def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Tabl
         return pa.array(np.bincount(row, weights=weights, minlength=n).astype(np.int64))
 
     columns = {name: documents.column(name) for name in ("dataset", "doc_id", "split")}
-    columns |= {name: text.cast(pa.string()) for name, text in zip(FIELDS, rewritten.texts.columns, strict=True)}
+    columns |= {
+        name: text.cast(pa.string())
+        for name, text in zip(FIELDS, rewritten.texts.columns, strict=True)
+    }
     columns |= {name: documents.column(name) for name in ("label", "attribute")}
-    columns |= {"n_tokens_in": total(), "n_tokens_out": total(words_out > 0), "n_words_out": total(words_out)}
-    return pa.table({**columns, "epsilon_spent": pa.array(rewritten.spent), "n_unprotected": total(is_kept)})
+    columns |= {
+        "n_tokens_in": total(),
+        "n_tokens_out": total(words_out > 0),
+        "n_words_out": total(words_out),
+    }
+    return pa.table(
+        {**columns, "epsilon_spent": pa.array(rewritten.spent), "n_unprotected": total(is_kept)}
+    )
 
 
 def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path) -> RunCounts:
-    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``; return the counts."""
+    """Write documents.parquet, tokens.parquet, metrics.json and record.json into folder ``out``;
+    return the counts.
+    """
     run = StageRun(mechanism, strategy, epsilon, Model.load(Path(), OWN))
     documents = load_documents()
     if run.engine is not None:
         searched = run.engine.vocabulary.vectors.size if MECHANISMS[mechanism].rank_remap else 0
         n = run.plan.n_perturbed
         work = {"tokens rewritten": n, "distances searched": n * searched}
-        what, way_out = f"privatize {mechanism} {strategy} {epsilon}: {n:,} tokens", "Bring fewer documents"
-        foresee(what, work, f"{way_out}, or lower embeddings.base_tokens", run.machine, run.machine.workers)
+        what, way_out = (
+            f"privatize {mechanism} {strategy} {epsilon}: {n:,} tokens",
+            "Bring fewer documents",
+        )
+        foresee(
+            what,
+            work,
+            f"{way_out}, or lower embeddings.base_tokens",
+            run.machine,
+            run.machine.workers,
+        )
     tally = Tally()
-    progress = Progress(f"privatize {mechanism} {strategy} {epsilon}", documents.num_rows, "documents")
+    progress = Progress(
+        f"privatize {mechanism} {strategy} {epsilon}", documents.num_rows, "documents"
+    )
     with (
         atomic_directory(out) as folder,
         ExitStack() as files,
@@ -200,7 +272,10 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
     ):
         writers: dict[str, pq.ParquetWriter] = {}
         for group, rewritten in groups:
-            tables = {"documents": private_documents(group, rewritten), "tokens": token_log(group, rewritten)}
+            tables = {
+                "documents": private_documents(group, rewritten),
+                "tokens": token_log(group, rewritten),
+            }
             for name, table in tables.items():
                 if name not in writers:
                     writer = pq.ParquetWriter(folder / f"{name}.parquet", table.schema, **PARQUET)

@@ -1,6 +1,8 @@
-"""Documents on their way to a worker and back: their texts, what names the noise of each, and what came of them.
+"""Documents on their way to a worker and back: their texts, what names the noise of each, and what
+came of them.
 
-A ``Chunk`` of rows becomes a ``Batch`` of texts, which is ``Rewritten``; a ``RewrittenChunk`` goes back.
+A ``Chunk`` of rows becomes a ``Batch`` of texts, which is ``Rewritten``; a ``RewrittenChunk`` goes
+back.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from lexveil.types import Flags, Floats, Ids
 
 T = TypeVar("T")
 
-PART = 2**16  # characters for a worker at a time where each takes long, so that all end at about the same time
+# characters for a worker at a time where each takes long, so that all end at about the same time
+PART = 2**16
 FEW = 8  # times more words than tokens, and only those that were drawn are written out
 
 # What the engine says of every token; an adapter chooses the columns of its token log.
@@ -54,29 +57,43 @@ TOKEN_LOG = pa.schema(
 
 
 def token_log_schema(n_columns: int, settings: Settings) -> pa.Schema:
-    """The columns of the token log of a user's rows: without output words, with the text column if there are several.
+    """The columns of the token log of a user's rows: without output words, with the text column if
+    there are several.
 
-    Where classes of tokens have shares of their own, the log says which class each token is of, and where there are
-    detectors, the type of what they found.
+    Where classes of tokens have shares of their own, the log says which class each token is of, and
+    where there are detectors, the type of what they found.
 
     Args:
         n_columns: text columns.
     """
-    has = {"column": n_columns > 1, "share": settings.shares is not None, "type": settings.detection is not None}
-    names = ("row", "position", "class", "epsilon", "action", *(name for name, is_there in has.items() if is_there))
+    has = {
+        "column": n_columns > 1,
+        "share": settings.shares is not None,
+        "type": settings.detection is not None,
+    }
+    names = (
+        "row",
+        "position",
+        "class",
+        "epsilon",
+        "action",
+        *(name for name, is_there in has.items() if is_there),
+    )
     return pa.schema([TOKEN_LOG.field(name) for name in names])
 
 
 @dataclass(frozen=True, repr=False)
 class Batch:
-    """Consecutive documents for a worker. They hold source text, and a worker gives none of it back.
+    """Consecutive documents for a worker. They hold source text, and a worker gives none of it
+    back.
 
     Attributes:
         rows: the texts of each document.
-        keys: (n_documents,) what names each document in the run, and with it the noise of a seeded run.
+        keys: (n_documents,) what names each document in the run, and with it the noise of a seeded
+            run.
         first_row: the number of the first document, as the token log counts them.
-        part_epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides the document budget. A
-            plan has no shares of classes: all tokens that pay get the same.
+        part_epsilon: (n_texts,) of each token that pays, from a plan; None if the engine divides
+            the document budget. A plan has no shares of classes: all tokens that pay get the same.
         for_ledger: whether who counts it also works out the keys of its rows by their texts.
         given: spans that came with the documents; None if none did.
     """
@@ -104,7 +121,9 @@ class Batch:
 
     @property
     def texts(self) -> Strings:
-        """(n_texts,) the texts of all documents, one after the other, without those that are missing."""
+        """(n_texts,) the texts of all documents, one after the other, without those that are
+        missing.
+        """
         return self._flat[0]
 
     @property
@@ -142,12 +161,16 @@ class Batch:
             number = np.full(len(self), -1)
             number[self.document[of_column]] = of_column
             is_whole = len(of_column) == len(self) == len(texts)
-            columns.append(texts.array if is_whole else texts.array.take(pa.array(number, mask=number < 0)))
+            columns.append(
+                texts.array if is_whole else texts.array.take(pa.array(number, mask=number < 0))
+            )
         return ArrowRows(columns)
 
     def parts(self, size: int) -> list[Batch]:
         """The same documents in batches of about so many characters, in order."""
-        ends = np.cumsum(np.sum([np.diff(letters_of(column)[1]) for column in self.arrow.columns], axis=0))
+        ends = np.cumsum(
+            np.sum([np.diff(letters_of(column)[1]) for column in self.arrow.columns], axis=0)
+        )
         number = np.maximum(ends - 1, 0) // size  # of the part that each document falls into
         cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
         if len(cuts) <= 3 and (not len(ends) or ends[-1] < 2 * size):
@@ -172,11 +195,12 @@ class Rewritten:
         encoded: the source's tokens. They hold source text and must not leave the process.
         plan: what was to happen to each.
         texts: the rewritten texts.
-        token_epsilon: (n,) spent on the token; 0 unless perturbed, and 0 where the replacement is that of an equal
-            token before it.
+        token_epsilon: (n,) spent on the token; 0 unless perturbed, and 0 where the replacement is
+            that of an equal token before it.
         rows: (n,) row of the output token in the embedding; -1 where kept, dropped or ``written``.
         out_words: (n,) words in the output token; 0 where dropped.
-        written: what stands in the place of tokens that a detector found, by the number of the token.
+        written: what stands in the place of tokens that a detector found, by the number of the
+            token.
     """
 
     encoded: Encoded
@@ -192,14 +216,18 @@ class Rewritten:
         """(n,) ``Action`` of each."""
         return self.plan.action
 
-    def per_text(self, values: npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Floats:
+    def per_text(
+        self, values: npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
+    ) -> Floats:
         """Sum a value per token over each text, shape (n_texts,)."""
         summed = np.bincount(self.encoded.text_of, weights=values, minlength=self.encoded.n_texts)
         return summed.astype(np.float64)  # whole numbers where there is no token at all
 
     def changes(self, texts: Sequence[str], lexicon: Lexicon) -> list[TextChanges]:
         """What became of each token of the source texts."""
-        return changes_of(self.encoded, texts, self.texts, self.action, self.rows, lexicon, self.written)
+        return changes_of(
+            self.encoded, texts, self.texts, self.action, self.rows, lexicon, self.written
+        )
 
     def token_log(
         self, names: Sequence[str], row: Ids, column: npt.NDArray[np.int16], titles: Sequence[str]
@@ -216,7 +244,9 @@ class Rewritten:
         share = np.zeros(n, dtype=np.int8) if self.plan.share is None else self.plan.share
         columns: dict[str, Callable[[], pa.Array]] = {
             "row": lambda: pa.array(row[text_of]),
-            "position": lambda: pa.array((np.arange(n) - encoded.offsets()[text_of]).astype(np.int32)),
+            "position": lambda: pa.array(
+                (np.arange(n) - encoded.offsets()[text_of]).astype(np.int32)
+            ),
             "class": lambda: _labelled(encoded.classes, TokenClass.labels(with_found=has_found)),
             "epsilon": lambda: pa.array(self.token_epsilon),
             "action": lambda: _labelled(self.action, Action.labels(with_found=has_found)),
@@ -224,9 +254,13 @@ class Rewritten:
             "n_words": lambda: pa.array(self.out_words),
             "word_id": lambda: pa.array(self.rows.astype(np.int32)),
             "share": lambda: _labelled(share, CLASSES),
-            "type": lambda: pa.nulls(n, pa.string()) if found is None else pa.array(found.names(), pa.string()),
+            "type": lambda: (
+                pa.nulls(n, pa.string()) if found is None else pa.array(found.names(), pa.string())
+            ),
         }
-        return pa.table([columns[name]() for name in names], schema=pa.schema(map(TOKEN_LOG.field, names)))
+        return pa.table(
+            [columns[name]() for name in names], schema=pa.schema(map(TOKEN_LOG.field, names))
+        )
 
 
 def _labelled(numbers: npt.NDArray[Any], labels: Sequence[str]) -> pa.DictionaryArray:
@@ -250,7 +284,11 @@ def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
     file, first = (chunk.file,) if chunk.file else (), chunk.first
     keys = [(*file, str(row)) for row in range(first - 1, first - 1 + len(chunk))]
     return Batch(
-        selected_texts(chunk), keys, first, for_ledger=for_ledger and chunk.subjects is None, given=chunk.spans
+        selected_texts(chunk),
+        keys,
+        first,
+        for_ledger=for_ledger and chunk.subjects is None,
+        given=chunk.spans,
     )
 
 
@@ -270,12 +308,18 @@ def split_batches(batches: Iterable[tuple[T, Batch]]) -> Iterator[tuple[T | None
 
 
 def in_plain_layout(
-    encoded: Encoded, lexicon: Lexicon, rows: Ids, kept: Ids, stays: Flags, written: Mapping[int, str]
+    encoded: Encoded,
+    lexicon: Lexicon,
+    rows: Ids,
+    kept: Ids,
+    stays: Flags,
+    written: Mapping[int, str],
 ) -> Strings:
     """The texts of output tokens, in ordinary spacing.
 
     Args:
-        rows: (n,) row of each output token in the embedding, -1 where a token is kept or ``written``.
+        rows: (n,) row of each output token in the embedding, -1 where a token is kept or
+            ``written``.
         kept: those that are.
         stays: (n,) whether there is an output token.
         written: as of ``Rewritten``.

@@ -1,4 +1,6 @@
-"""What a worker gives back, and the numbers of a run, added up batch by batch: tokens, actions, epsilon spent."""
+"""What a worker gives back, and the numbers of a run, added up batch by batch: tokens, actions,
+epsilon spent.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from lexveil.types import Floats, Ids, Int64
 T = TypeVar("T")
 
 BINS = 20
-NEARLY_VERBATIM = 90  # percent of the content words of a document, from which on it is told as good as it was
+# percent of the content words of a document, from which on it is told as good as it was
+NEARLY_VERBATIM = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +37,15 @@ class BatchCounts:
     """What a batch holds, before any noise is drawn.
 
     Attributes:
-        counts: (4, n_documents) words, tokens, parts of the budget, words in those; see ``count_planned``.
+        counts: (4, n_documents) words, tokens, parts of the budget, words in those; see
+            ``count_planned``.
         by_class: (n_classes, n_actions) tokens of each class that meet each action.
         documents: those in which there is any text.
         texts: texts in them.
         found: what detectors found: tokens by type and action.
         keys: of the documents by their texts, where the batch asks for them.
-        without_spaces: row, column and script of the first text that cannot be cut into words; None if there is none.
+        without_spaces: row, column and script of the first text that cannot be cut into words; None
+            if there is none.
     """
 
     counts: Ids
@@ -64,7 +69,9 @@ class InputTotals:
     documents: int = 0
     texts: int = 0
     totals: Ids = field(default_factory=lambda: np.zeros(4, dtype=np.int64))
-    by_class: Ids = field(default_factory=lambda: np.zeros((len(TokenClass), len(Action)), dtype=np.int64))
+    by_class: Ids = field(
+        default_factory=lambda: np.zeros((len(TokenClass), len(Action)), dtype=np.int64)
+    )
     found: FoundCounts = field(default_factory=FoundCounts)
 
     def add(self, counted: BatchCounts) -> None:
@@ -83,7 +90,9 @@ class InputTotals:
 
 
 class ExactSum:
-    """The sum of finite float64 numbers without rounding, in constant memory: the same in any parts and order."""
+    """The sum of finite float64 numbers without rounding, in constant memory: the same in any parts
+    and order.
+    """
 
     EXPONENT = 1074  # the smallest positive float64 is 2 ** -1074
 
@@ -99,7 +108,8 @@ class ExactSum:
             # In halves, so that no sum of fewer than 2 ** 36 numbers can overflow.
             total = (int((of_power >> 27).sum()) << 27) + int((of_power & (2**27 - 1)).sum())
             shift = power - 53 + self.EXPONENT
-            self.units += total << shift if shift >= 0 else total >> -shift  # nothing is lost: no float is finer
+            # nothing is lost: no float is finer
+            self.units += total << shift if shift >= 0 else total >> -shift
 
     def __iadd__(self, other: ExactSum) -> Self:
         """Add what ``other`` has added."""
@@ -112,12 +122,13 @@ class ExactSum:
 
 
 class Tally:
-    """Counts, and how near the replacements are: ``cosine`` adds up those of source and output vector over the tokens
-    that were perturbed and changed.
+    """Counts, and how near the replacements are: ``cosine`` adds up those of source and output
+    vector over the tokens that were perturbed and changed.
 
-    Sums of fractions are exact: how texts were batched shows nowhere. How much of each document comes out as it went in
-    is a histogram, so that memory does not grow with documents: of its content words, which are neither stop words nor
-    punctuation, the share that came out as themselves, whether noise was drawn for them or not, rounded up to percents.
+    Sums of fractions are exact: how texts were batched shows nowhere. How much of each document
+    comes out as it went in is a histogram, so that memory does not grow with documents: of its
+    content words, which are neither stop words nor punctuation, the share that came out as
+    themselves, whether noise was drawn for them or not, rounded up to percents.
     """
 
     def __init__(self) -> None:
@@ -176,7 +187,9 @@ class Tally:
         self.by_percent += other.by_percent
 
     def counts(self) -> RunCounts:
-        """All of them, most of which are the operator's; null where there is nothing to divide by."""
+        """All of them, most of which are the operator's; null where there is nothing to divide
+        by.
+        """
         by_action, numbers = self.actions.sum(axis=0), self.numbers
         n, perturbed = int(by_action.sum()), int(by_action[Action.PERTURBED])
 
@@ -184,7 +197,10 @@ class Tally:
             return round(part / whole, 9) if whole else None
 
         return RunCounts(
-            **{name: numbers[name] for name in ("n_documents", "n_texts", "n_words_in", "n_words_out")},
+            **{
+                name: numbers[name]
+                for name in ("n_documents", "n_texts", "n_words_in", "n_words_out")
+            },
             n_tokens_in=n,
             n_tokens_out=n - int(by_action[Action.DROPPED]),
             n_perturbed=perturbed,
@@ -212,8 +228,12 @@ class Tally:
         )
 
 
-def _percents_unchanged(classes: npt.NDArray[np.int8], is_same: npt.NDArray[np.bool_], document: Ids) -> Int64:
-    """(101,) documents by the percent of their content words that came out as they went in; arguments by token."""
+def _percents_unchanged(
+    classes: npt.NDArray[np.int8], is_same: npt.NDArray[np.bool_], document: Ids
+) -> Int64:
+    """(101,) documents by the percent of their content words that came out as they went in;
+    arguments by token.
+    """
     is_content = np.isin(classes, (TokenClass.WORD.value, TokenClass.OOV.value))
     n_words = np.bincount(document[is_content])
     n_same = np.bincount(document[is_content & is_same], minlength=len(n_words))
@@ -222,7 +242,9 @@ def _percents_unchanged(classes: npt.NDArray[np.int8], is_same: npt.NDArray[np.b
 
 
 def coverage(actions: Int64) -> float | None:
-    """The share of the words that the vocabulary knows, of tokens by class and action; but for those found."""
+    """The share of the words that the vocabulary knows, of tokens by class and action; but for
+    those found.
+    """
     n_words = int(actions[[TokenClass.WORD, TokenClass.STOPWORD, TokenClass.OOV]].sum())
     return 1 - int(actions[TokenClass.OOV].sum()) / n_words if n_words else None
 
@@ -250,7 +272,9 @@ def found_counts(found: FoundCounts) -> dict[str, dict[str, int]]:
 
 
 class SpendHistogram:
-    """Epsilon spent per document: least, most, mean, and how many documents spent which part of the budget."""
+    """Epsilon spent per document: least, most, mean, and how many documents spent which part of the
+    budget.
+    """
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
@@ -265,13 +289,20 @@ class SpendHistogram:
         if not len(spent):
             return
         self.n += len(spent)
-        self.least, self.most = min(self.least, float(spent.min())), max(self.most, float(spent.max()))
+        self.least, self.most = (
+            min(self.least, float(spent.min())),
+            max(self.most, float(spent.max())),
+        )
         self.most_of_token = max(self.most_of_token, float(per_token.max()))
-        self.least_of_token = min(self.least_of_token, float(per_token.min(initial=np.inf, where=per_token > 0)))
+        self.least_of_token = min(
+            self.least_of_token, float(per_token.min(initial=np.inf, where=per_token > 0))
+        )
         self.total.add(spent)
         part = spent / self.budget if self.budget > 0 else np.zeros(len(spent))
         # All of the budget falls into the last bin, whatever the rounding of a sum of equal parts.
-        self.bins += np.bincount(np.clip((part * BINS).astype(np.int64), 0, BINS - 1), minlength=BINS)
+        self.bins += np.bincount(
+            np.clip((part * BINS).astype(np.int64), 0, BINS - 1), minlength=BINS
+        )
 
     def merge(self, other: SpendHistogram) -> None:
         """Count the documents that ``other`` has counted, of the same budget."""
@@ -297,12 +328,15 @@ class SpendHistogram:
 def count_actions(kind: Codes, action: Codes) -> npt.NDArray[np.int64]:
     """How many tokens of each class met each action, shape (n_classes, n_actions)."""
     shape = len(TokenClass), len(Action)
-    return np.bincount(kind.astype(np.int64) * shape[1] + action, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.bincount(
+        kind.astype(np.int64) * shape[1] + action, minlength=shape[0] * shape[1]
+    ).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RewrittenChunk:
-    """What a worker gives back of a batch: no source text, but for the texts that were left unchanged.
+    """What a worker gives back of a batch: no source text, but for the texts that were left
+    unchanged.
 
     Attributes:
         texts: of each document.
@@ -318,7 +352,9 @@ class RewrittenChunk:
     per_token: Floats
 
 
-def merge_chunks(parts: Iterable[tuple[T | None, RewrittenChunk]]) -> Iterator[tuple[T, RewrittenChunk]]:
+def merge_chunks(
+    parts: Iterable[tuple[T | None, RewrittenChunk]],
+) -> Iterator[tuple[T, RewrittenChunk]]:
     """What was rewritten of each batch, from its parts."""
     waiting: list[RewrittenChunk] = []
     for companion, part in parts:
@@ -333,7 +369,12 @@ def _joined(parts: Sequence[RewrittenChunk]) -> RewrittenChunk:
     if len(parts) == 1:
         return parts[0]
     return RewrittenChunk(
-        ArrowRows([pa.concat_arrays(columns) for columns in zip(*(part.texts.columns for part in parts), strict=True)]),
+        ArrowRows(
+            [
+                pa.concat_arrays(columns)
+                for columns in zip(*(part.texts.columns for part in parts), strict=True)
+            ]
+        ),
         pa.concat_tables([part.tokens for part in parts]).combine_chunks(),
         Tally.of(part.tally for part in parts),
         np.concatenate([part.spent for part in parts]),

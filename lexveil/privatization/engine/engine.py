@@ -29,7 +29,8 @@ from lexveil.types import Floats, Ids
 
 
 class Engine:
-    """Rewrites batches with the artifacts of a model; it reads neither params.yaml nor the current folder.
+    """Rewrites batches with the artifacts of a model; it reads neither params.yaml nor the current
+    folder.
 
     Raises:
         MissingArtifact: if no run has made them.
@@ -66,7 +67,9 @@ class Engine:
         return replacements(vectors, screened, self.prepared.key or key_of(vectors))
 
     def made_with(self) -> dict[str, str]:
-        """The sha256 of the artifacts that decide what comes out, by the names that a record gives them."""
+        """The sha256 of the artifacts that decide what comes out, by the names that a record gives
+        them.
+        """
         return self.model.hashes(self.settings.strategy) | self.prepared.hashes()
 
     def spends(self, counted: BatchCounts, budget: DocumentBudget) -> Floats:
@@ -79,12 +82,16 @@ class Engine:
         self, budget: DocumentBudget | None = None, n_columns: int = 1, *, withholds: bool = False
     ) -> Measurement:
         """What runs, with what is proven of it; arguments as of ``measurement_of``."""
-        return measurement_of(self.settings, self.prepared.mechanism, budget, n_columns, withholds=withholds)
+        return measurement_of(
+            self.settings, self.prepared.mechanism, budget, n_columns, withholds=withholds
+        )
 
     def guarantee(self, measurement: Measurement, n_columns: int = 1) -> Guarantee:
         """The statement of a record."""
         structure = self.model.structure(self.settings.strategy, self.settings.policy)
-        return guarantee_of(measurement, self.settings, self.prepared.mechanism, structure, n_columns)
+        return guarantee_of(
+            measurement, self.settings, self.prepared.mechanism, structure, n_columns
+        )
 
     def recovery_curve(self) -> StoredCurve:
         """The expected recovery of these settings by epsilon, from a sample of the words."""
@@ -95,7 +102,8 @@ class Engine:
     def meaning(self, least: float, most: float) -> Meaning | None:
         """What epsilons mean; None if no token got any, or the mechanism refuses one near them.
 
-        Where classes of tokens have shares of the budget an adversary knows the class, and nothing is worked out.
+        Where classes of tokens have shares of the budget an adversary knows the class, and nothing
+        is worked out.
 
         Args:
             least, most: epsilon of a token.
@@ -104,15 +112,19 @@ class Engine:
             return None
         try:
             return self.recovery_curve().meaning(least, most)
-        except (LexveilError, OSError) as error:  # what is paid for is published, also where nothing can be said of it
+        # what is paid for is published, also where nothing can be said of it
+        except (LexveilError, OSError) as error:
             print(f"what epsilon means is not said: {error}", file=sys.stderr)
             return None
 
     def worker(self, columns: Sequence[str] = ("text",)) -> BatchWorker:
         """What counts and rewrites batches of documents with these text columns."""
-        # The first column adds nothing to a key, so that a file of one column is its own experiment by any name.
+        # The first column adds nothing to a key, so that a file of one column is its own experiment
+        # by any name.
         column_keys = ((), *((name,) for name in columns[1:]))
-        components = Components(self.lexicon, self.vocabulary, self.prepared.mechanism, self.instead)
+        components = Components(
+            self.lexicon, self.vocabulary, self.prepared.mechanism, self.instead
+        )
         log = tuple(token_log_schema(len(columns), self.settings).names)
         return BatchWorker(self.settings, components, tuple(columns), column_keys, self.shares, log)
 
@@ -144,7 +156,9 @@ def measurement_of(
     if settings.shares is not None:
         text = measurements.with_shares(text, settings.shares)
     if (detection := settings.detection) is not None:
-        text = measurements.with_detectors(text, detection.sources, detection.actions, DEFAULT_FOUND)
+        text = measurements.with_detectors(
+            text, detection.sources, detection.actions, DEFAULT_FOUND
+        )
     text = measurements.under_strategy(text, settings.strategy, settings.budget_source, budget)
     return measurements.with_rows_withheld(text) if withholds else text
 

@@ -27,8 +27,8 @@ class TokenPlan:
         known: (n,) number of the token among the words of the mechanism; -1 if it is none of them.
         action: (n,) ``Action`` of each.
         leader: (n,) the token of which each takes the replacement; None if each has its own.
-        share: (n,) class of each that decides its share of the budget, as a number in ``shares.CLASSES``; None if all
-            have the same share.
+        share: (n,) class of each that decides its share of the budget, as a number in
+            ``shares.CLASSES``; None if all have the same share.
         parts: (n,) the parts of the budget that each gets if it pays; None if all get one.
     """
 
@@ -42,7 +42,11 @@ class TokenPlan:
     def pays(self) -> npt.NDArray[np.bool_]:
         """(n,) whether epsilon is spent on the token: perturbed, and on its own account."""
         perturbed: npt.NDArray[np.bool_] = self.action == Action.PERTURBED.value
-        return perturbed if self.leader is None else perturbed & (self.leader == np.arange(len(self.action)))
+        return (
+            perturbed
+            if self.leader is None
+            else perturbed & (self.leader == np.arange(len(self.action)))
+        )
 
 
 def plan_tokens(
@@ -56,9 +60,12 @@ def plan_tokens(
 
     Args:
         encoded: the tokens of a batch.
-        number: (V,) number of each row of the embedding among the words of the mechanism, -1 where it is none.
-        document_of: (n_texts,) the document of each text, if equal tokens of a document are to be replaced alike.
-        shares: the class of each row of the embedding that decides its share; None if all have the same.
+        number: (V,) number of each row of the embedding among the words of the mechanism, -1 where
+            it is none.
+        document_of: (n_texts,) the document of each text, if equal tokens of a document are to be
+            replaced alike.
+        shares: the class of each row of the embedding that decides its share; None if all have the
+            same.
     """
     known = np.where(encoded.rows >= 0, number[encoded.rows], -1) if len(number) else encoded.rows
     action = policy.actions(encoded.kind, known >= 0)
@@ -70,7 +77,9 @@ def plan_tokens(
 
 
 def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], document_of: Ids) -> Ids:
-    """The first token of the same document that is the same word or collocation; of all others, the token itself."""
+    """The first token of the same document that is the same word or collocation; of all others, the
+    token itself.
+    """
     leader = np.arange(len(known))
     replaced = np.flatnonzero((action == Action.PERTURBED.value) | (action == Action.SAMPLED.value))
     token = encoded.rows[replaced].copy()
@@ -83,7 +92,9 @@ def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], documen
     order = np.lexsort((replaced, token, document))
     same = (np.diff(token[order]) == 0) & (np.diff(document[order]) == 0)
     starts = np.flatnonzero(np.concatenate([[True], ~same]))[: len(order)]
-    leader[replaced[order]] = np.repeat(replaced[order][starts], np.diff(np.append(starts, len(order))))
+    leader[replaced[order]] = np.repeat(
+        replaced[order][starts], np.diff(np.append(starts, len(order)))
+    )
     return leader
 
 
@@ -104,7 +115,9 @@ def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
         parts,
         encoded.n_words * parts,
     ]
-    return np.stack([np.bincount(document, weights=weight, minlength=n) for weight in weights]).astype(np.int64)
+    return np.stack(
+        [np.bincount(document, weights=weight, minlength=n) for weight in weights]
+    ).astype(np.int64)
 
 
 def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
@@ -114,7 +127,11 @@ def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
         encoded = encode(batch, lexicon)
-        parts.append(count_planned(encoded, plan_tokens(encoded, number, policy), np.arange(len(batch)), len(batch)))
+        parts.append(
+            count_planned(
+                encoded, plan_tokens(encoded, number, policy), np.arange(len(batch)), len(batch)
+            )
+        )
     return np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), dtype=np.int64)
 
 
@@ -123,7 +140,8 @@ Written = Mapping[int, str]  # by token, what stands in its place
 
 DIGIT, UPPER, LOWER = "9", "A", "a"  # how a form shows what is drawn anew
 _ALPHABETS = {DIGIT: string.digits, UPPER: string.ascii_uppercase, LOWER: string.ascii_lowercase}
-_ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)  # what --consistent makes equal where found tokens are
+# what --consistent makes equal where found tokens are
+_ALIKE = (Action.SAMPLED.value, Action.DIGITS.value)
 
 
 def plan_found(
@@ -133,7 +151,8 @@ def plan_found(
 
     Args:
         document_of: (n_texts,) the document of each text.
-        consistent: equal tokens of a document are replaced alike; those that get pseudonyms always are.
+        consistent: equal tokens of a document are replaced alike; those that get pseudonyms always
+            are.
     """
     found = encoded.found
     whole = np.flatnonzero(encoded.kind == TokenClass.FOUND.value)
@@ -149,7 +168,11 @@ def plan_found(
         leader = np.arange(len(action)) if leader is None else leader.copy()
         first: dict[tuple[int, int, tuple[str, ...]], int] = {}
         for token in whole[alike].tolist():
-            key = (int(document_of[encoded.text_of[token]]), int(found.type[token]), _forms(encoded, token))
+            key = (
+                int(document_of[encoded.text_of[token]]),
+                int(found.type[token]),
+                _forms(encoded, token),
+            )
             leader[token] = first.setdefault(key, token)
     return replace(plan, action=action, leader=leader)
 
@@ -162,7 +185,9 @@ def _forms(encoded: Encoded, token: int) -> tuple[str, ...]:
 
 
 def form_of(text: str) -> str:
-    """The form of a number: what ``redrawn`` copies. Digits and letters are shown as 9, A or a, white space as one."""
+    """The form of a number: what ``redrawn`` copies. Digits and letters are shown as 9, A or a,
+    white space as one.
+    """
     return "".join(map(_form_of_character, " ".join(text.split())))
 
 
@@ -177,14 +202,19 @@ def _form_of_character(character: str) -> str:
 def redrawn(form: str, rng: np.random.Generator) -> str:
     """A text of a form, each digit and letter of it drawn uniformly."""
     drawn = (_ALPHABETS.get(character, character) for character in form)
-    return "".join(choices if len(choices) == 1 else choices[int(rng.integers(len(choices)))] for choices in drawn)
+    return "".join(
+        choices if len(choices) == 1 else choices[int(rng.integers(len(choices)))]
+        for choices in drawn
+    )
 
 
 def source_of(encoded: Encoded, texts: Sequence[str], token: int) -> str:
     """A token as it stands in its text."""
     first = int(encoded.first_word[token])
     last = first + int(encoded.n_words[token]) - 1
-    return texts[int(encoded.text_of[token])][int(encoded.spans[first, 0]) : int(encoded.spans[last, 1])]
+    return texts[int(encoded.text_of[token])][
+        int(encoded.spans[first, 0]) : int(encoded.spans[last, 1])
+    ]
 
 
 def write_found(
@@ -198,31 +228,41 @@ def write_found(
     """What is written in the place of found tokens, by the number of the token.
 
     Args:
-        generator: of all texts, in release mode; or gives that of a text, for what is drawn here alone.
+        generator: of all texts, in release mode; or gives that of a text, for what is drawn here
+            alone.
     """
     found, written = encoded.found, dict[int, str]()
     if found is None:
         return written
     generators: dict[int, np.random.Generator] = {}
-    names = dict[tuple[int, int], list[str]]()  # of a document and a type, those not drawn yet, in random order
+    # of a document and a type, those not drawn yet, in random order
+    names = dict[tuple[int, int], list[str]]()
     for token in np.flatnonzero(plan.action >= Action.PLACEHOLDER.value).tolist():
         leader = token if plan.leader is None else int(plan.leader[token])
         if leader != token:
             written[token] = written[leader]
             continue
-        action, kind, text = int(plan.action[token]), int(found.type[token]), int(encoded.text_of[token])
+        action, kind, text = (
+            int(plan.action[token]),
+            int(found.type[token]),
+            int(encoded.text_of[token]),
+        )
         if action == Action.PLACEHOLDER.value:
             written[token] = f"[{found.types[kind]}]"
             continue
         if text not in generators:
-            generators[text] = generator if isinstance(generator, np.random.Generator) else generator(text)
+            generators[text] = (
+                generator if isinstance(generator, np.random.Generator) else generator(text)
+            )
         if action == Action.DIGITS.value:
             written[token] = redrawn(form_of(source_of(encoded, texts, token)), generators[text])
             continue
         left = names.setdefault((int(document_of[text]), kind), [])
         if not left:  # at first, and once all have been drawn
             listed = detection.names_for(found.types[kind])
-            left += [listed[number] for number in generators[text].permutation(len(listed)).tolist()]
+            left += [
+                listed[number] for number in generators[text].permutation(len(listed)).tolist()
+            ]
         written[token] = left.pop()
     return written
 

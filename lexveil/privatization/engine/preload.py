@@ -1,7 +1,8 @@
-"""What a process that rewrites texts has loaded, once it has begun: imported by the one that workers are forked from.
+"""What a process that rewrites texts has loaded, once it has begun: imported by the one that
+workers are forked from.
 
-Loading compiled kernels takes most of a second in each process otherwise. Nothing is drawn here: a generator that the
-workers shared would give all of them the same noise.
+Loading compiled kernels takes most of a second in each process otherwise. Nothing is drawn here: a
+generator that the workers shared would give all of them the same noise.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lexveil.formats.arrow_tables import ArrowRows
-from lexveil.mechanisms import registry  # noqa: F401 - what a worker unpickles
+from lexveil.mechanisms import registry  # noqa: F401
 from lexveil.privatization.engine import engine  # noqa: F401
 from lexveil.privatization.engine.batch import Batch
 from lexveil.runtime.arrow import keep_pandas_out

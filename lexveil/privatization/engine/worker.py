@@ -1,4 +1,6 @@
-"""Counts and rewrites batches of texts, in any process: how much epsilon each token gets, and what is drawn with it."""
+"""Counts and rewrites batches of texts, in any process: how much epsilon each token gets, and what
+is drawn with it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,13 @@ from lexveil.privatization.engine.batch import (
     split_batches,
     unchanged,
 )
-from lexveil.privatization.engine.counts import BatchCounts, RewrittenChunk, Tally, count_actions, merge_chunks
+from lexveil.privatization.engine.counts import (
+    BatchCounts,
+    RewrittenChunk,
+    Tally,
+    count_actions,
+    merge_chunks,
+)
 from lexveil.privatization.engine.plan import (
     TokenPlan,
     count_found,
@@ -48,8 +56,8 @@ from lexveil.text.render import NOTHING, render_in_layout
 from lexveil.text.strings import Strings
 from lexveil.types import Floats, Ids
 
-# A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length. It is part of
-# what a seed means: another value gives other experiments.
+# A text's noise is drawn this many tokens at a time, which bounds memory for a text of any length.
+# It is part of what a seed means: another value gives other experiments.
 DRAW = 4096
 MOST_WORDS = 127  # that are counted of what is written in the place of a token
 MOST_NOISE = 10_000_000  # bytes of noise drawn before words are searched for; changes no result
@@ -58,7 +66,8 @@ A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
 
-# Of all texts of a batch, in a release; or gives that of a text, in an experiment, so that batches change no result.
+# Of all texts of a batch, in a release; or gives that of a text, in an experiment, so that batches
+# change no result.
 Generators = np.random.Generator | Callable[[int], np.random.Generator]
 
 
@@ -78,15 +87,19 @@ class Components:
 
 @dataclass(frozen=True)
 class BatchWorker:
-    """Counts batches and rewrites them, in any process. It holds no generator, so no two processes can share one.
+    """Counts batches and rewrites them, in any process. It holds no generator, so no two processes
+    can share one.
 
     Attributes:
         components: None leaves all texts as they are.
         columns: the names of the text columns.
         column_keys: (n_columns,) what each column adds to a document's key.
-        shares: the class of each word that decides its share of the budget; None if all have the same.
-        log: the columns of ``TOKEN_LOG`` that are asked for; the others take time on their way between processes.
-        budget_name: what names the noise of a seeded run beside mechanism, strategy and keys; None is the budget.
+        shares: the class of each word that decides its share of the budget; None if all have the
+            same.
+        log: the columns of ``TOKEN_LOG`` that are asked for; the others take time on their way
+            between processes.
+        budget_name: what names the noise of a seeded run beside mechanism, strategy and keys; None
+            is the budget.
     """
 
     settings: Settings
@@ -98,7 +111,9 @@ class BatchWorker:
     budget_name: str | None = None
 
     def __call__(self, work: tuple[Batch, DocumentBudget | None]) -> Any:
-        """The ``BatchCounts`` of a batch, or with a budget of each document its ``RewrittenChunk``."""
+        """The ``BatchCounts`` of a batch, or with a budget of each document its
+        ``RewrittenChunk``.
+        """
         batch, budget = work
         return self.count(batch) if budget is None else self.rewrite(batch, budget)
 
@@ -110,9 +125,13 @@ class BatchWorker:
         claim = None if detection is None else detection.claim(batch.texts, batch.given_spans)
         encoded = encode(batch.texts, components.lexicon, claim)
         document_of = batch.document if settings.consistent else None
-        plan = plan_tokens(encoded, components.vocabulary.number, settings.policy, document_of, self.shares)
+        plan = plan_tokens(
+            encoded, components.vocabulary.number, settings.policy, document_of, self.shares
+        )
         if detection is not None:
-            plan = plan_found(encoded, plan, detection, batch.document, consistent=settings.consistent)
+            plan = plan_found(
+                encoded, plan, detection, batch.document, consistent=settings.consistent
+            )
         return encoded, plan
 
     def count(self, batch: Batch) -> BatchCounts:
@@ -140,14 +159,22 @@ class BatchWorker:
         done, tally, document, n = self.draw(batch, budget), Tally(), batch.document, len(batch)
         tally.add(done, document, None if self.components is None else self.components.vocabulary)
         document_of, epsilon = document[done.encoded.text_of], done.token_epsilon
-        spent = np.bincount(document, weights=done.per_text(epsilon), minlength=n).astype(np.float64)
+        spent = np.bincount(document, weights=done.per_text(epsilon), minlength=n).astype(
+            np.float64
+        )
         per_token = np.zeros(n)
         np.maximum.at(per_token, document_of, epsilon)
         if budget is not None:
-            parts = np.ones(len(epsilon)) if done.plan.parts is None else done.plan.parts.astype(np.float64)
+            parts = (
+                np.ones(len(epsilon))
+                if done.plan.parts is None
+                else done.plan.parts.astype(np.float64)
+            )
             per_part = np.zeros(n)
             np.maximum.at(per_part, document_of, epsilon / parts)
-            n_parts = np.bincount(document, weights=done.per_text(np.where(epsilon > 0, parts, 0.0)), minlength=n)
+            n_parts = np.bincount(
+                document, weights=done.per_text(np.where(epsilon > 0, parts, 0.0)), minlength=n
+            )
             check_spent(spent, per_token, per_part, n_parts.astype(np.float64), budget)
         tokens = done.token_log(self.log, document + batch.first_row, batch.column, self.columns)
         return RewrittenChunk(batch.with_texts(done.texts), tokens, tally, spent, per_token)
@@ -167,28 +194,45 @@ class BatchWorker:
         written = NOTHING
         if settings.detection is not None:
             generator = self._generator(batch, budget_name, "found")
-            written = write_found(encoded, plan, batch.texts, settings.detection, batch.document, generator)
+            written = write_found(
+                encoded, plan, batch.texts, settings.detection, batch.document, generator
+            )
         generator, planned = self._generator(batch, budget_name), (encoded, plan)
         return rewrite(
-            batch.texts, planned, part_epsilon, self.components, generator, written, keep_layout=settings.keep_layout
+            batch.texts,
+            planned,
+            part_epsilon,
+            self.components,
+            generator,
+            written,
+            keep_layout=settings.keep_layout,
         )
 
     def _generator(self, batch: Batch, budget_name: str, *purpose: str) -> Generators:
-        """In release mode one of this batch alone, keyed here and now by the system; of an experiment, each text's."""
+        """In release mode one of this batch alone, keyed here and now by the system; of an
+        experiment, each text's.
+        """
         settings, seed = self.settings, self.settings.seed
         if seed is None:
             return release_generator()
 
         def generator_of(text: int) -> np.random.Generator:
-            keys = (*batch.keys[int(batch.document[text])], *self.column_keys[int(batch.column[text])])
+            keys = (
+                *batch.keys[int(batch.document[text])],
+                *self.column_keys[int(batch.column[text])],
+            )
             return stream(seed, settings.mechanism, settings.strategy, budget_name, *keys, *purpose)
 
         return generator_of
 
 
-def allocate(strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None) -> Floats:
+def allocate(
+    strategy: str, budget: DocumentBudget, counts: Ids, shares: ShareClasses | None = None
+) -> Floats:
     """(n_documents,) epsilon of each part of the budget, from the counts of ``BatchCounts``."""
-    return epsilon_per_part(strategy, budget, counts[2], counts[3], 1 if shares is None else shares.most)
+    return epsilon_per_part(
+        strategy, budget, counts[2], counts[3], 1 if shares is None else shares.most
+    )
 
 
 def rewrite(
@@ -227,17 +271,26 @@ def rewrite(
     for token, text in written.items():
         out_words[token] = min(len(text.split()), MOST_WORDS)
     if keep_layout:
-        tokens: list[str | None] = [lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()]
+        tokens: list[str | None] = [
+            lexicon.tokens[row] if row >= 0 else None for row in rows.tolist()
+        ]
         for token, first in zip(kept.tolist(), encoded.first_word[kept].tolist(), strict=True):
             tokens[token] = encoded.words[first]
-        rewritten = Strings(pa.array(render_in_layout(tokens, encoded, texts, written), pa.large_string()))
+        rewritten = Strings(
+            pa.array(render_in_layout(tokens, encoded, texts, written), pa.large_string())
+        )
     else:
-        rewritten = in_plain_layout(encoded, lexicon, rows, kept, action != Action.DROPPED.value, written)
+        rewritten = in_plain_layout(
+            encoded, lexicon, rows, kept, action != Action.DROPPED.value, written
+        )
     return Rewritten(encoded, plan, rewritten, spent, rows, out_words, written)
 
 
-def _draw(planned: tuple[Encoded, TokenPlan], spent: Floats, components: Components, generator: Generators) -> Ids:
-    """(n,) the word of the mechanism that each token becomes; -1 of those that are neither perturbed nor sampled.
+def _draw(
+    planned: tuple[Encoded, TokenPlan], spent: Floats, components: Components, generator: Generators
+) -> Ids:
+    """(n,) the word of the mechanism that each token becomes; -1 of those that are neither
+    perturbed nor sampled.
 
     Args:
         spent: (n,) epsilon of each.
@@ -247,11 +300,16 @@ def _draw(planned: tuple[Encoded, TokenPlan], spent: Floats, components: Compone
     vocabulary, mechanism = components.vocabulary, components.mechanism
     encoded, plan = planned
     known, action, pays = plan.known, plan.action, plan.pays
-    own = np.ones(len(action), dtype=bool) if plan.leader is None else plan.leader == np.arange(len(action))
+    own = (
+        np.ones(len(action), dtype=bool)
+        if plan.leader is None
+        else plan.leader == np.arange(len(action))
+    )
     sampled = (action == Action.SAMPLED.value) & own
     numbers = np.full(len(action), -1, dtype=np.int64)
     offsets = encoded.offsets()
-    waiting: list[tuple[Ids, Floats]] = []  # tokens whose noise is drawn and whose replacement is not yet searched
+    # tokens whose noise is drawn and whose replacement is not yet searched
+    waiting: list[tuple[Ids, Floats]] = []
 
     def search() -> None:
         if waiting:
@@ -286,7 +344,9 @@ def _draw_in_context(
     mechanism: TemContext,
     generator: Generators,
 ) -> Ids:
-    """As ``_draw``, one token after the other: each after what is written for the one before it, which is public."""
+    """As ``_draw``, one token after the other: each after what is written for the one before it,
+    which is public.
+    """
     encoded, plan = planned
     action, n = plan.action, len(plan.action)
     leader = np.arange(n) if plan.leader is None else plan.leader
@@ -300,16 +360,24 @@ def _draw_in_context(
     if isinstance(generator, np.random.Generator):
         noise = draw_words(int(drawn.sum()), KEY_WORDS, generator)
     else:
-        each = [int(drawn[start:stop].sum()) for start, stop in pairwise(encoded.offsets().tolist())]
+        each = [
+            int(drawn[start:stop].sum()) for start, stop in pairwise(encoded.offsets().tolist())
+        ]
         keys = [draw_words(m, KEY_WORDS, generator(text)) for text, m in enumerate(each) if m]
         noise = np.concatenate(keys) if keys else np.empty((0, KEY_WORDS), dtype=np.uint64)
     instead = np.arange(mechanism.size) if components.instead is None else components.instead
     ids = np.where(action[drawn] == Action.PERTURBED.value, plan.known[drawn], -1)
-    # Of what a detector found nothing may be read here: it is KEPT by kind, and by its action something else.
-    texts, unlisted = TextTokens(is_first, kind, about), np.flatnonzero((action == Action.KEPT.value) & (about < 0))
+    # Of what a detector found nothing may be read here: it is KEPT by kind, and by its action
+    # something else.
+    texts, unlisted = (
+        TextTokens(is_first, kind, about),
+        np.flatnonzero((action == Action.KEPT.value) & (about < 0)),
+    )
     about[unlisted] = -2 - np.arange(len(unlisted))
     kept = [encoded.words[word] for word in encoded.first_word[unlisted].tolist()]
-    return mechanism.replace_texts(texts, ids, spent[drawn], noise, components.vocabulary.rows[instead], kept)
+    return mechanism.replace_texts(
+        texts, ids, spent[drawn], noise, components.vocabulary.rows[instead], kept
+    )
 
 
 def count_batches(
@@ -323,7 +391,9 @@ def count_batches(
     Args:
         processes: that have the worker; None is this one.
     """
-    for companion, counted in paired(_map(worker, processes), ((item, (batch, None)) for item, batch in batches)):
+    for companion, counted in paired(
+        _map(worker, processes), ((item, (batch, None)) for item, batch in batches)
+    ):
         progress.advance(counted.counts.shape[1], int(counted.counts[1].sum()))
         yield companion, counted
 
@@ -335,10 +405,14 @@ def rewrite_batches(
     processes: Workers[Any, Any] | None,
     progress: Progress,
 ) -> Iterator[tuple[T, RewrittenChunk]]:
-    """Rewrite batches, in order, each document at the same budget; ``processes`` as of ``count_batches``."""
+    """Rewrite batches, in order, each document at the same budget; ``processes`` as of
+    ``count_batches``.
+    """
 
     def rewritten(given: Iterable[tuple[R, Batch]]) -> Iterator[tuple[R, RewrittenChunk]]:
-        for companion, chunk in paired(_map(worker, processes), ((item, (batch, budget)) for item, batch in given)):
+        for companion, chunk in paired(
+            _map(worker, processes), ((item, (batch, budget)) for item, batch in given)
+        ):
             progress.advance(len(chunk.texts), len(chunk.tokens))
             yield companion, chunk
 
@@ -358,7 +432,9 @@ def _map(
 def paired(
     mapped: Callable[[Iterable[A]], Generator[R, None, None]], items: Iterable[tuple[T, A]]
 ) -> Generator[tuple[T, R], None, None]:
-    """What an ordered map makes of each item, with the item's companion, which stays in this process."""
+    """What an ordered map makes of each item, with the item's companion, which stays in this
+    process.
+    """
     waiting: deque[T] = deque()
 
     def given() -> Iterator[A]:

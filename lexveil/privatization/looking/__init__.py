@@ -1,1 +1,3 @@
-"""What is looked at and never published: ``inspect.inspect`` foretells a release, ``preview.preview`` shows rows."""
+"""What is looked at and never published: ``inspect.inspect`` foretells a release,
+``preview.preview`` shows rows.
+"""

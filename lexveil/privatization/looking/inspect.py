@@ -72,8 +72,8 @@ class BudgetPreview(Result):
         capped_documents: Whose tokens get no more than that, and which leave some of their budget.
         capped_tokens: Tokens of these, each with the largest epsilon.
         median_words: Words of the middle document; null of none.
-        average_words: Words that a document is taken to have, by which its budget follows from epsilon; null if it was
-            given itself.
+        average_words: Words that a document is taken to have, by which its budget follows from
+            epsilon; null if it was given itself.
     """
 
     mechanism: str
@@ -106,7 +106,8 @@ class Trial(Result):
 
 
 class TextsInspection(Result):
-    """What rewriting texts would do. A row with any text is a document; of texts in memory each is a row.
+    """What rewriting texts would do. A row with any text is a document; of texts in memory each is
+    a row.
 
     Attributes:
         coverage: Share of the words that the vocabulary knows.
@@ -132,9 +133,11 @@ class Inspection(TextsInspection):
     """What `lexveil privatize` would do with an input.
 
     Attributes:
-        subjects: How many the rows are about, counted until there are a million; null without a column that names them.
+        subjects: How many the rows are about, counted until there are a million; null without a
+            column that names them.
         language: Null where nothing speaks against the model's language.
-        found: Tokens that detectors find, by type and action; they are in no class. Null without a detector.
+        found: Tokens that detectors find, by type and action; they are in no class. Null without a
+            detector.
         meaning: What its epsilons would mean.
         examples: Frequent words that would stay unprotected or are unknown; they are source text.
     """
@@ -165,7 +168,8 @@ def inspect(
 
     Args:
         source, request, project, model: as of ``privatize_file``.
-        show_examples: name the most frequent words that would stay unprotected or are unknown. They are source text.
+        show_examples: name the most frequent words that would stay unprotected or are unknown. They
+            are source text.
 
     Raises:
         RequestError: as ``privatize_file``.
@@ -174,10 +178,13 @@ def inspect(
     if request.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to inspect")
     try:
-        with find_readers(source, request, using.path(using.params.machine.temp_directory)) as readers:
+        with find_readers(
+            source, request, using.path(using.params.machine.temp_directory)
+        ) as readers:
             for reader in readers:
                 reader.check()
-            settings = resolve_settings(request, using)  # which may work figures out, so not for a wrong column
+            # which may work figures out, so not for a wrong column
+            settings = resolve_settings(request, using)
             tell_columns(readers, request)
             n_bytes, columns = sum(reader.size for reader in readers), readers[0].text_columns
             workers = workers_for(request, n_bytes, using)
@@ -188,7 +195,9 @@ def inspect(
             survey = _survey(engine, chunks, workers, language)
             tell_unmatched(request, survey.totals.found)
     except NoColumn as error:
-        raise (RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error) from None
+        raise (
+            RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error
+        ) from None
     examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
     preview = _preview(engine, survey, len(columns))
     per_token = preview.budget.epsilon_per_token
@@ -197,7 +206,11 @@ def inspect(
         files=len(readers),
         bytes=n_bytes,
         documents=survey.totals.documents,
-        **({} if request.subject_column is None else {"subjects": min(len(survey.subjects), MOST_SUBJECTS)}),
+        **(
+            {}
+            if request.subject_column is None
+            else {"subjects": min(len(survey.subjects), MOST_SUBJECTS)}
+        ),
         language=language.finding(),
         **({} if settings.detection is None else {"found": found_counts(survey.totals.found)}),
         meaning=engine.meaning(per_token.least or 0.0, per_token.most or 0.0),
@@ -206,7 +219,8 @@ def inspect(
 
 
 def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspection:
-    """Say what rewriting texts in memory would do: what is drawn is discarded, and nothing is written or charged.
+    """Say what rewriting texts in memory would do: what is drawn is discarded, and nothing is
+    written or charged.
 
     Raises:
         RequestError: as ``privatize_texts``.
@@ -217,7 +231,9 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
     return _preview(engine, survey, 1)
 
 
-def draws_in_words(engine: Engine, counted: BatchCounts, drawn: Tally, *, one_epsilon: bool) -> list[str]:
+def draws_in_words(
+    engine: Engine, counted: BatchCounts, drawn: Tally, *, one_epsilon: bool
+) -> list[str]:
     """What `lexveil inspect` says of each text, of one that was drawn several times.
 
     Args:
@@ -228,7 +244,9 @@ def draws_in_words(engine: Engine, counted: BatchCounts, drawn: Tally, *, one_ep
     survey = _Survey()
     survey.add(counted, counted.counts[_parts_row(engine)])
     budget = document_budget(engine.settings, engine.model)
-    return texts_in_words(_budget(engine, survey, budget, None, one_epsilon=one_epsilon), _trial(drawn), "draw")
+    return texts_in_words(
+        _budget(engine, survey, budget, None, one_epsilon=one_epsilon), _trial(drawn), "draw"
+    )
 
 
 def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> list[str]:
@@ -252,14 +270,21 @@ def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection
         coverage=coverage(totals.by_class),
         unprotected_share=unprotected_share(totals.by_class),
         by_class=class_counts(totals.by_class),
-        budget=_budget(engine, survey, budget, refusals, one_epsilon=settings.protection is not None),
+        budget=_budget(
+            engine, survey, budget, refusals, one_epsilon=settings.protection is not None
+        ),
         guarantee=engine.guarantee(measurement, n_columns),
         tried=_try(engine, survey.first, budget),
     )
 
 
 def _budget(
-    engine: Engine, survey: _Survey, budget: DocumentBudget, refusals: str | None, *, one_epsilon: bool
+    engine: Engine,
+    survey: _Survey,
+    budget: DocumentBudget,
+    refusals: str | None,
+    *,
+    one_epsilon: bool,
 ) -> BudgetPreview:
     settings = engine.settings
     per_token, capped_documents, capped_tokens = survey.epsilon_per_token(budget, engine.shares)
@@ -311,22 +336,37 @@ class _Survey:
         reached = np.cumsum([self.words[length] for length in lengths])
         return lengths[int(np.searchsorted(reached, reached[-1] / 2))] if lengths else None
 
-    def epsilon_per_token(self, budget: DocumentBudget, shares: ShareClasses | None) -> tuple[EpsilonSpread, int, int]:
-        """What a token of no class gets of a document budget; how many documents, and tokens, meet a token's limit."""
+    def epsilon_per_token(
+        self, budget: DocumentBudget, shares: ShareClasses | None
+    ) -> tuple[EpsilonSpread, int, int]:
+        """What a token of no class gets of a document budget; how many documents, and tokens, meet
+        a token's limit.
+        """
         if not self.parts:
             return EpsilonSpread(least=None, mean=None, most=None), 0, 0
-        parts, documents = (np.array(list(values), dtype=np.int64) for values in (self.parts, self.parts.values()))
+        parts, documents = (
+            np.array(list(values), dtype=np.int64) for values in (self.parts, self.parts.values())
+        )
         whole, most = (1, 1) if shares is None else (WHOLE, shares.most)
         epsilon = epsilon_per_part("S1", budget, parts, parts, most) * whole
         mean = float((epsilon * parts * documents).sum() / (parts * documents).sum())
         spread = EpsilonSpread(least=float(epsilon.min()), mean=mean, most=float(epsilon.max()))
         is_capped = budget.cap * parts < budget.total * most
-        return spread, int(documents[is_capped].sum()), int((documents * parts)[is_capped].sum()) // whole
+        return (
+            spread,
+            int(documents[is_capped].sum()),
+            int((documents * parts)[is_capped].sum()) // whole,
+        )
 
 
-def _survey(engine: Engine, chunks: Iterable[Chunk], workers: int, language: LanguageCheck) -> _Survey:
+def _survey(
+    engine: Engine, chunks: Iterable[Chunk], workers: int, language: LanguageCheck
+) -> _Survey:
     survey, n_first, worker = _Survey(), 0, engine.worker()
-    batches, progress = ((chunk, batch_of(chunk)) for chunk in chunks), progress_on_stderr("inspect", 0, "rows")
+    batches, progress = (
+        ((chunk, batch_of(chunk)) for chunk in chunks),
+        progress_on_stderr("inspect", 0, "rows"),
+    )
     with Workers(worker, workers) if workers > 1 else nullcontext() as processes:
         for chunk, counted in count_batches(worker, batches, processes, progress):
             language.add(chunk, counted)
@@ -344,7 +384,9 @@ def _parts_row(engine: Engine) -> int:
     return 3 if engine.settings.strategy == "S2" else 2
 
 
-def _try(engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: DocumentBudget) -> Trial:
+def _try(
+    engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: DocumentBudget
+) -> Trial:
     """Rewrite some rows and discard them: how much would change."""
     tally, n_before, some = Tally(), 0, list[Chunk]()
     for chunk, counted in chunks:
@@ -352,8 +394,12 @@ def _try(engine: Engine, chunks: Sequence[tuple[Chunk, BatchCounts]], budget: Do
         some.append(replace(chunk, selection=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))
         n_before += int(n_tokens.sum())
     worker = engine.worker([str(number) for number in range(len(some[0].texts[0]))])
-    progress = progress_on_stderr("try", sum(int(chunk.is_selected.sum()) for chunk in some), "rows")
-    for _, rewritten in rewrite_batches(worker, ((chunk, batch_of(chunk)) for chunk in some), budget, None, progress):
+    progress = progress_on_stderr(
+        "try", sum(int(chunk.is_selected.sum()) for chunk in some), "rows"
+    )
+    for _, rewritten in rewrite_batches(
+        worker, ((chunk, batch_of(chunk)) for chunk in some), budget, None, progress
+    ):
         tally.merge(rewritten.tally)
     return _trial(tally)
 
@@ -369,19 +415,30 @@ def _trial(tally: Tally) -> Trial:
 
 
 def _examples(engine: Engine, chunks: Sequence[Chunk]) -> dict[str, list[tuple[str, int]]]:
-    """The most frequent words that would stay unprotected, and those that are unknown, of the first rows."""
+    """The most frequent words that would stay unprotected, and those that are unknown, of the first
+    rows.
+    """
     examples: dict[str, Frequencies[str]] = {"unprotected": Frequencies(), "unknown": Frequencies()}
     for chunk in chunks:
         encoded, plan = engine.worker().plan(batch_of(chunk))
         is_kept = plan.action == Action.KEPT.value
         is_unknown = (plan.known < 0) & (encoded.kind == TokenClass.OOV.value)
         for name, chosen in (("unprotected", is_kept), ("unknown", is_unknown)):
-            examples[name].update(encoded.words[word] for word in encoded.first_word[np.flatnonzero(chosen)].tolist())
+            examples[name].update(
+                encoded.words[word] for word in encoded.first_word[np.flatnonzero(chosen)].tolist()
+            )
     return {name: words.most_common(EXAMPLES) for name, words in examples.items()}
 
 
 def as_text(result: Inspection) -> list[str]:
     """The result as lines for people."""
-    more = {"size": size(result.bytes), "times": TIMES, "tried": result.tried, "other_length": OTHER_LENGTH}
+    more = {
+        "size": size(result.bytes),
+        "times": TIMES,
+        "tried": result.tried,
+        "other_length": OTHER_LENGTH,
+    }
     more |= {"most_subjects": MOST_SUBJECTS}
-    return lines_of("privatization.looking", "inspection.txt.j2", result=result, unit="text", **more)
+    return lines_of(
+        "privatization.looking", "inspection.txt.j2", result=result, unit="text", **more
+    )

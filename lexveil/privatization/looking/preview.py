@@ -1,7 +1,7 @@
 """Rewrite the first rows of an input to look at them, for `lexveil privatize --preview N`.
 
-Nothing is written or charged: what is drawn is an experiment. The result holds source text, because that is what was
-asked for; no log may have it.
+Nothing is written or charged: what is drawn is an experiment. The result holds source text, because
+that is what was asked for; no log may have it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from lexveil.request import FileRequest
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PreviewRow:
-    """A row, by its number in its file, from 1, and what becomes of its texts, without those that are missing."""
+    """A row, by its number in its file, from 1, and what becomes of its texts, without those that
+    are missing.
+    """
 
     file: str | None
     row: int
@@ -44,10 +46,17 @@ class Preview:
     def to_dict(self) -> dict[str, object]:
         """The same as JSON values; the output of a token that was dropped is null."""
         rows = [
-            {"file": row.file, "row": row.row, "texts": [{"column": c} | t.to_dict() for c, t in row.texts.items()]}
+            {
+                "file": row.file,
+                "row": row.row,
+                "texts": [{"column": c} | t.to_dict() for c, t in row.texts.items()],
+            }
             for row in self.rows
         ]
-        about = {name: getattr(self, name) for name in ("mechanism", "strategy", "seed", "document_budget")}
+        about = {
+            name: getattr(self, name)
+            for name in ("mechanism", "strategy", "seed", "document_budget")
+        }
         return {"secrecy": SECRECY, "mode": "experiment", **about, "rows": rows}
 
 
@@ -59,7 +68,8 @@ def preview(
     project: Path | Model | None = None,
     model: str | None = None,
 ) -> Preview:
-    """Rewrite the first rows of a file, a folder or standard input, exactly as an experiment of the same seed does.
+    """Rewrite the first rows of a file, a folder or standard input, exactly as an experiment of the
+    same seed does.
 
     Args:
         source, project, model: as of ``privatize_file``.
@@ -74,7 +84,8 @@ def preview(
     settings = resolve_settings(request, using)
     if not settings.has_public_budget:
         raise RequestError(
-            f"{option('average_words')} data takes all rows, and a preview reads the first; give a number of words"
+            f"{option('average_words')} data takes all rows, and a preview reads the first; "
+            "give a number of words"
         )
     assert settings.seed is not None
     is_folder = is_a_folder(source)
@@ -93,7 +104,12 @@ def preview(
                 texts = [dict[str, TextChanges]() for _ in range(first)]
                 for row, column, of_text in zip(batch.document, batch.column, changes, strict=True):
                     texts[row][worker.columns[column]] = of_text
-                rows += [PreviewRow(file or None, chunk.first + row, of_row) for row, of_row in enumerate(texts)]
+                rows += [
+                    PreviewRow(file or None, chunk.first + row, of_row)
+                    for row, of_row in enumerate(texts)
+                ]
                 if len(rows) == n_rows:
-                    return Preview(settings.mechanism, settings.strategy, settings.seed, budget.total, rows)
+                    return Preview(
+                        settings.mechanism, settings.strategy, settings.seed, budget.total, rows
+                    )
     return Preview(settings.mechanism, settings.strategy, settings.seed, budget.total, rows)

@@ -42,9 +42,11 @@ class ChargeOptions:
     Attributes:
         about: further facts for the ledger's chain; no text.
         lock_timeout: seconds to wait for other processes that use the ledger.
-        single_commit: spend what is reserved in the same transaction, for one durable write less: who asks for it draws
-            noise at once, and has nothing in between that could still give the epsilon back.
-        tells_operator: of subjects that look alike; a service's log holds nothing that follows from a request.
+        single_commit: spend what is reserved in the same transaction, for one durable write less:
+            who asks for it draws noise at once, and has nothing in between that could still give
+            the epsilon back.
+        tells_operator: of subjects that look alike; a service's log holds nothing that follows from
+            a request.
         on_spent: hears of the transaction's id once its epsilon is durably spent.
     """
 
@@ -59,12 +61,16 @@ STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
 
 
 class Payment:
-    """The steps of paying for an output, in this order; this one pays nothing, as of an experiment or a copy.
+    """The steps of paying for an output, in this order; this one pays nothing, as of an experiment
+    or a copy.
 
-    Who leaves before ``spend`` aborts the charge; who leaves after it without ``publish`` has spent it for nothing.
+    Who leaves before ``spend`` aborts the charge; who leaves after it without ``publish`` has spent
+    it for nothing.
     """
 
-    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None) -> None:
+    def request(
+        self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None
+    ) -> None:
         """Request the rows of a chunk.
 
         Args:
@@ -88,7 +94,9 @@ class Payment:
         return None
 
     def spend(self) -> None:
-        """Spend what was reserved, once and before any noise is drawn: from here on nothing is given back."""
+        """Spend what was reserved, once and before any noise is drawn: from here on nothing is
+        given back.
+        """
 
     def publish(self, outputs: Outputs) -> None:
         """Let the outputs appear; of a stream, say that all of it has left."""
@@ -108,7 +116,9 @@ class LedgerCharge(Payment):
     near: NearCollisions = field(default_factory=NearCollisions)
     has_subjects: bool = False
 
-    def request(self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None) -> None:
+    def request(
+        self, chunk: Chunk, epsilon: npt.NDArray[np.float64], keys: Sequence[str] | None = None
+    ) -> None:
         """Request the rows of a chunk."""
         keys = keys if keys is not None and chunk.subjects is None else subjects_of(chunk)
         if chunk.subjects is not None:
@@ -116,8 +126,14 @@ class LedgerCharge(Payment):
         self.release.request(keys, epsilon)
 
     def reserve(self, budget: DocumentBudget) -> None:
-        """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all costs."""
-        partials = [partial for partial, _ in self.outputs.all_names(self.finals)] if self.outputs.target else []
+        """Reserve what the rows cost. Without any word in the input the budget is 0, and so are all
+        costs.
+        """
+        partials = (
+            [partial for partial, _ in self.outputs.all_names(self.finals)]
+            if self.outputs.target
+            else []
+        )
         self.reserved = self.release.reserve(
             budget.total or 1.0,
             self._limit,
@@ -130,14 +146,19 @@ class LedgerCharge(Payment):
             self._tell()
         self._tell_operator(self.reserved)
 
-    def reserve_in_bulk(self, batches: Iterable[pa.RecordBatch], budget: DocumentBudget) -> Iterator[list[str]]:
-        """Reserve what subjects cost, each as a whole; give the keys of those whose rows are all withheld.
+    def reserve_in_bulk(
+        self, batches: Iterable[pa.RecordBatch], budget: DocumentBudget
+    ) -> Iterator[list[str]]:
+        """Reserve what subjects cost, each as a whole; give the keys of those whose rows are all
+        withheld.
 
         Args:
             batches: ``subject``, its key, and ``nano``, whole nano-epsilon; each subject once.
         """
         terms = (budget.total or 1.0, self._limit, self.params.on_exhausted)
-        reserved = self.reserved = self.release.reserve_in_bulk(batches, *terms, usual=budget.usual or 1.0)
+        reserved = self.reserved = self.release.reserve_in_bulk(
+            batches, *terms, usual=budget.usual or 1.0
+        )
         self._tell_operator(reserved)
         return (batch.column("subject").to_pylist() for batch in reserved.withheld_subjects())
 
@@ -150,20 +171,24 @@ class LedgerCharge(Payment):
     def _tell_operator(self, reserved: Reservation) -> None:
         if reserved.is_new_cap and self.cap is not None:
             print(
-                f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over all releases, {TIMES} "
-                "times what an ordinary document may spend. To change it: `lexveil ledger cap N --because TEXT`, or "
+                f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over "
+                f"all releases, {TIMES} "
+                "times what an ordinary document may spend. To change it: `lexveil ledger "
+                "cap N --because TEXT`, or "
                 "params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
         if self.options.tells_operator and (n_before := reserved.n_charged - reserved.n_new):
             print(
-                f"private to the operator: {n_before:,} of {reserved.n_charged:,} {self.unit} were charged before, and "
+                f"private to the operator: {n_before:,} of {reserved.n_charged:,} {self.unit} "
+                "were charged before, and "
                 "what they spend adds up: `lexveil ledger show`",
                 file=sys.stderr,
             )
         if self.options.tells_operator and (n_near := self.near.count()):
             print(
-                f"private to the operator: {n_near:,} subjects differ from others in capitals or punctuation only; "
+                f"private to the operator: {n_near:,} subjects differ from others in capitals "
+                "or punctuation only; "
                 "each has a budget of its own: if they are the same, name them alike",
                 file=sys.stderr,
             )
@@ -181,14 +206,18 @@ class LedgerCharge(Payment):
     @property
     def cap(self) -> float | None:
         """Of a subject; None before the reservation, or without one."""
-        return None if self.reserved is None or self.reserved.cap is None else self.reserved.cap / NANO
+        return (
+            None if self.reserved is None or self.reserved.cap is None else self.reserved.cap / NANO
+        )
 
     def withheld(self, start: int, stop: int) -> Flags:
         """Which rows are withheld."""
         return self._reservation.withheld(start, stop)
 
     def entry(self) -> LedgerEntry:
-        """The transaction by its id; what it charged counts private texts, and the head tells when it was paid."""
+        """The transaction by its id; what it charged counts private texts, and the head tells when
+        it was paid.
+        """
         return LedgerEntry(id=self.release.id, cap=self.cap)
 
     def costs(self) -> LedgerCosts:
@@ -225,14 +254,19 @@ class LedgerCharge(Payment):
         if outputs.target is None:
             self.release.commit()
             return
-        files = [(partial.absolute(), final.absolute(), outputs.sha256(final)) for partial, final in outputs.settle()]
+        files = [
+            (partial.absolute(), final.absolute(), outputs.sha256(final))
+            for partial, final in outputs.settle()
+        ]
         self.release.written(files)
         # The ledger owns them now: if a rename fails, recovery needs the hidden files.
         outputs.forget()
         self.release.publish()
 
     def fail(self, error: BaseException) -> None:
-        """Tell who fails after the noise that the epsilon stays spent: as a part of the error if it is one of ours."""
+        """Tell who fails after the noise that the epsilon stays spent: as a part of the error if it
+        is one of ours.
+        """
         if self.release.state != "spent" or self.reserved is None or not self.reserved.total:
             return
         if isinstance(error, LexveilError) and error.args:
@@ -244,7 +278,9 @@ class LedgerCharge(Payment):
 
 
 def ledger_of(project: Project, on_exhausted: OnExhausted | None = None) -> LedgerParams:
-    """The ledger of a project, where it lies; what a request says of exhausted subjects takes precedence."""
+    """The ledger of a project, where it lies; what a request says of exhausted subjects takes
+    precedence.
+    """
     params = project.params.ledger
     places = {name: str(project.path(getattr(params, name))) for name in ("folder", "anchor")}
     return params.model_copy(update={**places, "on_exhausted": on_exhausted or params.on_exhausted})
@@ -280,13 +316,19 @@ def open_charge(
             print(f"the ledger is your own outside of projects, {params.folder}", file=sys.stderr)
     options = options or ChargeOptions()
     opened = Ledger.open(
-        params.folder, params.keys, anchor=params.anchor, patience=options.lock_timeout, address=params.database
+        params.folder,
+        params.keys,
+        anchor=params.anchor,
+        patience=options.lock_timeout,
+        address=params.database,
     )
     with opened as ledger:
         for line in recovered_as_text(ledger.recovered):
             print(line, file=sys.stderr)
         with ledger.begin({**about, **options.about, "lexveil": version()}) as release:
-            charge = LedgerCharge(release, params, outputs, finals, options, has_subjects=has_subjects)
+            charge = LedgerCharge(
+                release, params, outputs, finals, options, has_subjects=has_subjects
+            )
             try:
                 yield charge
             except BaseException as error:
@@ -305,7 +347,8 @@ def subjects_of(chunk: Chunk) -> Sequence[str]:
     keys = [subject_key(name) for name in chunk.subjects]
     if "" in keys:
         raise RequestError(
-            f"row {chunk.first + keys.index(''):,}: its subject is blank; every row must say whom it is about, so that "
+            f"row {chunk.first + keys.index(''):,}: its subject is blank; every row must say "
+            "whom it is about, so that "
             "the ledger knows whose budget it spends"
         )
     return keys

@@ -1,4 +1,6 @@
-"""The files that a request reads and writes. Outputs appear together and complete, or not at all."""
+"""The files that a request reads and writes. Outputs appear together and complete, or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,25 @@ from lexveil.ledger.output_files import bring, erase, is_own, make_folder
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.objects import ObjectPath
 
-HELD = 256  # hidden files that are held open at most; those of a larger folder are known by their inode's number alone
+# hidden files that are held open at most; those of a larger folder are known by their inode's
+# number alone
+HELD = 256
 PARTIAL = ".partial-"  # before the name of an output until it is whole
-OPERATORS = ("operator.json", "tokens.parquet", "withheld.csv")  # files that only their owner may read
+# files that only their owner may read
+OPERATORS = ("operator.json", "tokens.parquet", "withheld.csv")
 COMPANIONS = ("record.json", *OPERATORS)
 OF_FILE = "; remove it or choose another output"
 OF_TABLE = (
-    ": it is the record of rows that may still be in the table; run this in another folder, or move the earlier files "
+    ": it is the record of rows that may still be in the table; run this in another folder, "
+    "or move the earlier files "
     "aside"
 )
 
 
 @dataclass(slots=True)
 class Outputs:
-    """The files of one request while they are written: under hidden names beside where they will stand.
+    """The files of one request while they are written: under hidden names beside where they will
+    stand.
 
     Those of object storage are written to local files, and are uploaded when all are whole.
 
@@ -48,7 +55,8 @@ class Outputs:
     begun: dict[Path, Path] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
     hashes: dict[Path, str] = field(default_factory=dict)
-    made: dict[Path, tuple[int, int]] = field(default_factory=dict)  # device and inode of each that stays the same file
+    # device and inode of each that stays the same file
+    made: dict[Path, tuple[int, int]] = field(default_factory=dict)
     held: list[int] = field(default_factory=list)  # open, so that no other file gets the inode
 
     def begin(self, final: Path, in_place: bool = True) -> Path:
@@ -60,7 +68,9 @@ class Outputs:
         partial = partial_name(final, self.waiting)
         if not partial.parent.exists():
             with write_errors(partial.parent):
-                self.folders += make_folder(partial.parent, 0o700 if partial.parent == self.waiting else 0o777)
+                self.folders += make_folder(
+                    partial.parent, 0o700 if partial.parent == self.waiting else 0o777
+                )
         with write_errors(final):
             # What a killed run left, or a link that somebody laid there, is not written into.
             partial.unlink(missing_ok=True)
@@ -76,7 +86,9 @@ class Outputs:
         return partial
 
     def sha256(self, final: Path) -> str:
-        """The hash of what is written and will be ``final``; it is read once, so it must not change any more."""
+        """The hash of what is written and will be ``final``; it is read once, so it must not change
+        any more.
+        """
         if final not in self.hashes:
             self.hashes[final] = sha256(self.begun[final])
         return self.hashes[final]
@@ -99,9 +111,11 @@ class Outputs:
         return [(partial_name(final, self.waiting), final) for final in names]
 
     def settle(self) -> list[tuple[Path, Path]]:
-        """See that all is on the disk; return hidden and final names, the texts last; of objects their record.
+        """See that all is on the disk; return hidden and final names, the texts last; of objects
+        their record.
 
-        What is published is readable as the umask has it, the operator's files by their owner alone.
+        What is published is readable as the umask has it, the operator's files by their owner
+        alone.
         """
         mask = os.umask(0)
         os.umask(mask)
@@ -109,17 +123,24 @@ class Outputs:
             with write_errors(final), partial.open("rb") as written:
                 status = partial.lstat()
                 identity = status.st_dev, status.st_ino
-                # Another run that writes the same output, an experiment with a known seed, would have it replaced.
+                # Another run that writes the same output, an experiment with a known seed, would
+                # have it replaced.
                 if not is_own(status) or self.made.get(final, identity) != identity:
                     raise LexveilError(
-                        f"{shown(final)}: while it was written, somebody linked or replaced its hidden file "
+                        f"{shown(final)}: while it was written, somebody linked or replaced "
+                        "its hidden file "
                         f"{shown(partial)}; nothing was released. Write into a folder of your own"
                     )
                 os.fchmod(written.fileno(), 0o600 if self.is_private(final) else 0o666 & ~mask)
                 os.fsync(written.fileno())
-        own = {*(self.companion(ending) for ending in COMPANIONS), *self.more} if self.target else set()
+        own = (
+            {*(self.companion(ending) for ending in COMPANIONS), *self.more}
+            if self.target
+            else set()
+        )
         pairs = [(partial, final) for final, partial in self.begun.items()]
-        if isinstance(self.target, ObjectPath):  # it says which objects belong to the output, with their hashes
+        # it says which objects belong to the output, with their hashes
+        if isinstance(self.target, ObjectPath):
             return sorted(pairs, key=lambda pair: pair[1] == self.companion("record.json"))
         return sorted(pairs, key=lambda pair: pair[1] not in own)
 
@@ -156,15 +177,21 @@ def beside(out: Path, ending: str) -> Path:
 
 
 def partial_name(final: Path, waiting: Path = Path()) -> Path:
-    """The name of an output until it is whole, in folder ``waiting`` if it is an object. It keeps its ending."""
+    """The name of an output until it is whole, in folder ``waiting`` if it is an object. It keeps
+    its ending.
+    """
     if isinstance(final, ObjectPath):
-        return waiting / f"{PARTIAL}{blake2b(str(final).encode(), digest_size=16).hexdigest()}-{final.name[-32:]}"
+        digest = blake2b(str(final).encode(), digest_size=16).hexdigest()
+        return waiting / f"{PARTIAL}{digest}-{final.name[-32:]}"
     return final.with_name(f"{PARTIAL}{final.name}")
 
 
 @contextmanager
 def writing(
-    target: Path | None, more: Sequence[Path] = (), operator: Path | None = None, waiting: Path = Path()
+    target: Path | None,
+    more: Sequence[Path] = (),
+    operator: Path | None = None,
+    waiting: Path = Path(),
 ) -> Iterator[Outputs]:
     """Give the outputs of a request; what was begun and not published is removed.
 
@@ -194,9 +221,14 @@ def write_errors(path: Path) -> Iterator[None]:
         where = Path(error.filename) if isinstance(error.filename, str) else path
         if where.name.startswith(PARTIAL):
             where = where.with_name(where.name.removeprefix(PARTIAL))
-        hint = {28: "; free some space", 13: "; see to its permissions", 30: "; choose a folder that can be written"}
+        hint = {
+            28: "; free some space",
+            13: "; see to its permissions",
+            30: "; choose a folder that can be written",
+        }
         raise LexveilError(
-            f"{shown(where)}: cannot be written ({error.strerror or error}){hint.get(error.errno or 0, '')}; "
+            f"{shown(where)}: cannot be written "
+            f"({error.strerror or error}){hint.get(error.errno or 0, '')}; "
             + "; ".join(["nothing was released", *getattr(error, "__notes__", ())])
         ) from None
 
@@ -205,13 +237,17 @@ def check_companions(out: Path, is_table: bool = False) -> None:
     """See that no file stands where those that go with an output will.
 
     Args:
-        is_table: whether the output is a table, so that earlier files may go with rows that are still in it.
+        is_table: whether the output is a table, so that earlier files may go with rows that are
+            still in it.
 
     Raises:
         RequestError: naming the first that does.
     """
     for ending in COMPANIONS:
         with suppress(FileNotFoundError):
-            partial_name(beside(out, ending)).lstat()  # else a name that is too long is met only when all is written
+            # else a name that is too long is met only when all is written
+            partial_name(beside(out, ending)).lstat()
         if beside(out, ending).is_symlink() or beside(out, ending).exists():
-            raise RequestError(f"{shown(beside(out, ending))}: exists already{OF_TABLE if is_table else OF_FILE}")
+            raise RequestError(
+                f"{shown(beside(out, ending))}: exists already{OF_TABLE if is_table else OF_FILE}"
+            )

@@ -1,6 +1,8 @@
-"""What must hold before anything is released: one function, called by the files, the API, the service and the page.
+"""What must hold before anything is released: one function, called by the files, the API, the
+service and the page.
 
-And of the texts themselves, as they are counted: whether they can be cut into words, and are of the model's language.
+And of the texts themselves, as they are counted: whether they can be cut into words, and are of the
+model's language.
 """
 
 from __future__ import annotations
@@ -28,7 +30,12 @@ from lexveil.formats.registry import as_source
 from lexveil.privatization.engine.batch import selected_texts
 from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.settings import Settings, document_budget, require_uniform_shares, resolve_settings
+from lexveil.privatization.settings import (
+    Settings,
+    document_budget,
+    require_uniform_shares,
+    resolve_settings,
+)
 from lexveil.recovery.calibration import given_back, recovered, unchanged
 from lexveil.recovery.meaning import recovery_at
 from lexveil.request import Request
@@ -72,9 +79,9 @@ def check(request: Request | Settings, model: Model) -> Checked:
 
     Raises:
         MissingArtifact: if what an earlier stage makes is not there, or did not pass its checks.
-        RequestError: if the request cannot be served; of a release, if a purpose is not public, if nothing is proven of
-            it, if it would give back more words than ``release.max_recovery``, or if the last audit of the mechanism
-            found a violation.
+        RequestError: if the request cannot be served; of a release, if a purpose is not public, if
+            nothing is proven of it, if it would give back more words than ``release.max_recovery``,
+            or if the last audit of the mechanism found a violation.
     """
     settings = request if isinstance(request, Settings) else resolve_settings(request, model)
     if settings.mechanism == "none":
@@ -83,15 +90,19 @@ def check(request: Request | Settings, model: Model) -> Checked:
     private = [purpose.name for purpose in model.kept_purposes if not purpose.is_public]
     if private and settings.mode == "release":
         raise RequestError(
-            f"nothing is released: the scale of purpose {private[0]} is not said to be public, and what follows from "
-            f"private texts must not shape what comes out; make it of public ones by `lexveil purpose build --public`, "
+            f"nothing is released: the scale of purpose {private[0]} is not said to be "
+            "public, and what follows from "
+            "private texts must not shape what comes out; make it of public ones by `lexveil "
+            "purpose build --public`, "
             f"or say {option('mode')} experiment"
         )
     engine = Engine(settings, model)
     refusals = engine.measurement().refusals
     if settings.mode == "release" and refusals and not settings.without_guarantee:
         raise NoGuarantee("; ".join(refusals))
-    budget = document_budget(settings, model) if settings.has_public_budget else DocumentBudget(0.0, 0.0)
+    budget = (
+        document_budget(settings, model) if settings.has_public_budget else DocumentBudget(0.0, 0.0)
+    )
     _require_little_recovery(settings, engine, budget)
     made_with, reference = engine.made_with(), model.reference(settings.strategy)
     audit, why = find_valid_audit(engine, budget, reference, made_with)
@@ -99,8 +110,12 @@ def check(request: Request | Settings, model: Model) -> Checked:
 
 
 def is_without_guarantee(request: Request, model: Model) -> bool:
-    """Whether the output is to be named as one without a guarantee: it was asked for, and there is none."""
-    if not request.is_release or not (request.without_guarantee or model.params.release.without_guarantee):
+    """Whether the output is to be named as one without a guarantee: it was asked for, and there is
+    none.
+    """
+    if not request.is_release or not (
+        request.without_guarantee or model.params.release.without_guarantee
+    ):
         return False
     return request.mechanism == "none" or bool(check(request, model).no_guarantee)
 
@@ -108,8 +123,9 @@ def is_without_guarantee(request: Request, model: Model) -> bool:
 def _require_little_recovery(settings: Settings, engine: Engine, budget: DocumentBudget) -> None:
     """Refuse to release what would give back more than ``release.max_recovery``.
 
-    What counts is the largest epsilon that a token can get, and of the words of the limit's band the larger of what an
-    adversary is expected to name and of what is expected to come out as it is.
+    What counts is the largest epsilon that a token can get, and of the words of the limit's band
+    the larger of what an adversary is expected to name and of what is expected to come out as it
+    is.
     """
     limits = engine.model.params.release
     if settings.mode != "release" or limits.max_recovery is None:
@@ -125,9 +141,11 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     passes = curve.epsilon_for(limits.max_recovery, band, given_back).epsilon
     of = "words" if band == "all" else f"{band} words"
     raise RequestError(
-        f"nothing is released: at epsilon {largest:.4g}, the largest of a token, a best-informed reader is expected to "
+        f"nothing is released: at epsilon {largest:.4g}, the largest of a token, a "
+        "best-informed reader is expected to "
         f"name {recovered(expected, band):.1%} of the {of}{recovery_at(expected).aside}, and "
-        f"{unchanged(expected, band):.1%} to come out unchanged; params.yaml: release.max_recovery allows "
+        f"{unchanged(expected, band):.1%} to come out unchanged; params.yaml: "
+        "release.max_recovery allows "
         f"{limits.max_recovery:.1%}. {option('epsilon')} {passes:g} "
         f"{option('max_token_epsilon')} {passes:g} passes"
     )
@@ -141,13 +159,16 @@ def require_named_subjects(ledger: LedgerParams, has_subjects: bool) -> None:
     """
     if ledger.keys == "plain" and not has_subjects:
         raise RequestError(
-            f"params.yaml: ledger.keys is plain, so the ledger would name texts by themselves; give "
+            "params.yaml: ledger.keys is plain, so the ledger would name texts by "
+            "themselves; give "
             f"{option('subject_column')}, or keep keys hashed"
         )
 
 
 def stamped(target: Path) -> Path:
-    """The name of an output without a guarantee: NAME.no-guarantee.EXT; as it is if it, or its folder, says so."""
+    """The name of an output without a guarantee: NAME.no-guarantee.EXT; as it is if it, or its
+    folder, says so.
+    """
     if STAMP in target.name or STAMP in target.parent.name:
         return target
     source = as_source(target)
@@ -166,10 +187,14 @@ def find_valid_audit(
         model, made_with: what the run is made with.
 
     Raises:
-        RequestError: if an audit of this mechanism with these parameters found a violation, however old it is and
-            whatever else it was of, and a release is asked for.
+        RequestError: if an audit of this mechanism with these parameters found a violation, however
+            old it is and whatever else it was of, and a release is asked for.
     """
-    settings, folder, parameters = engine.settings, engine.model.project.audits, engine.prepared.parameters
+    settings, folder, parameters = (
+        engine.settings,
+        engine.model.project.audits,
+        engine.prepared.parameters,
+    )
     epsilon, average = settings.base_epsilon, budget.average_words
     if epsilon is None:
         average = engine.model.average_words() if average is None else average
@@ -179,27 +204,37 @@ def find_valid_audit(
     for file in sorted(folder.glob(f"{settings.mechanism}-{settings.strategy}-*.json")):
         try:
             result = json.loads(file.read_text(encoding="utf-8"))
-            if result["violation"] and result["parameters"] == parameters and settings.mode == "release":
+            if (
+                result["violation"]
+                and result["parameters"] == parameters
+                and settings.mode == "release"
+            ):
                 raise RequestError(
-                    f"{file}: the last audit of {audited} found a violation of the claimed epsilon; nothing is "
+                    f"{file}: the last audit of {audited} found a violation of the claimed "
+                    "epsilon; nothing is "
                     "released on it. Mend the mechanism and audit again"
                 )
             days = engine.model.params.operation.audit_days
             differs = {
                 "of other parameters of the mechanism": result["parameters"] != parameters,
                 "of another policy": result["policy"] != asdict(settings.policy),
-                "of other shares of the budget": result["shares"] != (settings.shares and settings.shares.as_dict()),
+                "of other shares of the budget": result["shares"]
+                != (settings.shares and settings.shares.as_dict()),
                 "of releases without detectors": settings.detection is not None,
                 "of another model, or of another version of it": result["model"] != model.to_dict(),
-                "of another embedding, other collocations or word orders": result["space"] != made_with,
-                "of another version of the code": (result["lexveil"], result["code"]) != (version(), code_hash()),
+                "of another embedding, other collocations or word orders": result["space"]
+                != made_with,
+                "of another version of the code": (result["lexveil"], result["code"])
+                != (version(), code_hash()),
                 "of an experiment's noise": result["mode"] != "release",
                 "inconclusive": result["verdict"] not in ("no violation found", "violated"),
-                f"of a base epsilon from {min(result['epsilons']):g} to {max(result['epsilons']):g}": not (
+                f"of a base epsilon from {min(result['epsilons']):g} to "
+                f"{max(result['epsilons']):g}": not (
                     min(result["epsilons"]) <= epsilon <= max(result["epsilons"])
                 ),
                 f"older than {days} days (params.yaml: operation.audit_days)": (
-                    datetime.now(UTC) - datetime.fromisoformat(result["time"]) > timedelta(days=days)
+                    datetime.now(UTC) - datetime.fromisoformat(result["time"])
+                    > timedelta(days=days)
                 ),
             }
             mismatch = next((what for what, is_so in differs.items() if is_so), None)
@@ -221,7 +256,8 @@ class NoGuarantee(RequestError):
 
     def __init__(self, why: str) -> None:
         super().__init__(
-            f"nothing is released: no guarantee can be given, {why}. Mend that; or say {option('without_guarantee')} "
+            f"nothing is released: no guarantee can be given, {why}. Mend that; or say "
+            f"{option('without_guarantee')} "
             "(params.yaml: release.without_guarantee: true), which names the output so; or "
             f"{option('mode')} experiment"
         )
@@ -245,11 +281,17 @@ def tell_unmatched(request: Request, found: Iterable[tuple[str, str]]) -> None:
     """Tell the operator which types that have an action no match has: a name may be misspelt.
 
     Args:
-        found: the types of matches, with what happens to them; what is perturbed as any word is among none.
+        found: the types of matches, with what happens to them; what is perturbed as any word is
+            among none.
     """
-    types = {type_name(kind) for kind, action in (request.types or {}).items() if action != "perturb"}
+    types = {
+        type_name(kind) for kind, action in (request.types or {}).items() if action != "perturb"
+    }
     for kind in sorted(map(str, types - {kind for kind, _ in found})):
-        print(f"no match is of type {kind}, which --type (types=) names, so it changes nothing", file=sys.stderr)
+        print(
+            f"no match is of type {kind}, which --type (types=) names, so it changes nothing",
+            file=sys.stderr,
+        )
 
 
 class LanguageCheck:
@@ -275,8 +317,10 @@ class LanguageCheck:
             number = chunk.first + row
             place = f"{chunk.file + ', ' if chunk.file else ''}row {number:,}"
             raise NoSpaces(
-                f"{place}: {name(self.columns[column])} is in {script} script without spaces between words, so that a "
-                "clause would be one unknown word; leave the row out, or put spaces between its words",
+                f"{place}: {name(self.columns[column])} is in {script} script without spaces "
+                "between words, so that a "
+                "clause would be one unknown word; leave the row out, or put spaces between "
+                "its words",
                 number,
                 script,
             )
@@ -285,12 +329,16 @@ class LanguageCheck:
 
     def _count(self, chunk: Chunk) -> None:
         texts, left = list[str](), CHARACTERS
-        for text in (text for row in selected_texts(chunk) for text in row if text is not None and left > 0):
+        for text in (
+            text for row in selected_texts(chunk) for text in row if text is not None and left > 0
+        ):
             texts.append(text[:left])
             left -= len(text)
         tokens = tokenize(texts, self.lexicon.language)
         forms = tokens.forms
-        for form, count in zip(forms, np.bincount(tokens.ids, minlength=len(forms)).tolist(), strict=True):
+        for form, count in zip(
+            forms, np.bincount(tokens.ids, minlength=len(forms)).tolist(), strict=True
+        ):
             if not is_punctuation(form):
                 self.counts[form] += count
                 self.n_words += count

@@ -21,7 +21,14 @@ from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import LexveilError
 from lexveil.formats.chunks import Chunk
 from lexveil.privatization.engine.batch import Batch, arrow_rows, batch_of
-from lexveil.privatization.engine.counts import ExactSum, InputTotals, RewrittenChunk, SpendHistogram, Tally, coverage
+from lexveil.privatization.engine.counts import (
+    ExactSum,
+    InputTotals,
+    RewrittenChunk,
+    SpendHistogram,
+    Tally,
+    coverage,
+)
 from lexveil.privatization.engine.worker import count_batches, rewrite_batches
 from lexveil.privatization.release.charge import Payment
 from lexveil.privatization.release.preconditions import Checked, LanguageCheck
@@ -38,7 +45,8 @@ class TwoPassRun:
 
     Args:
         checked: what may run.
-        chunks: goes through the input from its first row, each time it is called; says whether to write it again.
+        chunks: goes through the input from its first row, each time it is called; says whether to
+            write it again.
         columns: the names of the text columns.
         workers: processes; they change no result.
         watch: is told how many rows are counted, then how many of them are rewritten.
@@ -63,13 +71,17 @@ class TwoPassRun:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Let processes that count in this block also rewrite: each takes a second to begin. They end with the rows."""
+        """Let processes that count in this block also rewrite: each takes a second to begin. They
+        end with the rows.
+        """
         with ExitStack() as stack:
             self._processes = stack if self.workers > 1 else None
             yield
 
     def _workers(self) -> Workers[Any, Any] | None:
-        """The processes of this block; others where lists of near words were made since they began."""
+        """The processes of this block; others where lists of near words were made since they
+        began.
+        """
         if self._processes is None:
             return None
         lists = self.engine.prepared.lists
@@ -82,7 +94,11 @@ class TwoPassRun:
     def about(self) -> dict[str, str]:
         """What the ledger's chain says of the run."""
         prepared, settings = self.engine.prepared, self.settings
-        said = {"mechanism": settings.mechanism, "strategy": settings.strategy, "metric": prepared.mechanism.metric}
+        said = {
+            "mechanism": settings.mechanism,
+            "strategy": settings.strategy,
+            "metric": prepared.mechanism.metric,
+        }
         return said | prepared.base_measure()
 
     def measurement(self, payment: Payment) -> Measurement:
@@ -98,12 +114,18 @@ class TwoPassRun:
             judge: looks at the counts before anything is reserved; what it raises ends the run.
         """
         settings, progress = self.settings, progress_on_stderr("count", 0, "rows", self.watch)
-        batches = ((chunk, batch_of(chunk, for_ledger=settings.mode == "release")) for chunk in self.chunks(False))
-        for chunk, counted in count_batches(self.engine.worker(self.columns), batches, self._workers(), progress):
+        batches = (
+            (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
+            for chunk in self.chunks(False)
+        )
+        for chunk, counted in count_batches(
+            self.engine.worker(self.columns), batches, self._workers(), progress
+        ):
             self.language.add(chunk, counted)
             self.survey.add(counted)
             self.fingerprint.add(chunk)
-            # Where the budget is not known yet, this is an experiment, for which nothing is charged.
+            # Where the budget is not known yet, this is an experiment, for which nothing is
+            # charged.
             epsilon = self.engine.spends(counted, self.budget)
             payment.request(chunk, epsilon, counted.keys)
             self.cost.add(epsilon)
@@ -120,12 +142,15 @@ class TwoPassRun:
         """Second pass: spend what was reserved, then rewrite the rows that were charged.
 
         Raises:
-            LexveilError: if the input is not what was counted; chunks before the change were given already.
+            LexveilError: if the input is not what was counted; chunks before the change were given
+                already.
         """
         payment.spend()
         n_paid = int(self.survey.totals[2]) // (1 if self.engine.shares is None else WHOLE)
         if not self.engine.model.cache_only:
-            self.engine.prepared.keep_lists(self.budget.total * self.survey.documents / max(n_paid, 1), n_paid)
+            self.engine.prepared.keep_lists(
+                self.budget.total * self.survey.documents / max(n_paid, 1), n_paid
+            )
         again = _Fingerprint()
 
         def charged_rows() -> Iterator[tuple[Chunk, Batch]]:
@@ -141,12 +166,16 @@ class TwoPassRun:
 
         worker, charged = self.engine.worker(self.columns), iter(self.charged)
         progress = progress_on_stderr("privatize", self.survey.rows, "rows", self.watch)
-        for chunk, rewritten in rewrite_batches(worker, charged_rows(), self.budget, self._workers(), progress):
-            # A detector that does not find the same twice, for whatever reason, would spend what nobody has paid for.
+        for chunk, rewritten in rewrite_batches(
+            worker, charged_rows(), self.budget, self._workers(), progress
+        ):
+            # A detector that does not find the same twice, for whatever reason, would spend what
+            # nobody has paid for.
             expected, is_selected = next(charged, rewritten.spent), chunk.is_selected
             if not np.array_equal(rewritten.spent[is_selected], expected[is_selected]):
                 raise LexveilError(
-                    "a detector found something else when texts were read again; nothing was released. Use one that "
+                    "a detector found something else when texts were read again; nothing was "
+                    "released. Use one that "
                     "finds the same in the same text"
                 )
             self.spent.add(rewritten.spent[is_selected], rewritten.per_token[is_selected])
@@ -169,7 +198,11 @@ class TwoPassRun:
         guarantee = engine.guarantee(self.measurement(payment), len(self.columns))
         return PrivacyRecord.of(
             **settings.described(),
-            **({"without_guarantee": True} if settings.mode == "release" and not guarantee.holds else {}),
+            **(
+                {"without_guarantee": True}
+                if settings.mode == "release" and not guarantee.holds
+                else {}
+            ),
             lexveil=version(),
             code=code_hash(),
             parameters=engine.prepared.parameters,
@@ -210,7 +243,8 @@ def progress_on_stderr(task: str, total: int, unit: str, watch: Watch | None = N
 
 def _changed() -> LexveilError:
     return LexveilError(
-        "the input changed while it was read; no file was released, and nothing from the change on. Give a file that "
+        "the input changed while it was read; no file was released, and nothing from the "
+        "change on. Give a file that "
         "stays as it is"
     )
 
@@ -218,8 +252,8 @@ def _changed() -> LexveilError:
 class _Fingerprint:
     """Tells whether two passes read the same, from chunk to chunk.
 
-    Keyed with a random key, so that it identifies no text elsewhere. The number of texts and the length of each go
-    before them: no text can pose as two.
+    Keyed with a random key, so that it identifies no text elsewhere. The number of texts and the
+    length of each go before them: no text can pose as two.
     """
 
     KEY = secrets.token_bytes(32)

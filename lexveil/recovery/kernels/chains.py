@@ -1,4 +1,6 @@
-"""Forward-backward over chains of positions, each with candidates of its own (Rabiner 1989, section III.A)."""
+"""Forward-backward over chains of positions, each with candidates of its own (Rabiner 1989, section
+III.A).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ class ChainCandidates(NamedTuple):
         first, last: (m,) symbols of their first and last words.
         inner: (m,) probability of the words after the first.
         alone: (m,) of a candidate after an unknown symbol.
-        likelihood: (m,) of what is seen at the position, up to a factor of the position; the largest is 1.
+        likelihood: (m,) of what is seen at the position, up to a factor of the position; the
+            largest is 1.
     """
 
     first: Ids
@@ -30,13 +33,25 @@ class ChainCandidates(NamedTuple):
 
 @kernel(error_model="numpy")
 def fill_transitions(
-    previous: Ids, candidates: ChainCandidates, start: int, end: int, weight: float, model: BigramModel, out: Floats
+    previous: Ids,
+    candidates: ChainCandidates,
+    start: int,
+    end: int,
+    weight: float,
+    model: BigramModel,
+    out: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """How likely the candidates from ``start`` to before ``end`` are after each of j symbols, into ``out`` (j, k).
+    """How likely the candidates from ``start`` to before ``end`` are after each of j symbols, into
+    ``out`` (j, k).
 
-    ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone; after an unknown symbol, below 0, only ``alone``.
+    ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone; after an unknown symbol, below
+    0, only ``alone``.
     """
-    first, inner, alone = candidates.first[start:end], candidates.inner[start:end], candidates.alone[start:end]
+    first, inner, alone = (
+        candidates.first[start:end],
+        candidates.inner[start:end],
+        candidates.alone[start:end],
+    )
     n_symbols = len(model.single)
     for i in range(len(previous)):
         symbol = previous[i]
@@ -61,9 +76,15 @@ def fill_transitions(
 
 @kernel(error_model="numpy")
 def marginals(
-    chains: Ids, before: Ids, offsets: Ids, candidates: ChainCandidates, weight: float, model: BigramModel
+    chains: Ids,
+    before: Ids,
+    offsets: Ids,
+    candidates: ChainCandidates,
+    weight: float,
+    model: BigramModel,
 ) -> tuple[Floats, Floats]:  # pragma: no cover - compiled
-    """The posterior probability of every candidate of n positions, given all that is known of its chain.
+    """The posterior probability of every candidate of n positions, given all that is known of its
+    chain.
 
     Args:
         chains: (c + 1,) where each chain of positions starts.
@@ -71,8 +92,8 @@ def marginals(
         offsets: (n + 1,) where the candidates of each position start; each has at least one.
 
     Returns:
-        (m,), adding up to 1 at each position; and (m,) how likely what comes after it is after each candidate, the
-        largest of a position 1.
+        (m,), adding up to 1 at each position; and (m,) how likely what comes after it is after each
+            candidate, the largest of a position 1.
     """
     n, likelihood = len(offsets) - 1, candidates.likelihood
     width = 1

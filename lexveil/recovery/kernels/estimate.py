@@ -17,9 +17,14 @@ CHUNK = 512  # scores whose largest is compared before each of them is
 
 @kernel(nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def decode(
-    channel: EstimatedChannel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+    channel: EstimatedChannel,
+    products: Vectors,
+    block: Block,
+    interpolation: Interpolation,
+    found: Candidates,
 ) -> None:  # pragma: no cover - compiled
-    """The k likeliest words behind the outputs of a block; what rungs hold is interpolated for each token.
+    """The k likeliest words behind the outputs of a block; what rungs hold is interpolated for each
+    token.
 
     What depends on a word through its distance alone is tabled at ``STEPS`` distances.
 
@@ -32,8 +37,16 @@ def decode(
     step = farthest / STEPS
     n_words, n_rungs, k = len(squares), weights.shape[1], found.ids.shape[1]
     n_steps = int(farthest / step) + 2
-    below, part, inverse = np.empty(n_words, np.int32), np.empty(n_words, np.float32), np.empty(n_words, np.float32)
-    score, table, slope = np.empty(n_words, np.float32), np.empty(n_steps, np.float32), np.empty(slopes.shape[1])
+    below, part, inverse = (
+        np.empty(n_words, np.int32),
+        np.empty(n_words, np.float32),
+        np.empty(n_words, np.float32),
+    )
+    score, table, slope = (
+        np.empty(n_words, np.float32),
+        np.empty(n_steps, np.float32),
+        np.empty(slopes.shape[1]),
+    )
     per_step, one = np.float32(1 / step), np.float32(1)
     low, high = np.float32(closest), np.float32(farthest)
     for row in range(len(block.outputs)):
@@ -47,7 +60,12 @@ def decode(
             below[word], part[word], inverse[word] = np.int32(whole), place - whole, one / distance
         for at in range(block.starts[row], block.starts[row + 1]):
             token = block.tokens[at]
-            ids, scores, rung, of_own = found.ids[token], found.log_joint[token], interpolation.first[token], 0.0
+            ids, scores, rung, of_own = (
+                found.ids[token],
+                found.log_joint[token],
+                interpolation.first[token],
+                0.0,
+            )
             score[:], slope[:] = 0, 0
             for level in range(n_rungs):
                 weight = np.float32(weights[token, level])
@@ -63,9 +81,17 @@ def decode(
                     share = min(near[rank, output] / d, 1.0)
                     value += slope[7 + 2 * rank] * share + slope[8 + 2 * rank] * share**4
                 table[number] = value
-            s3, s4, s5, s6 = np.float32(slope[3]), np.float32(slope[4]), np.float32(slope[5]), np.float32(slope[6])
+            s3, s4, s5, s6 = (
+                np.float32(slope[3]),
+                np.float32(slope[4]),
+                np.float32(slope[5]),
+                np.float32(slope[6]),
+            )
             for word in range(n_words):
-                first_share, far_share = near[0, word] * inverse[word], near[1, word] * inverse[word]
+                first_share, far_share = (
+                    near[0, word] * inverse[word],
+                    near[1, word] * inverse[word],
+                )
                 first_share, far_share = min(first_share, one), min(far_share, one)
                 fourth, far_fourth = first_share * first_share, far_share * far_share
                 fourth, far_fourth = fourth * fourth, far_fourth * far_fourth

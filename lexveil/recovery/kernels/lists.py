@@ -27,8 +27,8 @@ def decode(
     """Decode n outputs of noise on the places of a list: see ``lists.ListsAdversary``.
 
     Args:
-        limit: ε·γ/2 of the truncated exponential mechanism, the same for all ε; infinite of geometric noise, which is
-            clipped to the list.
+        limit: ε·γ/2 of the truncated exponential mechanism, the same for all ε; infinite of
+            geometric noise, which is clipped to the list.
         rates: (n,) what a place costs, in nats: ε/2 of the former, ε of the latter.
         ids, scores: (n, k) written, likeliest first; ids are -1 before.
     """
@@ -42,7 +42,8 @@ def decode(
             at_end = -math.log1p(math.exp(-rate))
             inside = at_end + math.log(-math.expm1(-rate))
             bound = most_frequent + at_end
-        else:  # the weights of a list add up to the most in its middle, and to the least at its ends
+        # the weights of a list add up to the most in its middle, and to the least at its ends
+        else:
             bound = most_frequent - _log_total(0, n_words, rate, limit)
         for radius in range(n_words):
             if bound - min(rate * radius, limit) + MARGIN < scores[token, -1]:
@@ -65,8 +66,12 @@ def decode(
 
 
 @kernel(nogil=True)
-def _log_total(place: int, n_words: int, rate: float, limit: float) -> float:  # pragma: no cover - compiled
-    """Ln Σ_j exp(-min(rate·|place-j|, limit)) over a list: two geometric series, and all places beyond."""
+def _log_total(
+    place: int, n_words: int, rate: float, limit: float
+) -> float:  # pragma: no cover - compiled
+    """Ln Σ_j exp(-min(rate·|place-j|, limit)) over a list: two geometric series, and all places
+    beyond.
+    """
     reach = min(limit / rate, float(n_words))
     left, right = min(place, int(reach)), min(n_words - 1 - place, int(reach))
     ratio = math.exp(-rate) / -math.expm1(-rate)

@@ -17,11 +17,16 @@ CHUNK = 512  # scores whose largest is compared before each of them is
 
 @kernel(nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
 def decode(
-    channel: TemChannel, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
+    channel: TemChannel,
+    products: Vectors,
+    block: Block,
+    interpolation: Interpolation,
+    found: Candidates,
 ) -> None:  # pragma: no cover - compiled
     """The k likeliest words behind the outputs of a block, by their scores.
 
-    A float32 product bounds each score from above; words that could be among the k are scored in float64.
+    A float32 product bounds each score from above; words that could be among the k are scored in
+    float64.
 
     Args:
         products: (m, V) inner products of the outputs with all words.
@@ -39,11 +44,16 @@ def decode(
             nearest[word] = math.sqrt(square if square > 0 else np.float32(0))
         for place in range(block.starts[row], block.starts[row + 1]):
             token = block.tokens[place]
-            ids, scores, weights = found.ids[token], found.log_joint[token], interpolation.weights[token]
+            ids, scores, weights = (
+                found.ids[token],
+                found.log_joint[token],
+                interpolation.weights[token],
+            )
             epsilon = interpolation.epsilon[token]
             half = np.float32(epsilon / 2)
             rung = interpolation.first[token]
-            # A little more than float32 can lose of the terms, none of which is above a few hundred.
+            # A little more than float32 can lose of the terms, none of which is above a few
+            # hundred.
             error = np.float32(1e-4)
             weight = np.float32(weights[0])
             for word in range(n_words):
@@ -69,9 +79,18 @@ def decode(
 
 @kernel(nogil=True)
 def _keep(
-    channel: TemChannel, output: int, word: int, epsilon: float, rung: int, weights: Floats, ids: Ids, scores: Floats
+    channel: TemChannel,
+    output: int,
+    word: int,
+    epsilon: float,
+    rung: int,
+    weights: Floats,
+    ids: Ids,
+    scores: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Score a word in float64, and insert it where it belongs; of equal scores the lowest word comes first."""
+    """Score a word in float64, and insert it where it belongs; of equal scores the lowest word
+    comes first.
+    """
     distance = math.sqrt(squared_distance(channel.vectors, output, channel.vectors, word))
     score = -min(epsilon * distance / 2, channel.limit)
     for step in range(len(weights)):

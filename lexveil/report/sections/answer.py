@@ -1,4 +1,6 @@
-"""The answer: which run to take for what, what is kept and given away by all of them, and texts to read."""
+"""The answer: which run to take for what, what is kept and given away by all of them, and texts to
+read.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +43,28 @@ class Answer:
 
 
 def best(kept: Kept, level: float) -> Key | None:
-    """Of the runs of which a reader names no more, that with the highest utility; of equal ones the smaller share."""
+    """Of the runs of which a reader names no more, that with the highest utility; of equal ones the
+    smaller share.
+    """
     within = [key for key, (named, _) in kept.items() if named.share <= level]
     return max(within, key=lambda key: (kept[key][1].mean, -kept[key][0].share), default=None)
 
 
 def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) -> Chart:
-    """Utility over what is named, a line for each mechanism and strategy; with what clean texts give, and none."""
+    """Utility over what is named, a line for each mechanism and strategy; with what clean texts
+    give, and none.
+    """
     title = f"{dataset}: what the task keeps, and what a reader names"
-    middles = {key: (named.share, utility.mean) for key, (named, utility) in kept.items()}  # bars of all would touch
+    # bars of all would touch
+    middles = {key: (named.share, utility.mean) for key, (named, utility) in kept.items()}
     return tradeoff(
-        f"answer-{number}", title, (NAMED, KEPT), middles, lambda key: " ".join(key[:2]), (1.0, clean), (None, majority)
+        f"answer-{number}",
+        title,
+        (NAMED, KEPT),
+        middles,
+        lambda key: " ".join(key[:2]),
+        (1.0, clean),
+        (None, majority),
     )
 
 
@@ -60,7 +73,11 @@ def view(report: ReportData) -> Mapping[str, Any]:
     answers, unlearnt = list[Answer](), list[str]()
     for number, (dataset, every) in enumerate(report.values.items(), 1):
         utility = of_score(one_kind(every), UTILITY)
-        named = {run.key: run.share(CONTENT, dataset=dataset) for run in report.recovery if run.key in utility}
+        named = {
+            run.key: run.share(CONTENT, dataset=dataset)
+            for run in report.recovery
+            if run.key in utility
+        }
         kept = {key: (share, utility[key]) for key, share in named.items() if share is not None}
         clean, majority = utility.get(CLEAN), utility.get(MAJORITY)
         if not kept or clean is None or majority is None:
@@ -71,7 +88,12 @@ def view(report: ReportData) -> Mapping[str, Any]:
         chosen = {level: best(kept, level) for level in LEVELS}
         drawn = chart(number, dataset, kept, clean.mean, majority.mean)
         answers.append(Answer(dataset, clean.mean, kept, chosen, drawn))
-    careful = [key for answer in answers for level in (LEVELS[1], LEVELS[0]) if (key := answer.chosen[level])]
+    careful = [
+        key
+        for answer in answers
+        for level in (LEVELS[1], LEVELS[0])
+        if (key := answer.chosen[level])
+    ]
     shown = next(iter([*careful, *report.keys]), None)
     return {
         "answers": answers,

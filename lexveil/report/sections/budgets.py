@@ -1,4 +1,6 @@
-"""Data sets, how much of them the vocabularies know, budgets, and what the strategies make of them."""
+"""Data sets, how much of them the vocabularies know, budgets, and what the strategies make of
+them.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,19 @@ def require_one_budget(plans: Sequence[Record]) -> None:
         is_same = abs(known["budget"] - plan["budget"]) <= TOLERANCE * max(1.0, known["budget"])
         if not is_same or known["n_words"] != plan["n_words"]:
             raise CheckFailed(
-                f"report: {known['strategy']} and {plan['strategy']} plan data set {plan['dataset']} at base epsilon "
-                f"{plan['epsilon']} with budgets {known['budget']:g} and {plan['budget']:g} for {known['n_words']:,} "
-                f"and {plan['n_words']:,} words; it must be one. Run `dvc repro --force plan_budgets`"
+                f"report: {known['strategy']} and {plan['strategy']} plan data set "
+                f"{plan['dataset']} at base epsilon "
+                f"{plan['epsilon']} with budgets {known['budget']:g} and {plan['budget']:g} "
+                f"for {known['n_words']:,} "
+                f"and {plan['n_words']:,} words; it must be one. Run `dvc repro --force "
+                "plan_budgets`"
             )
 
 
 def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> list[Row]:
-    """One row for each value of the columns ``names``: the first plan with it, and ``value`` at every epsilon."""
+    """One row for each value of the columns ``names``: the first plan with it, and ``value`` at
+    every epsilon.
+    """
     rows: dict[tuple[str, ...], dict[str, object]] = {}
     for plan in plans:
         row = rows.setdefault(tuple(plan[name] for name in names), dict(plan))
@@ -52,10 +59,16 @@ def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> lis
 
 
 def budget_tables(plans: Sequence[Record]) -> dict[str, Table]:
-    """The document budget at each base epsilon, the mean epsilon of a token, and what a text spends."""
+    """The document budget at each base epsilon, the mean epsilon of a token, and what a text
+    spends.
+    """
     epsilons = sorted({plan["epsilon"] for plan in plans})
     two = formatting.two
-    lead = [DATASET, Column("n_texts", "Texts", formatting.count), Column("words_per_text", "Avg. words / text", two)]
+    lead = [
+        DATASET,
+        Column("n_texts", "Texts", formatting.count),
+        Column("words_per_text", "Avg. words / text", two),
+    ]
     budgets = epsilon_columns(epsilons, two, "Document budget B at base ε", "budget")
     noisy = [STRATEGY, DATASET, Column("perturbed_per_text", "Tokens with noise / text", two)]
     per_token = epsilon_columns(epsilons, two, "Mean ε per token at base ε", "epsilon_per_token")
@@ -64,7 +77,9 @@ def budget_tables(plans: Sequence[Record]) -> dict[str, Table]:
     own = ["strategy", "dataset"]
     return {
         "budgets": Table("budgets", [*lead, *budgets], by_epsilon(plans, ["dataset"], "budget")),
-        "per_token": Table("per-token", [*noisy, *per_token], by_epsilon(plans, own, "epsilon_per_token")),
+        "per_token": Table(
+            "per-token", [*noisy, *per_token], by_epsilon(plans, own, "epsilon_per_token")
+        ),
         "spent": Table("spent", [*share, *spent], by_epsilon(plans, own, "epsilon_spent")),
     }
 
@@ -85,7 +100,10 @@ def datasets_table(plans: Sequence[Record], clean: EvaluatedRun) -> Table:
         Column("n_documents", "Documents", formatting.count),
         Column("n_texts", "Texts", formatting.count),
         Column("words_per_text", "Words", formatting.two, "Per text"),
-        *(Column(f"{name}_tokens", f"{name} tokens", formatting.two, "Per text") for name in SEGMENTATIONS),
+        *(
+            Column(f"{name}_tokens", f"{name} tokens", formatting.two, "Per text")
+            for name in SEGMENTATIONS
+        ),
         *CLASSES,
     ]
     return Table("datasets", columns, [rows[dataset] for dataset in sorted(rows)])
@@ -111,14 +129,17 @@ def coverage_table(coverage: Mapping[str, Mapping[str, Record]]) -> Table:
 
 
 def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
-    """The mechanisms whose guarantee is in terms of ``metric``, and holds of every run with them."""
+    """The mechanisms whose guarantee is in terms of ``metric``, and holds of every run with
+    them.
+    """
     unproven = {run.key[0] for run in runs if run.record.get("no_proof")}
     named = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)
     return [name for name in named if MECHANISMS[name].metric == metric and name not in unproven]
 
 
 def bound_table(plans: Sequence[Record], nearest: Mapping[str, float]) -> Table:
-    """How much more likely one output may be, when one token is exchanged for its nearest neighbour.
+    """How much more likely one output may be, when one token is exchanged for its nearest
+    neighbour.
 
     Args:
         nearest: median distance of a token to its nearest neighbour, by segmentation.
@@ -126,14 +147,29 @@ def bound_table(plans: Sequence[Record], nearest: Mapping[str, float]) -> Table:
     epsilons = sorted({plan["epsilon"] for plan in plans})
     rows = []
     for strategy in sorted({plan["strategy"] for plan in plans}):
-        row: dict[str, object] = {"strategy": strategy, "nearest": nearest[SEGMENTATION_OF[strategy]]}
+        row: dict[str, object] = {
+            "strategy": strategy,
+            "nearest": nearest[SEGMENTATION_OF[strategy]],
+        }
         for epsilon in epsilons:
-            own = [plan for plan in plans if (plan["strategy"], plan["epsilon"]) == (strategy, epsilon)]
-            spent, n_perturbed = (sum(plan[name] for plan in own) for name in ("epsilon_planned", "n_perturbed"))
-            row[epsilon_key(epsilon, "log_factor")] = spent / n_perturbed * row["nearest"] if n_perturbed else None
+            own = [
+                plan for plan in plans if (plan["strategy"], plan["epsilon"]) == (strategy, epsilon)
+            ]
+            spent, n_perturbed = (
+                sum(plan[name] for plan in own) for name in ("epsilon_planned", "n_perturbed")
+            )
+            row[epsilon_key(epsilon, "log_factor")] = (
+                spent / n_perturbed * row["nearest"] if n_perturbed else None
+            )
         rows.append(row)
-    factors = epsilon_columns(epsilons, formatting.factor, "Largest factor exp(ε·d) at base ε", "log_factor")
-    return Table("bound", [STRATEGY, Column("nearest", "Median distance d", formatting.three), *factors], rows)
+    factors = epsilon_columns(
+        epsilons, formatting.factor, "Largest factor exp(ε·d) at base ε", "log_factor"
+    )
+    return Table(
+        "bound",
+        [STRATEGY, Column("nearest", "Median distance d", formatting.three), *factors],
+        rows,
+    )
 
 
 def view(report: ReportData) -> Mapping[str, Any]:

@@ -15,7 +15,8 @@ from lexveil.runtime.tables import read_json
 
 NGRAMS = ("bigrams", "trigrams")
 LENGTHS = {"unigram": "of 1 word", "bigram": "of 2 words", "trigram": "of 3 words"}
-BY_PLACE = {"by_pmi": "highest PMI among the frequent", "by_count": "most frequent"}  # lists of collocations
+# lists of collocations
+BY_PLACE = {"by_pmi": "highest PMI among the frequent", "by_count": "most frequent"}
 COUNTS = {  # rows of the table of the corpus, by what metrics/ngrams.json has of it
     "Documents in the sample": "n_documents",
     "Sentences": "n_sentences",
@@ -26,7 +27,9 @@ COUNTS = {  # rows of the table of the corpus, by what metrics/ngrams.json has o
 
 def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -> Table:
     """The corpus in numbers."""
-    rows: list[dict[str, object]] = [{"what": what, "number": totals[key]} for what, key in COUNTS.items()]
+    rows: list[dict[str, object]] = [
+        {"what": what, "number": totals[key]} for what, key in COUNTS.items()
+    ]
     if totals["n_sentences"]:
         per_sentence = totals["n_tokens"] / totals["n_sentences"]
         rows.append({"what": "Words and punctuation marks per sentence", "number": per_sentence})
@@ -34,7 +37,9 @@ def corpus_table(totals: Mapping[str, int], n_collocations: Mapping[str, int]) -
         counted, kept = totals[f"n_{ngrams}"], n_collocations[ngrams]
         rows.append({"what": f"Distinct {ngrams} counted", "number": counted})
         share = kept / counted if counted else None
-        rows.append({"what": f"{ngrams.capitalize()} kept as collocations", "number": kept, "share": share})
+        rows.append(
+            {"what": f"{ngrams.capitalize()} kept as collocations", "number": kept, "share": share}
+        )
     columns = [
         Column("what", "What"),
         Column("number", "Number", formatting.amount),
@@ -75,7 +80,10 @@ def segmentation_table(report: ReportData) -> Table:
         Column("words_per_token", "Words / token", three, "Corpus"),
         *(Column(f"{length}_share", head, share, "Corpus") for length, head in LENGTHS.items()),
         Column("vocabulary", "Tokens", count, "Vocabulary"),
-        *(Column(f"n_{length}s", f"{length.capitalize()}s", count, "Vocabulary") for length in LENGTHS),
+        *(
+            Column(f"n_{length}s", f"{length.capitalize()}s", count, "Vocabulary")
+            for length in LENGTHS
+        ),
         Column("n_of_base", "Of the base alone", count, "Vocabulary"),
         Column("corpus_share", "Share of the corpus", share, "Vocabulary"),
         Column("dimensions", "Dimensions", count, "Embedding"),
@@ -89,7 +97,9 @@ def pmi_chart(histogram: Sequence[Record]) -> Chart:
     """Numbers of collocations by PMI, bins that hold none among them."""
     series = []
     for ngrams in NGRAMS:
-        counts = {row["pmi_bits"]: row["n_collocations"] for row in histogram if row["ngrams"] == ngrams}
+        counts = {
+            row["pmi_bits"]: row["n_collocations"] for row in histogram if row["ngrams"] == ngrams
+        }
         if counts:
             n_bins = round((max(counts) - min(counts)) / BIN_BITS) + 1
             edges = [min(counts) + BIN_BITS * number for number in range(n_bins)]
@@ -126,9 +136,13 @@ def top_tables(rows: Sequence[Record]) -> dict[str, Table]:
     ]
     tables = {}
     for ngrams, (place, what) in itertools.product(NGRAMS, BY_PLACE.items()):
-        own = {row[place]: row for row in rows if row["ngrams"] == ngrams and row[place] is not None}
+        own = {
+            row[place]: row for row in rows if row["ngrams"] == ngrams and row[place] is not None
+        }
         name = f"{ngrams}-{place.replace('_', '-')}"
-        tables[f"{ngrams.capitalize()}: {what}"] = Table(name, columns, [own[number] for number in sorted(own)])
+        tables[f"{ngrams.capitalize()}: {what}"] = Table(
+            name, columns, [own[number] for number in sorted(own)]
+        )
     return tables
 
 
@@ -139,7 +153,10 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "has_corpus": report.corpus["n_documents"] > 0,
         "base": report.base,
         "corpus": corpus_table(report.corpus, report.n_collocations),
-        "charts": [pmi_chart(report.collocations["pmi_histogram"]), rank_chart(report.collocations["word_ranks"])],
+        "charts": [
+            pmi_chart(report.collocations["pmi_histogram"]),
+            rank_chart(report.collocations["word_ranks"]),
+        ],
         "segmentations": segmentation_table(report),
         "thresholds": sorted({(row["ngrams"], row["threshold"]) for row in top}),
         "top_collocations": top_tables(top),
@@ -149,4 +166,9 @@ def view(report: ReportData) -> Mapping[str, Any]:
 def files(report: ReportData) -> Mapping[str, CsvFile]:
     """The histogram of the PMI, for other tools."""
     histogram = report.collocations["pmi_histogram"]
-    return {"pmi.csv": (["ngrams", "pmi_bits", "n_collocations"], [list(row.values()) for row in histogram])}
+    return {
+        "pmi.csv": (
+            ["ngrams", "pmi_bits", "n_collocations"],
+            [list(row.values()) for row in histogram],
+        )
+    }

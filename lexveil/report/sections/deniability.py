@@ -1,4 +1,6 @@
-"""Plausible deniability: N_w and S_w of every mechanism over epsilon, in the manner of 1-Diffractor Figure 4."""
+"""Plausible deniability: N_w and S_w of every mechanism over epsilon, in the manner of 1-Diffractor
+Figure 4.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,20 @@ STATISTICS = {
 
 
 def heading(measured: Record, strategies: Sequence[str]) -> str:
-    """The segmentation, the strategies that use it, and its words: "gst (S2 and S3): 100 of 4,242 words"."""
+    """The segmentation, the strategies that use it, and its words: "gst (S2 and S3): 100 of 4,242
+    words".
+    """
     own = [name for name in strategies if SEGMENTATION_OF[name] == measured["segmentation"]]
     n_words, n_shared = len(measured["word_rows"]), measured["n_shared"]
-    return f"{measured['segmentation']} ({formatting.listed(own)}): {n_words:,} of {n_shared:,} words"
+    return (
+        f"{measured['segmentation']} ({formatting.listed(own)}): {n_words:,} of {n_shared:,} words"
+    )
 
 
 def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
-    """A statistic over epsilon in one segmentation, one line per mechanism, with the quartiles and what is expected."""
+    """A statistic over epsilon in one segmentation, one line per mechanism, with the quartiles and
+    what is expected.
+    """
     expected, _, caption = STATISTICS[statistic]
     segmentation = measured[0]["segmentation"]
     known = {
@@ -55,13 +63,18 @@ def chart(measured: Sequence[Record], statistic: str, n_draws: int) -> Chart:
 
 
 def table(measured: Sequence[Record], n_draws: int) -> Table:
-    """N_w and S_w per mechanism, segmentation and epsilon: mean and quartiles over the words, and what is expected."""
+    """N_w and S_w per mechanism, segmentation and epsilon: mean and quartiles over the words, and
+    what is expected.
+    """
     columns = [Column("mechanism", "Mechanism"), Column("segmentation", "Segmentation")]
     columns.append(Column("epsilon", "ε", formatting.epsilon))
     for (statistic, (expected, head, _)), group in zip(
         STATISTICS.items(), (f"N_w, draws of {n_draws:,}", "S_w, words"), strict=True
     ):
-        columns += [Column(f"{statistic}_{name}", shown, formatting.one, group) for name, shown in QUARTILES.items()]
+        columns += [
+            Column(f"{statistic}_{name}", shown, formatting.one, group)
+            for name, shown in QUARTILES.items()
+        ]
         columns.append(Column(f"{expected}_mean", head, formatting.one, group))
     rows = [
         {
@@ -83,13 +96,17 @@ def table(measured: Sequence[Record], n_draws: int) -> Table:
 
 
 def refusals(measured: Sequence[Record]) -> dict[str, str]:
-    """What a mechanism says of the epsilons that it refused, once per mechanism and segmentation."""
+    """What a mechanism says of the epsilons that it refused, once per mechanism and
+    segmentation.
+    """
     said = {}
     for record in measured:
         refused = [row for row in record["statistics"] if row["refused"] is not None]
         if refused:
             at = formatting.listed([formatting.epsilon(row["epsilon"]) for row in refused])
-            said[f"{record['mechanism']}, {record['segmentation']}, ε {at}"] = str(refused[0]["refused"])
+            said[f"{record['mechanism']}, {record['segmentation']}, ε {at}"] = str(
+                refused[0]["refused"]
+            )
     return said
 
 
@@ -103,9 +120,16 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "n_draws": n_draws,
         "epsilon_in_words": epsilon_units.in_words(grid.mechanisms),
         "mixed_units": len({epsilon_units.unit(name) for name in grid.mechanisms}) > 1,
-        "any_exact": any(row["n_w_exact"] is not None for record in report.deniability for row in record["statistics"]),
+        "any_exact": any(
+            row["n_w_exact"] is not None
+            for record in report.deniability
+            for row in record["statistics"]
+        ),
         "drawn": [
-            (heading(own[0], grid.strategies), [chart(own, statistic, n_draws) for statistic in STATISTICS])
+            (
+                heading(own[0], grid.strategies),
+                [chart(own, statistic, n_draws) for statistic in STATISTICS],
+            )
             for own in by_segmentation.values()
         ],
         "deniability": table(report.deniability, n_draws),

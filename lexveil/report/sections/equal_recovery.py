@@ -45,12 +45,18 @@ def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Tab
     """
     shown = {score for one in compared for score in one.scores}
     rows: list[Mapping[str, object]] = [
-        {"which": f"{one.mechanism} {one.strategy}", "level": one.level, "epsilon": one.epsilon, **one.scores}
+        {
+            "which": f"{one.mechanism} {one.strategy}",
+            "level": one.level,
+            "epsilon": one.epsilon,
+            **one.scores,
+        }
         | {"by_word": one.by_word, "recovered": one.recovered}
         for one in compared
     ]
     rows += [
-        {"which": which} | {score: interval(of[score, key]) for score in shown if (score, key) in of}
+        {"which": which}
+        | {score: interval(of[score, key]) for score in shown if (score, key) in of}
         for which, key in ENDS.items()
     ]
     columns = [
@@ -64,7 +70,9 @@ def table(name: str, of: Values, compared: Sequence[AtLevel], words: str) -> Tab
     return Table(name, columns, rows, n_quiet=len(ENDS))
 
 
-def charts(prefix: str, dataset: str, of: Values, compared: Sequence[AtLevel], x_label: str) -> list[Chart]:
+def charts(
+    prefix: str, dataset: str, of: Values, compared: Sequence[AtLevel], x_label: str
+) -> list[Chart]:
     """A chart for each measure; for each strategy too where one has not room for all lines."""
     strategies: Sequence[str | None] = [None]
     if len({(one.mechanism, one.strategy) for one in compared}) > STYLES:
@@ -72,16 +80,29 @@ def charts(prefix: str, dataset: str, of: Values, compared: Sequence[AtLevel], x
     drawn = []
     for score in MEASURES:
         for number, strategy in enumerate(strategies, 1):
-            own = [one for one in compared if score.name in one.scores and strategy in (None, one.strategy)]
+            own = [
+                one
+                for one in compared
+                if score.name in one.scores and strategy in (None, one.strategy)
+            ]
             if own:
                 name = f"{prefix}-{score.name.replace('_', '-')}-{number}"
                 drawn.append(
-                    _chart(name, dataset if strategy is None else f"{dataset}, {strategy}", score, own, of, x_label)
+                    _chart(
+                        name,
+                        dataset if strategy is None else f"{dataset}, {strategy}",
+                        score,
+                        own,
+                        of,
+                        x_label,
+                    )
                 )
     return drawn
 
 
-def _chart(name: str, what: str, score: Score, compared: Sequence[AtLevel], of: Values, x_label: str) -> Chart:
+def _chart(
+    name: str, what: str, score: Score, compared: Sequence[AtLevel], of: Values, x_label: str
+) -> Chart:
     """One line per mechanism and strategy over the levels, with 95% intervals."""
     known = {(one.mechanism, one.strategy, one.level): one for one in compared}
     head, y_label = MEASURES[score]
@@ -89,13 +110,22 @@ def _chart(name: str, what: str, score: Score, compared: Sequence[AtLevel], of: 
     def point(key: tuple[str, str, float]) -> ChartPoint:
         reached, epsilon = known[key].scores[score.name], known[key].epsilon
         return ChartPoint(
-            key[2], reached.share, y_ends=bar(reached), name=f"ε {formatting.epsilon_found(epsilon or 0.0)}"
+            key[2],
+            reached.share,
+            y_ends=bar(reached),
+            name=f"ε {formatting.epsilon_found(epsilon or 0.0)}",
         )
 
     return Chart(
         name=name,
         title=f"{what}: {head.lower()} at equal recovery",
-        x=Axis(x_label, formatting.percent, formatting.percent, is_log=True, ticks=sorted({key[2] for key in known})),
+        x=Axis(
+            x_label,
+            formatting.percent,
+            formatting.percent,
+            is_log=True,
+            ticks=sorted({key[2] for key in known}),
+        ),
         y=score_axis(y_label),
         series=lines(sorted(known), lambda key: " ".join(key[:2]), point),
         across={
@@ -107,7 +137,9 @@ def _chart(name: str, what: str, score: Score, compared: Sequence[AtLevel], of: 
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows: runs that were made at levels, and what lies between those at base epsilons."""
+    """What the section shows: runs that were made at levels, and what lies between those at base
+    epsilons.
+    """
     made_at, between = [], []
     grid = report.params.grid
     words = "all replaced words" if grid.recovery_band == ALL else f"{grid.recovery_band} words"
@@ -123,4 +155,9 @@ def view(report: ReportData) -> Mapping[str, Any]:
             name = f"equal-recovery-{number}"
             drawn = charts(name, dataset, of, found, "recovered (% of replaced content words)")
             between.append((dataset, table(name, of, found, words), drawn))
-    return {"made_at": made_at, "between": between, "has_epsilons": bool(grid.base_epsilons), "words": words}
+    return {
+        "made_at": made_at,
+        "between": between,
+        "has_epsilons": bool(grid.base_epsilons),
+        "words": words,
+    }

@@ -1,4 +1,6 @@
-"""Utility and attacks: each data set at a glance, and every score next to clean texts and the majority baseline."""
+"""Utility and attacks: each data set at a glance, and every score next to clean texts and the
+majority baseline.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,26 @@ from lexveil.report.records import Key, RunRecovery
 from lexveil.report.table import RUN, Column, Table, epsilon_columns, epsilon_key, of_run
 
 RECOVERED = {ALL: "Recovered", "rare": "Of rare words"}  # columns, by band
-STAND_OUT = (("highest utility", UTILITY, max), ("weakest adaptive attack", ADAPTIVE, min),
-             ("highest relative gain", GAIN, max))  # fmt: skip
+STAND_OUT = (
+    ("highest utility", UTILITY, max),
+    ("weakest adaptive attack", ADAPTIVE, min),
+    ("highest relative gain", GAIN, max),
+)
 FORMS = tuple(form for metric in METRICS for form in metric.tables)
 AVERAGED = (
     *(form for form in FORMS if form.averaged),
-    PaperTable("loss", "utility loss against clean texts, micro F1", (LOSS,), "CLMLDP and 1-Diffractor Figure 2"),
+    PaperTable(
+        "loss",
+        "utility loss against clean texts, micro F1",
+        (LOSS,),
+        "CLMLDP and 1-Diffractor Figure 2",
+    ),
 )
 
 
-def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key], recovery: Sequence[RunRecovery]) -> Table:
+def glance_table(
+    values_of: Mapping[str, Values], grid: Sequence[Key], recovery: Sequence[RunRecovery]
+) -> Table:
     """Per data set what clean texts give, what looking at none gives, and the runs that stand out.
 
     Without a row if no utility and no attack is known.
@@ -55,28 +67,42 @@ def glance_table(values_of: Mapping[str, Values], grid: Sequence[Key], recovery:
         for which, measure, best in STAND_OUT:
             known = {key: value.mean for key, value in of_score(of, measure).items() if key in grid}
             stand_out += [(which, best(known, key=known.__getitem__))] if known else []
-        if not any((score.name, key) in of for score in (UTILITY, ADAPTIVE) for key in (CLEAN, *grid)):
+        if not any(
+            (score.name, key) in of for score in (UTILITY, ADAPTIVE) for key in (CLEAN, *grid)
+        ):
             continue
-        for which, key in (("clean texts", CLEAN), ("majority, no text read", MAJORITY), *stand_out):
+        for which, key in (
+            ("clean texts", CLEAN),
+            ("majority, no text read", MAJORITY),
+            *stand_out,
+        ):
             read = [run for run in recovery if run.key == key]
             rows.append(
                 {"dataset": dataset, "which": which}
                 | (of_run(key) if key in grid else {})
                 | {name: of.get((score.name, key)) for score, name, _ in shown}
-                | {f"recovered_{band}": run.share(band, dataset=dataset) for run in read for band in RECOVERED}
+                | {
+                    f"recovered_{band}": run.share(band, dataset=dataset)
+                    for run in read
+                    for band in RECOVERED
+                }
             )
     columns = [
         Column("dataset", "Data set"),
         Column("which", "Which"),
         *RUN,
         *(Column(name, head, formatting.mean_sd(score.decimals)) for score, name, head in shown),
-        *(Column(f"recovered_{band}", head, formatting.interval) for band, head in RECOVERED.items()),
+        *(
+            Column(f"recovered_{band}", head, formatting.interval)
+            for band, head in RECOVERED.items()
+        ),
     ]
     return Table("glance", columns, rows)
 
 
 def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
-    """Tasks and attacks that clean texts do not show to be learnable: not clearly above the majority.
+    """Tasks and attacks that clean texts do not show to be learnable: not clearly above the
+    majority.
 
     Returns:
         Each in words, with both numbers.
@@ -87,7 +113,8 @@ def unlearnt(values_of: Mapping[str, Values]) -> list[str]:
             clean, majority = of.get((measure.name, CLEAN)), of.get((measure.name, MAJORITY))
             if clean is not None and majority is not None and not is_learnt(clean, majority):
                 found.append(
-                    f"{dataset}, {words}: {three(clean.mean)} ± {three(NORMAL * (clean.error or 0.0))} (95%) on clean "
+                    f"{dataset}, {words}: {three(clean.mean)} ± "
+                    f"{three(NORMAL * (clean.error or 0.0))} (95%) on clean "
                     f"texts, majority {three(majority.mean)}"
                 )
     return found
@@ -102,7 +129,9 @@ class ScoreTable:
     note: str
 
 
-def dataset_tables(number: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key]) -> list[ScoreTable]:
+def dataset_tables(
+    number: int, dataset: str, clean: EvaluatedRun, of: Values, runs: Sequence[Key]
+) -> list[ScoreTable]:
     """One table for each form of which anything was measured.
 
     Args:
@@ -112,14 +141,20 @@ def dataset_tables(number: int, dataset: str, clean: EvaluatedRun, of: Values, r
     tables = []
     for form in FORMS:
         metrics = dict.fromkeys(score.metric for score in form.scores)
-        entries = {metric: entry for metric in metrics if (entry := clean.entry(dataset, metric)) is not None}
+        entries = {
+            metric: entry
+            for metric in metrics
+            if (entry := clean.entry(dataset, metric)) is not None
+        }
         notes = [BY_NAME[metric].note(entry) for metric, entry in entries.items()] + [source(form)]
         table = score_table(f"{form.name}-{number}", form, of, runs)
         tables.append(ScoreTable(f"{dataset}: {caption(form, clean)}", table, " ".join(notes)))
     return [one for one in tables if one.table.rows]
 
 
-def average_tables(clean: EvaluatedRun, values_of: Mapping[str, Values], runs: Sequence[Key]) -> list[ScoreTable]:
+def average_tables(
+    clean: EvaluatedRun, values_of: Mapping[str, Values], runs: Sequence[Key]
+) -> list[ScoreTable]:
     """Means over the data sets of what is comparable between them."""
     tables = []
     own = {name: {**of, **losses(of)} for name, of in values_of.items()}
@@ -135,7 +170,10 @@ def average_tables(clean: EvaluatedRun, values_of: Mapping[str, Values], runs: S
 def caption(form: PaperTable, clean: EvaluatedRun) -> str:
     """What a table shows, and the model that it was computed with."""
     metric = BY_NAME[form.scores[-1].metric]
-    return f"{form.caption} ({(metric.back_end or 'classifier').replace('_', ' ')}: {clean.back_end(metric.name)})"
+    return (
+        f"{form.caption} ({(metric.back_end or 'classifier').replace('_', ' ')}: "
+        f"{clean.back_end(metric.name)})"
+    )
 
 
 def source(form: PaperTable) -> str:
@@ -144,13 +182,24 @@ def source(form: PaperTable) -> str:
 
 
 def score_table(name: str, form: PaperTable, of: Values, runs: Sequence[Key]) -> Table:
-    """A row for each mechanism, strategy and score of a form, a column for each epsilon; none if nothing is known."""
-    epsilons = sorted({key[2] for key in runs}, key=lambda one: (isinstance(one, Level), float(one)))
+    """A row for each mechanism, strategy and score of a form, a column for each epsilon; none if
+    nothing is known.
+    """
+    epsilons = sorted(
+        {key[2] for key in runs}, key=lambda one: (isinstance(one, Level), float(one))
+    )
     rows = []
     for mechanism, strategy in dict.fromkeys(key[:2] for key in runs):
         for score in form.scores:
-            known = {key[2]: value for key, value in of_score(of, score).items() if key[:2] == (mechanism, strategy)}
-            ends = {"clean": of.get((score.name, CLEAN)), "majority": of.get((score.name, MAJORITY))}
+            known = {
+                key[2]: value
+                for key, value in of_score(of, score).items()
+                if key[:2] == (mechanism, strategy)
+            }
+            ends = {
+                "clean": of.get((score.name, CLEAN)),
+                "majority": of.get((score.name, MAJORITY)),
+            }
             if known:
                 rows.append(
                     {"mechanism": mechanism, "strategy": strategy, **ends}
@@ -177,7 +226,11 @@ def charts(number: int, dataset: str, every: Values, mechanism: str) -> list[Cha
     drawn = []
     for figure in (figure for metric in METRICS for figure in metric.figures):
         known = of_score(every, figure.score)
-        ends = {which: known[key].mean for which, key in ((CLEAN_TEXTS, CLEAN), ("majority", MAJORITY)) if key in known}
+        ends = {
+            which: known[key].mean
+            for which, key in ((CLEAN_TEXTS, CLEAN), ("majority", MAJORITY))
+            if key in known
+        }
         drawn += over_epsilon(
             f"{figure.name}-{number}",
             f"{dataset}, {mechanism}: {figure.words} over ε",
@@ -195,22 +248,36 @@ def charts(number: int, dataset: str, every: Values, mechanism: str) -> list[Cha
         )
         drawn.append(
             tradeoff(
-                f"tradeoff-{number}-{mechanism}", f"{dataset}, {mechanism}: utility over attack",
-                (score_axis("adaptive attack (macro F1)"), score_axis("utility on rewritten texts (macro F1)")),
-                own, lambda key: key[1], (x_clean, y_clean), (x_majority, y_majority),
+                f"tradeoff-{number}-{mechanism}",
+                f"{dataset}, {mechanism}: utility over attack",
+                (
+                    score_axis("adaptive attack (macro F1)"),
+                    score_axis("utility on rewritten texts (macro F1)"),
+                ),
+                own,
+                lambda key: key[1],
+                (x_clean, y_clean),
+                (x_majority, y_majority),
             )
-        )  # fmt: skip
+        )
     return drawn
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     clean, mechanisms = report.clean, report.params.grid.mechanisms
-    entries = {(name, metric.name): clean.record["datasets"][name].get(metric.name)
-               for name in clean.datasets for metric in METRICS}  # fmt: skip
+    entries = {
+        (name, metric.name): clean.record["datasets"][name].get(metric.name)
+        for name in clean.datasets
+        for metric in METRICS
+    }
     explanations = [metric.explanation for metric in METRICS if metric.explanation]
     evaluated = [
-        (dataset, tables, [chart for one in mechanisms for chart in charts(number, dataset, of, one)])
+        (
+            dataset,
+            tables,
+            [chart for one in mechanisms for chart in charts(number, dataset, of, one)],
+        )
         for number, (dataset, of) in enumerate(report.values.items(), 1)
         if (tables := dataset_tables(number, dataset, clean, of, report.keys))
     ]
@@ -227,7 +294,9 @@ def view(report: ReportData) -> Mapping[str, Any]:
             if entry is not None and entry["left_out"] is not None
         },
         "not_measured": [
-            metric.title for metric in METRICS if not any(entries[name, metric.name] for name in clean.datasets)
+            metric.title
+            for metric in METRICS
+            if not any(entries[name, metric.name] for name in clean.datasets)
         ],
         "any_gain": any(of_score(of, GAIN) for of in report.values.values()),
     }

@@ -14,11 +14,18 @@ from lexveil.report.data import ReportData
 from lexveil.report.records import ReportedRun, RunRecovery
 from lexveil.report.table import RUN, Column, Table
 
-CLASS_IN_WORDS = {"word": "words", "stopword": "stop words", "punctuation": "punctuation", "oov": "unknown words"}
+CLASS_IN_WORDS = {
+    "word": "words",
+    "stopword": "stop words",
+    "punctuation": "punctuation",
+    "oov": "unknown words",
+}
 
 
 class Measured(NamedTuple):
-    """How many runs were measured, and of 100 rare words how many a reader names and how many stand unchanged."""
+    """How many runs were measured, and of 100 rare words how many a reader names and how many stand
+    unchanged.
+    """
 
     n_runs: int
     named: str
@@ -27,13 +34,15 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is guaranteed of some runs, which are experiments, and what a release with the same settings would promise.
+    """What is guaranteed of some runs, which are experiments, and what a release with the same
+    settings would promise.
 
     Attributes:
         runs: which, in words.
         statement: why nothing is guaranteed of them.
         release: what a release would promise; None of the clean baseline.
-        conditions: of a release, each with the mechanisms and strategies that it concerns ("" for all of these runs).
+        conditions: of a release, each with the mechanisms and strategies that it concerns ("" for
+            all of these runs).
     """
 
     runs: str
@@ -56,7 +65,9 @@ def promises(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> li
         promised = (release.formula, release.statement) if release else ()
         grouped.setdefault((run.record["guarantee"]["statement"], *promised), []).append(run)
     return [
-        Promise(_named(own), statement, _release(own[0]), _conditions(own), measured_of(own, recovery))
+        Promise(
+            _named(own), statement, _release(own[0]), _conditions(own), measured_of(own, recovery)
+        )
         for (statement, *_), own in sorted(grouped.items(), key=lambda item: item[1][0].is_baseline)
     ]
 
@@ -71,20 +82,29 @@ def _named(runs: Sequence[ReportedRun]) -> str:
     if runs[0].is_baseline:
         return "the clean baseline"
     mechanisms, strategies = map(formatting.listed, _kinds(runs))
-    return f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}: {mechanisms} with strategy {strategies}"
+    return (
+        f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}: {mechanisms} with strategy "
+        f"{strategies}"
+    )
 
 
 def _conditions(runs: Sequence[ReportedRun]) -> list[tuple[str, str]]:
-    """Each condition once, and between which texts nothing is promised, with what it concerns if not all runs."""
+    """Each condition once, and between which texts nothing is promised, with what it concerns if
+    not all runs.
+    """
     concerned: dict[str, list[ReportedRun]] = {}
     for run in runs:
         release = _release(run)
-        for text in [] if release is None else [*release.because, *filter(None, [release.not_covered])]:
+        for text in (
+            [] if release is None else [*release.because, *filter(None, [release.not_covered])]
+        ):
             concerned.setdefault(text, []).append(run)
     found = []
     for text, some in concerned.items():
         kinds = zip(_kinds(some), _kinds(runs), strict=True)
-        found.append((text, ", ".join(formatting.listed(own) for own, every in kinds if own != every)))
+        found.append(
+            (text, ", ".join(formatting.listed(own) for own, every in kinds if own != every))
+        )
     return found
 
 
@@ -96,8 +116,14 @@ def _kinds(runs: Sequence[ReportedRun]) -> tuple[list[str], list[str]]:
 def measured_of(runs: Sequence[ReportedRun], recovery: Sequence[RunRecovery]) -> Measured | None:
     """What was measured of some runs; None where nothing was."""
     keys = {run.key for run in runs}
-    both = [(run.share("rare"), run.share("rare", "unchanged")) for run in recovery if run.key in keys]
-    pairs = [(recovered.share, unchanged.share) for recovered, unchanged in both if recovered and unchanged]
+    both = [
+        (run.share("rare"), run.share("rare", "unchanged")) for run in recovery if run.key in keys
+    ]
+    pairs = [
+        (recovered.share, unchanged.share)
+        for recovered, unchanged in both
+        if recovered and unchanged
+    ]
     return Measured(len(pairs), *map(_range, zip(*pairs, strict=True))) if pairs else None
 
 
@@ -107,21 +133,29 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def exposure_table(runs: Sequence[ReportedRun]) -> Table:
-    """Protected and unprotected tokens by class: usually the same at every epsilon of a strategy, and then one row."""
+    """Protected and unprotected tokens by class: usually the same at every epsilon of a strategy,
+    and then one row.
+    """
     grouped: dict[tuple[str, str, str], list[ReportedRun]] = {}
     for run in runs:
         grouped.setdefault((*run.key[:2], json.dumps(run.metrics["by_class"])), []).append(run)
     rows = []
     for (mechanism, strategy, _), own in grouped.items():
         by_class = own[0].metrics["by_class"]
-        total = {action: sum(counts[action] for counts in by_class.values()) for action in Action.labels()}
+        total = {
+            action: sum(counts[action] for counts in by_class.values())
+            for action in Action.labels()
+        }
         whole = max(sum(total.values()), 1)
         epsilons = ", ".join(formatting.epsilon(run.key[2]) for run in own)
         rows.append(
             {"mechanism": mechanism, "strategy": strategy, "epsilon": epsilons}
             | {f"n_{action}": n for action, n in total.items()}
             | {f"kept_{kind}": counts["kept"] for kind, counts in by_class.items()}
-            | {"noise_share": total["perturbed"] / whole, "unprotected_share": total["kept"] / whole}
+            | {
+                "noise_share": total["perturbed"] / whole,
+                "unprotected_share": total["kept"] / whole,
+            }
         )
     columns = [
         *RUN[:2],
@@ -130,7 +164,10 @@ def exposure_table(runs: Sequence[ReportedRun]) -> Table:
         Column("noise_share", "share of all", formatting.share, "Protected"),
         Column("n_sampled", "drawn at random", formatting.count, "Protected"),
         Column("n_dropped", "dropped", formatting.count, "Protected"),
-        *(Column(f"kept_{kind}", name, formatting.count, "Unprotected") for kind, name in CLASS_IN_WORDS.items()),
+        *(
+            Column(f"kept_{kind}", name, formatting.count, "Unprotected")
+            for kind, name in CLASS_IN_WORDS.items()
+        ),
         Column("unprotected_share", "share of all", formatting.share, "Unprotected"),
     ]
     return Table("exposure", columns, rows)

@@ -15,13 +15,16 @@ from lexveil.report.data import ReportData
 from lexveil.runtime.tables import require
 from lexveil.text.languages.english import STOP_WORDS
 
-RANKS = (5, 15, 25)  # of the tokens shown with their neighbours: frequent ones, and not only the most frequent
+# of the tokens shown with their neighbours: frequent ones, and not only the most frequent
+RANKS = (5, 15, 25)
 NEIGHBOURS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """One token, its number of words, how often it occurs, and its nearest tokens with their distances."""
+    """One token, its number of words, how often it occurs, and its nearest tokens with their
+    distances.
+    """
 
     token: str
     n_words: int
@@ -30,12 +33,17 @@ class Neighbourhood:
 
 
 def choose(
-    tokens: Sequence[str], n_words: int, stop_words: Set[str], ranks: Sequence[int], limit: int = 200_000
+    tokens: Sequence[str],
+    n_words: int,
+    stop_words: Set[str],
+    ranks: Sequence[int],
+    limit: int = 200_000,
 ) -> list[int]:
-    """Choose tokens to show: the ones at ``ranks`` among those of ``n_words`` words, counted from the most frequent.
+    """Choose tokens to show: the ones at ``ranks`` among those of ``n_words`` words, counted from
+    the most frequent.
 
-    Tokens with a stop word, or with a part that has no letter, are passed over. Where there are too few, the last one
-    is taken instead.
+    Tokens with a stop word, or with a part that has no letter, are passed over. Where there are too
+    few, the last one is taken instead.
 
     Args:
         tokens: by falling frequency; a token joins its words by ``_``.
@@ -48,7 +56,9 @@ def choose(
     found: list[int] = []
     for row, token in enumerate(tokens[:limit]):
         words = token.split("_")
-        if len(words) != n_words or any(word in stop_words or not any(map(str.isalpha, word)) for word in words):
+        if len(words) != n_words or any(
+            word in stop_words or not any(map(str.isalpha, word)) for word in words
+        ):
             continue
         found.append(row)
         if len(found) == ranks[-1]:
@@ -67,7 +77,10 @@ def neighbourhoods(segmentation: str) -> list[Neighbourhood]:
             tokens[row],
             n_words,
             int(counts[row]),
-            [(tokens[near], float(distance)) for near, distance in zip(ids[row], distances[row], strict=True)],
+            [
+                (tokens[near], float(distance))
+                for near, distance in zip(ids[row], distances[row], strict=True)
+            ],
         )
         for n_words in (1, 2, 3)
         for row in choose(tokens, n_words, STOP_WORDS, RANKS)
@@ -78,5 +91,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     return {
         "ranks": formatting.listed([f"{rank}th" for rank in RANKS]),
-        "neighbours": {name: neighbourhoods(name) for name in sorted(report.params.grid.segmentations)},
+        "neighbours": {
+            name: neighbourhoods(name) for name in sorted(report.params.grid.segmentations)
+        },
     }

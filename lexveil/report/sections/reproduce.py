@@ -21,9 +21,21 @@ ABOUT = {
     "outputs": "every run against its input, its plan and its ledger",
 }
 LIBRARIES = (
-    "dvc", "duckdb", "gensim", "great-expectations", "jinja2", "numba", "numpy", "pandas", "prefect", "pyarrow",
-    "pynndescent", "randomgen", "scikit-learn", "scipy",
-)  # fmt: skip
+    "dvc",
+    "duckdb",
+    "gensim",
+    "great-expectations",
+    "jinja2",
+    "numba",
+    "numpy",
+    "pandas",
+    "prefect",
+    "pyarrow",
+    "pynndescent",
+    "randomgen",
+    "scikit-learn",
+    "scipy",
+)
 
 
 def checks_table(checks: Mapping[str, Record]) -> Table:
@@ -40,15 +52,26 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
         expectations = record["expectations"]
         unexpected = sum(expectation["unexpected"] for expectation in expectations)
         if record["success"] is not True or unexpected:
-            raise CheckFailed(f"{file}: {unexpected:,} values are not as expected; run `dvc repro` to see which")
+            raise CheckFailed(
+                f"{file}: {unexpected:,} values are not as expected; run `dvc repro` to see which"
+            )
         suite = record["suite"]
         about = ABOUT.get(suite)
         if suite.startswith("plans/"):  # plans/STRATEGY/EPSILON, or plans/MECHANISM/STRATEGY/LEVEL
-            about = f"budgets of this strategy, at every {'level' if suite.count('/') > 2 else 'base ε'}"
+            about = (
+                "budgets of this strategy, at every "
+                f"{'level' if suite.count('/') > 2 else 'base ε'}"
+            )
             suite = suite.rpartition("/")[0]
         row = rows.setdefault(
             suite,
-            {"suite": suite, "about": about, "n_records": 0, "n_expectations": len(expectations), "n_checked": 0}
+            {
+                "suite": suite,
+                "about": about,
+                "n_records": 0,
+                "n_expectations": len(expectations),
+                "n_checked": 0,
+            }
             | {"verdict": "✓ all hold"},
         )
         row["n_records"] += 1
@@ -67,11 +90,14 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     settings = report.params.model_dump(
-        exclude={"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}  # addresses
+        # addresses
+        exclude={"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}
     )
     return {
         "checks": checks_table(report.checks),
-        "params_text": yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=46).strip(),
+        "params_text": yaml.safe_dump(
+            settings, sort_keys=False, default_flow_style=None, width=46
+        ).strip(),
         # Not Python's own: its patch level changes no result.
         "versions": {name: metadata.version(name) for name in LIBRARIES},
     }

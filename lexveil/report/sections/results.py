@@ -34,9 +34,13 @@ TOKENS = (
     Column("n_dropped", "were dropped", formatting.count, "Tokens that"),
 )
 READERS = {
-    "unchanged": "Unchanged", "by_word": "By the word", "by_context": "By context",
-    "by_neural": "By the neural model", "without_output": "Without the output", "knowing_rest": "Knowing the rest",
-}  # fmt: skip
+    "unchanged": "Unchanged",
+    "by_word": "By the word",
+    "by_context": "By context",
+    "by_neural": "By the neural model",
+    "without_output": "Without the output",
+    "knowing_rest": "Knowing the rest",
+}
 OF_NEURAL = ("by_neural", "knowing_rest")  # shown if they were run
 
 # Of metrics.json, and columns of runs.csv.
@@ -47,9 +51,14 @@ POINTS = ("n", "share", "low", "high")  # columns of recovery.csv
 
 def results_table(report: ReportData) -> Table:
     """What comes back, per run."""
-    spent = {run.key: None if run.is_baseline else run.metrics["epsilon_spent_mean"] for run in report.runs}
+    spent = {
+        run.key: None if run.is_baseline else run.metrics["epsilon_spent_mean"]
+        for run in report.runs
+    }
     rows = [
-        of_run(key) | metrics | {"epsilon_spent_mean": spent[key], "budget_mean": report.budget_mean(key)}
+        of_run(key)
+        | metrics
+        | {"epsilon_spent_mean": spent[key], "budget_mean": report.budget_mean(key)}
         for key, metrics in ((run.key, dict(run.metrics)) for run in report.runs)
     ]
     return Table("results", [*RUN, *RESULTS], rows)
@@ -66,7 +75,10 @@ def readers_table(runs: Sequence[RunRecovery]) -> Table:
         Column("n", "Words", formatting.count),
         *(Column(name, head, formatting.interval) for name, head in ran.items()),
     ]
-    rows = [of_run(run.key) | {"n": run.n_words(ALL)} | {name: run.share(ALL, name) for name in ran} for run in runs]
+    rows = [
+        of_run(run.key) | {"n": run.n_words(ALL)} | {name: run.share(ALL, name) for name in ran}
+        for run in runs
+    ]
     return Table("recovery", [*RUN, *columns], rows)
 
 
@@ -79,7 +91,11 @@ def bands_table(runs: Sequence[RunRecovery]) -> Table:
         for band, (name, head) in itertools.product(bands, heads.items())
     ]
     rows = [
-        of_run(run.key) | {f"{band}_{name}": run.share(band, name) for band, name in itertools.product(bands, heads)}
+        of_run(run.key)
+        | {
+            f"{band}_{name}": run.share(band, name)
+            for band, name in itertools.product(bands, heads)
+        }
         for run in runs
     ]
     return Table("recovery-bands", [*RUN, *columns], rows)
@@ -97,40 +113,67 @@ def charts(report: ReportData, mechanism: str) -> list[Chart]:
         for name in ("share_unchanged", "mean_cosine")
     )
     drawn = over_epsilon(
-        "unchanged", f"{mechanism}: tokens that come back unchanged, over ε",
-        share_axis("unchanged (% of tokens with noise)"), unchanged, mechanism,
-    )  # fmt: skip
+        "unchanged",
+        f"{mechanism}: tokens that come back unchanged, over ε",
+        share_axis("unchanged (% of tokens with noise)"),
+        unchanged,
+        mechanism,
+    )
     drawn += over_epsilon(
-        "cosine", f"{mechanism}: mean cosine of replaced tokens, over ε",
-        score_axis("mean cosine (1 = same direction)", min(cosine.values(), default=0.0)), cosine, mechanism,
-    )  # fmt: skip
+        "cosine",
+        f"{mechanism}: mean cosine of replaced tokens, over ε",
+        score_axis("mean cosine (1 = same direction)", min(cosine.values(), default=0.0)),
+        cosine,
+        mechanism,
+    )
     for band in report.recovery[0].bands if report.recovery else ():
-        shares = {run.key: share for run in report.recovery if (share := run.share(band)) is not None}
+        shares = {
+            run.key: share for run in report.recovery if (share := run.share(band)) is not None
+        }
         title = f"{mechanism}: {words_of(band)} recovered, over ε"
         drawn += over_epsilon(
-            f"recovery-{band}", title, share_axis("recovered (% of replaced words)"), shares, mechanism
+            f"recovery-{band}",
+            title,
+            share_axis("recovered (% of replaced words)"),
+            shares,
+            mechanism,
         )
     return drawn
 
 
 def _shares(report: ReportData, key: Key) -> dict[str, float | None]:
-    """What is recovered of a run, of all words and by band, under the names of runs.csv; empty of the baseline."""
+    """What is recovered of a run, of all words and by band, under the names of runs.csv; empty of
+    the baseline.
+    """
     bands = {"recovered": ALL} | {f"recovered_{band}": band for band in BANDS}
-    shares = {name: run.share(band) for run in report.recovery if run.key == key for name, band in bands.items()}
+    shares = {
+        name: run.share(band)
+        for run in report.recovery
+        if run.key == key
+        for name, band in bands.items()
+    }
     return {name: None if share is None else share.share for name, share in shares.items()}
 
 
 def runs_csv(report: ReportData) -> CsvFile:
     """Every run but the baseline, which has no epsilon to be plotted over."""
-    header = [*key_columns(report.keys), *METRICS, "budget_mean", "recovered", *(f"recovered_{band}" for band in BANDS)]
+    header = [
+        *key_columns(report.keys),
+        *METRICS,
+        "budget_mean",
+        "recovered",
+        *(f"recovered_{band}" for band in BANDS),
+    ]
     rows = [
         [
-            *key_cells(run.key, report.keys), *(run.metrics[name] for name in METRICS), report.budget_mean(run.key),
+            *key_cells(run.key, report.keys),
+            *(run.metrics[name] for name in METRICS),
+            report.budget_mean(run.key),
             *_shares(report, run.key).values(),
         ]
         for run in report.runs
         if not run.is_baseline
-    ]  # fmt: skip
+    ]
     return header, rows
 
 
@@ -138,15 +181,21 @@ def recovery_csv(report: ReportData) -> CsvFile:
     """Every share of every run, data set and band."""
     rows = [
         [
-            *key_cells(run.key, report.keys), dataset or "", band, which, run.n_words(band, dataset),
-            share.share, share.low, share.high,
+            *key_cells(run.key, report.keys),
+            dataset or "",
+            band,
+            which,
+            run.n_words(band, dataset),
+            share.share,
+            share.low,
+            share.high,
         ]
         for run in report.recovery
         for dataset in (None, *run.record["datasets"])
         for band in run.bands
         for which in ("unchanged", *GUESSES)
         if (share := run.share(band, which, dataset)) is not None
-    ]  # fmt: skip
+    ]
     return [*key_columns(report.keys), "dataset", "band", "reader", *POINTS], rows
 
 
@@ -157,13 +206,19 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "results": results_table(report),
         "units": epsilon_units.in_words(report.params.grid.mechanisms),
         "has_levels": bool(report.params.grid.levels),
-        "tokens": Table("tokens", [*RUN, *TOKENS], [of_run(run.key) | dict(run.metrics) for run in report.runs]),
+        "tokens": Table(
+            "tokens", [*RUN, *TOKENS], [of_run(run.key) | dict(run.metrics) for run in report.runs]
+        ),
         "readers": readers_table(report.recovery),
         "bands": bands_table(report.recovery),
-        "left_out": sorted({run.record["left_out"] for run in report.recovery if run.record["left_out"]}),
+        "left_out": sorted(
+            {run.record["left_out"] for run in report.recovery if run.record["left_out"]}
+        ),
         "has_model": None not in models,
         "is_public": models == {"kneser_ney"},
-        "drawn": {mechanism: charts(report, mechanism) for mechanism in report.params.grid.mechanisms},
+        "drawn": {
+            mechanism: charts(report, mechanism) for mechanism in report.params.grid.mechanisms
+        },
     }
 
 

@@ -1,4 +1,6 @@
-"""Texts that one can read: a few documents, and what each mechanism, strategy and epsilon makes of them."""
+"""Texts that one can read: a few documents, and what each mechanism, strategy and epsilon makes of
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ LONGEST = 80  # tokens of a text that are shown
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShownText:
-    """What one run made of a text: its parts, how many tokens met each fate in all of it, and how many are left out."""
+    """What one run made of a text: its parts, how many tokens met each fate in all of it, and how
+    many are left out.
+    """
 
     epsilon: float
     parts: Sequence[tuple[Part, str]]  # with what stood there in the source
@@ -27,7 +31,8 @@ class ShownText:
     def of(cls, epsilon: float, changes: TextChanges) -> ShownText:
         """Cut a text for the page."""
         parts = [
-            (part, changes.source_of(part.token) if part.token >= 0 else "") for part in changes.output_parts(LONGEST)
+            (part, changes.source_of(part.token) if part.token >= 0 else "")
+            for part in changes.output_parts(LONGEST)
         ]
         counts = ", ".join(f"{n:,} {fate}" for fate, n in changes.counts().items())
         return cls(epsilon, parts, counts, max(0, len(changes.fates) - LONGEST))
@@ -38,7 +43,9 @@ def by_mechanism(sample: SampleText, keys: Sequence[Key]) -> dict[str, dict[str,
     grouped: dict[str, dict[str, list[ShownText]]] = {}
     for key in keys:
         mechanism, strategy, epsilon = key
-        grouped.setdefault(mechanism, {}).setdefault(strategy, []).append(ShownText.of(epsilon, sample.runs[key]))
+        grouped.setdefault(mechanism, {}).setdefault(strategy, []).append(
+            ShownText.of(epsilon, sample.runs[key])
+        )
     return grouped
 
 

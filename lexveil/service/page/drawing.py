@@ -1,6 +1,8 @@
-"""Rewrites one text several times, as experiments, and says of each token what became of it and what may.
+"""Rewrites one text several times, as experiments, and says of each token what became of it and
+what may.
 
-Nothing is written or charged, and no ledger is opened. What is made here holds source text: it is for the page alone.
+Nothing is written or charged, and no ledger is opened. What is made here holds source text: it is
+for the page alone.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ from lexveil.text.pieces import plain
 SHOWN = 8  # neighbours and outcomes of a token
 OFTEN = 500  # draws by which it is said how often
 MODELS = 2  # kept at a time
-MANY = 30  # samples, one after the other, that take as many searches as products of 8 bits do to begin
+# samples, one after the other, that take as many searches as products of 8 bits do to begin
+MANY = 30
 CLASSES = {
     TokenClass.WORD: "word",
     TokenClass.STOPWORD: "stop word",
@@ -101,7 +104,9 @@ class Drawing:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it is known by now if a release would be refused: what a reader gets back takes long to work out."""
+        """Whether it is known by now if a release would be refused: what a reader gets back takes
+        long to work out.
+        """
         return self.refused is not None or self.engine.model.params.release.max_recovery is None
 
     @property
@@ -118,7 +123,9 @@ class Drawing:
     @property
     def words(self) -> list[str]:
         """The words of the mechanism, by their numbers."""
-        return [plain(self.engine.lexicon.tokens[row]) for row in self.engine.vocabulary.rows.tolist()]
+        return [
+            plain(self.engine.lexicon.tokens[row]) for row in self.engine.vocabulary.rows.tolist()
+        ]
 
     def token(self, number: int | None) -> Token:
         """A token of the source.
@@ -146,16 +153,25 @@ class Drawing:
             near = [(words[i], distance) for i, distance in pairs if i != token.word][:SHOWN]
         counted = self._redrawn(token)
         becomes = [(words[word], n / OFTEN) for word, n in counted.most_common(SHOWN)]
-        drawn = [(self.outcome(i, number or 0), draw.fates[number or 0]) for i, draw in enumerate(self.draws)]
-        return Detail(number or 0, token, near, becomes, counted[token.word] / OFTEN, len(counted), drawn)
+        drawn = [
+            (self.outcome(i, number or 0), draw.fates[number or 0])
+            for i, draw in enumerate(self.draws)
+        ]
+        return Detail(
+            number or 0, token, near, becomes, counted[token.word] / OFTEN, len(counted), drawn
+        )
 
     def _redrawn(self, token: Token) -> Counter[int]:
-        """What ``OFTEN`` draws of a token give, by the numbers of words; nothing if it is not perturbed."""
+        """What ``OFTEN`` draws of a token give, by the numbers of words; nothing if it is not
+        perturbed.
+        """
         if token.action != Action.PERTURBED.name.lower():
             return Counter()
         mechanism, instead = self.engine.prepared.mechanism, self.engine.instead
         # Of a token that takes the replacement of an equal one before it, what that one gets.
-        epsilon = token.epsilon or max(other.epsilon for other in self.tokens if other.word == token.word)
+        epsilon = token.epsilon or max(
+            other.epsilon for other in self.tokens if other.word == token.word
+        )
         ids, budgets = np.full(OFTEN, token.word), np.full(OFTEN, epsilon)
         rng = stream(self.form.seed, "explore", str(token.word))
         drawn = mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
@@ -183,7 +199,8 @@ class Detail:
 
 @dataclass(slots=True)
 class ExploreSession:
-    """Draws for one page; for one thread. Keeps models, their mechanisms and the last drawing in memory.
+    """Draws for one page; for one thread. Keeps models, their mechanisms and the last drawing in
+    memory.
 
     Attributes:
         default: the name of the model that is used where none is named.
@@ -230,10 +247,14 @@ class ExploreSession:
         tally.add(done, batch.document, engine.vocabulary)
         changes = done.changes(batch.texts, engine.lexicon)
         n = len(changes[0].fates)
-        numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(form.draws, n)
+        numbers = np.where(done.rows >= 0, engine.vocabulary.number[done.rows], -1).reshape(
+            form.draws, n
+        )
         spent = float(done.token_epsilon[:n].sum())
         in_release = form.settings(model.params, found, is_release=True)
-        refused = None if model.params.release.max_recovery is not None else refusal(in_release, model)
+        refused = (
+            None if model.params.release.max_recovery is not None else refusal(in_release, model)
+        )
         drawing = Drawing(
             form,
             settings,
@@ -255,18 +276,23 @@ class ExploreSession:
 
 
 def load_kernels(model: str | None = None) -> None:
-    """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is compiled first."""
+    """Load compiled code, which any mechanism's later draws are quicker by; on a new machine it is
+    compiled first.
+    """
     session, text = ExploreSession(model), next(iter(SAMPLES.values()))
-    for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):  # each kind of search
+    # each kind of search
+    for mechanism in ("tem", "madlib", "mahalanobis", "diffractor_tem", "diffractor_geometric"):
         session.draw(Form.of(text=text, mechanism=mechanism, epsilon="5"))
-    # Lists of near words and products of 8 bits come into use after some draws: not in a move of the slider.
+    # Lists of near words and products of 8 bits come into use after some draws: not in a move of
+    # the slider.
     for epsilon in ("1", "2", "20"):
         session.draw(Form.of(text=text, mechanism="tem", strategy="S1", epsilon=epsilon))
     session.draw(Form.of(text=f"{text}\n" * MANY, mechanism="madlib", epsilon="5"))
 
 
 def _counted(engine: Engine, row: Row) -> tuple[BatchCounts, str | None]:
-    """What a text holds, and what speaks against the model's language, as the operator of a release is told it.
+    """What a text holds, and what speaks against the model's language, as the operator of a release
+    is told it.
 
     Raises:
         NoSpaces: if the text cannot be cut into words, in the words of a release or an experiment.
@@ -317,12 +343,14 @@ def refusal(settings: Settings, model: Model) -> str | None:
 
 
 def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> str | None:
-    """Why a text would not be released even if nothing of its subject ever was; None if it would be.
+    """Why a text would not be released even if nothing of its subject ever was; None if it would
+    be.
 
     Args:
         spent: epsilon of the text.
     """
-    if ledger.cap is None or ledger.cap == "unlimited":  # what a ledger's own cap leaves, only the ledger knows
+    # what a ledger's own cap leaves, only the ledger knows
+    if ledger.cap is None or ledger.cap == "unlimited":
         return None
     limit = cap_nano(ledger.cap)
     if not spent or int(costs(np.array([spent]), budget.total)[0]) <= limit:
@@ -330,13 +358,16 @@ def beyond_cap(spent: float, budget: DocumentBudget, ledger: LedgerParams) -> st
     if ledger.on_exhausted == "refuse":
         return str(Exhausted.of(limit, (1, 1), (1, 1)))
     return (
-        f"the cap of {limit / NANO:g} epsilon per subject (params.yaml: ledger.cap) leaves nothing for a text that "
-        f"spends {spent:.4g}: it would be withheld, and listed (ledger.on_exhausted). Ask for a smaller budget"
+        f"the cap of {limit / NANO:g} epsilon per subject (params.yaml: ledger.cap) leaves "
+        "nothing for a text that "
+        f"spends {spent:.4g}: it would be withheld, and listed (ledger.on_exhausted). Ask for "
+        "a smaller budget"
     )
 
 
 def stamp(settings: Settings, mechanism: Mechanism) -> str | None:
-    """Why an output would be named as one without a guarantee; None if it has one, or is refused for that.
+    """Why an output would be named as one without a guarantee; None if it has one, or is refused
+    for that.
 
     Args:
         settings: of a release.
@@ -345,6 +376,7 @@ def stamp(settings: Settings, mechanism: Mechanism) -> str | None:
     if not why or not settings.without_guarantee:
         return None
     return (
-        f"no guarantee can be given, {'; '.join(why)}; params.yaml: release.without_guarantee releases it all the "
+        f"no guarantee can be given, {'; '.join(why)}; params.yaml: release.without_guarantee "
+        "releases it all the "
         f"same, and the output is named OUT.{preconditions.STAMP}"
     )

@@ -1,4 +1,6 @@
-"""What the page asks for: a request, as the fields of its form say it, and what is drawn of which text."""
+"""What the page asks for: a request, as the fields of its form say it, and what is drawn of which
+text.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,11 @@ MOST = 10_000  # characters of a text: of more, every answer would take too long
 FIELDS = 40  # of a form, at most
 DEFAULTS = {"protection": DEFAULT_LEVEL, "epsilon": "5", "recovery": "0.1"}
 LARGEST = {"draws": 6, "seed": 2**53, "token": MOST}
-# Texts that the page opens with: made up for it, or long in the public domain. Nobody is meant by them.
-SAMPLES: dict[str, str] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
+# Texts that the page opens with: made up for it, or long in the public domain. Nobody is meant by
+# them.
+SAMPLES: dict[str, str] = json.loads(
+    Path(__file__).with_name("samples.json").read_text(encoding="utf-8")
+)
 PUBLIC = frozenset(SAMPLES.values())
 
 
@@ -72,12 +77,20 @@ class Form:
         text = fields.pop("text", "").replace("\r\n", "\n")  # forms send these
         if len(text) > MOST:
             raise RequestError(
-                f"the text is longer than {MOST:,} characters; take a part of it, or `lexveil privatize --preview`"
+                f"the text is longer than {MOST:,} characters; take a part of it, or `lexveil "
+                "privatize --preview`"
             )
-        budget = fields.pop("budget", next((name for name in ("epsilon", "recovery") if name in fields), "protection"))
+        budget = fields.pop(
+            "budget",
+            next((name for name in ("epsilon", "recovery") if name in fields), "protection"),
+        )
         fields = DEFAULTS | fields
-        given = {name: value for name, value in fields.items() if value and name in Request.model_fields}
-        given = {name: value for name, value in given.items() if name == budget or name not in DEFAULTS}
+        given = {
+            name: value for name, value in fields.items() if value and name in Request.model_fields
+        }
+        given = {
+            name: value for name, value in given.items() if name == budget or name not in DEFAULTS
+        }
         if budget not in given:
             raise RequestError(f"{option(budget)} is empty; give a number")
         given.pop("seed", None)
@@ -85,7 +98,9 @@ class Form:
         model, purpose = fields.get("model", ""), fields.get("purpose", "")
         # Only of those that the page offers: a name could also be that of a file.
         if "+" in model or purpose not in ("", *purpose_files.installed()):
-            raise RequestError("there is no model or purpose of this name; take one that the page offers")
+            raise RequestError(
+                "there is no model or purpose of this name; take one that the page offers"
+            )
         model += f"+{purpose}=1" if purpose else ""
         return cls(text, model, Request.of(given, written=True, quotes=False), **numbers)
 
@@ -97,7 +112,9 @@ class Form:
             RequestError: as ``of``, or if they cannot be read.
         """
         try:
-            fields = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=FIELDS, errors="strict")
+            fields = parse_qsl(
+                body.decode("utf-8"), keep_blank_values=True, max_num_fields=FIELDS, errors="strict"
+            )
         except ValueError:
             raise RequestError("the form cannot be read") from None
         return cls.of(**dict(fields))
@@ -111,12 +128,14 @@ class Form:
         """Whether epsilon follows from a level or a share of words."""
         return self.request.recovery is not None or self.request.level is not None
 
-    def settings(self, params: Params, found: float | None = None, *, is_release: bool = False) -> Settings:
+    def settings(
+        self, params: Params, found: float | None = None, *, is_release: bool = False
+    ) -> Settings:
         """What is asked for: an experiment, or the release that the command makes.
 
         Args:
-            found: epsilon of the level of protection or of the recovery, if one is asked for; no token gets more then
-                unless the request says so, as in `lexveil privatize`.
+            found: epsilon of the level of protection or of the recovery, if one is asked for; no
+                token gets more then unless the request says so, as in `lexveil privatize`.
 
         Raises:
             RequestError: as ``settings_of``.
@@ -125,7 +144,9 @@ class Form:
         level = self.request.level
         if found is not None and level is not None:
             update |= {"epsilon": found, "protection": None}
-            return of_every_token(settings_of(self.request.model_copy(update=update), params), found)
+            return of_every_token(
+                settings_of(self.request.model_copy(update=update), params), found
+            )
         if found is not None:
             most = self.request.max_token_epsilon or params.release.max_token_epsilon or found
             update |= {"epsilon": found, "recovery": None, "max_token_epsilon": most}

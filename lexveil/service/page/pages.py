@@ -33,7 +33,16 @@ from lexveil.protection import LEVELS
 from lexveil.request import BUDGETS, FileRequest
 from lexveil.request import Request as RewriteRequest
 from lexveil.runtime.hashes import version
-from lexveil.service.gate import PAGE, PAGE_HEADERS, TOKEN_HEADER, Gate, Limits, Metrics, RequestQueue, token_access
+from lexveil.service.gate import (
+    PAGE,
+    PAGE_HEADERS,
+    TOKEN_HEADER,
+    Gate,
+    Limits,
+    Metrics,
+    RequestQueue,
+    token_access,
+)
 from lexveil.service.page import readers
 from lexveil.service.page.drawing import Drawing, ExploreSession, load_kernels
 from lexveil.service.page.form import DEFAULTS, MOST, PUBLIC, SAMPLES, Form, Row
@@ -56,7 +65,8 @@ class Shown:
         rows: texts of a file, which are private.
         file: its name.
         column: of the file.
-        command: what releases a file by a request; takes the request, file, column and the name of the model.
+        command: what releases a file by a request; takes the request, file, column and the name of
+            the model.
     """
 
     rows: Sequence[Row] = ()
@@ -66,32 +76,47 @@ class Shown:
 
     def row(self, text: str) -> Row:
         """Where a text stands; what is none of the rows, in a file of its own."""
-        return next((row for row in self.rows if row.text == text), Row(text, column=self.column or "text"))
+        return next(
+            (row for row in self.rows if row.text == text), Row(text, column=self.column or "text")
+        )
 
 
 def figure(number: float, digits: int) -> str:
-    """A number above 0 in so many significant digits, as people write it: 12,300 rather than 1.23e+04."""
+    """A number above 0 in so many significant digits, as people write it: 12,300 rather than
+    1.23e+04.
+    """
     if not 1e-4 <= number < 1e12:
         return f"{number:.{digits}g}"
     places = digits - 1 - math.floor(math.log10(number))
     rounded = round(number, places)
-    return f"{rounded:,.{max(places, 0)}f}".rstrip("0").rstrip(".") if places > 0 else f"{rounded:,.0f}"
+    return (
+        f"{rounded:,.{max(places, 0)}f}".rstrip("0").rstrip(".")
+        if places > 0
+        else f"{rounded:,.0f}"
+    )
 
 
 NO_BUDGET = dict.fromkeys(BUDGETS)
 
 
 class Pages:
-    """Answers by the session, and by what a reader makes of it; each has a thread, which requests take turns in.
+    """Answers by the session, and by what a reader makes of it; each has a thread, which requests
+    take turns in.
 
     What nobody waits for any more, because another text was typed, is not worked out.
     """
 
     def __init__(self, session: ExploreSession, token: str, shown: Shown) -> None:
         self.session, self.token, self.shown = session, token, shown
-        self.queue, self.readers = RequestQueue(QUEUE, QUEUE_SECONDS), RequestQueue(QUEUE, READER_SECONDS)
+        self.queue, self.readers = (
+            RequestQueue(QUEUE, QUEUE_SECONDS),
+            RequestQueue(QUEUE, READER_SECONDS),
+        )
         self._templates = Environment(
-            loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+            loader=FileSystemLoader(FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
         )
         self._templates.filters["figure"] = figure
         self._templates.globals |= {"Fate": Fate, "version": version()}
@@ -137,7 +162,9 @@ class Pages:
             is_public=form.text in PUBLIC or not form.text.strip(),
             is_row=self.shown.row(form.text) in self.shown.rows,
             refused=drawing.refused if drawing.is_decided else None,
-            command=self.shown.command(form.request, self.shown.file, self.shown.column, self._model(form)),
+            command=self.shown.command(
+                form.request, self.shown.file, self.shown.column, self._model(form)
+            ),
             table=min(TABLE, len(drawing.tokens)),
         )
 
@@ -162,9 +189,15 @@ class Pages:
         """Whether the text would be refused as a release, where that takes long to say."""
         drawing = await self._drawn(request, form)
         settings = drawing.in_release
-        budget = {**NO_BUDGET, "epsilon": settings.base_epsilon, "max_token_epsilon": settings.max_token_epsilon}
+        budget = {
+            **NO_BUDGET,
+            "epsilon": settings.base_epsilon,
+            "max_token_epsilon": settings.max_token_epsilon,
+        }
         asked = form.request.model_copy(update={**budget, "mode": "release", "seed": None})
-        refused = await self.readers.take(request, lambda: readers.release_refusal(self._model(form), asked))
+        refused = await self.readers.take(
+            request, lambda: readers.release_refusal(self._model(form), asked)
+        )
         return self._html("release", drawing=drawing, refused=refused, is_late=True)
 
     async def guesses(self, request: Request, form: Form) -> Response:
@@ -204,9 +237,15 @@ class Pages:
         row = self.shown.row(form.text)
         return await self.queue.take(request, lambda: self.session.draw(form, epsilon, row))
 
-    async def _ask(self, request: Request, function: Callable[..., T], form: Form, *arguments: Any) -> T:
-        # Which budget it is does not matter here, so it is always the same, for the answer to be known again.
-        name, asked = self._model(form), self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0})
+    async def _ask(
+        self, request: Request, function: Callable[..., T], form: Form, *arguments: Any
+    ) -> T:
+        # Which budget it is does not matter here, so it is always the same, for the answer to be
+        # known again.
+        name, asked = (
+            self._model(form),
+            self._asked(form).model_copy(update={**NO_BUDGET, "epsilon": 1.0}),
+        )
         return await self.readers.take(request, lambda: function(name, asked, *arguments))
 
     def _model(self, form: Form) -> str | None:
@@ -214,13 +253,22 @@ class Pages:
 
     @staticmethod
     def _asked(form: Form) -> RewriteRequest:
-        """The request without what no answer of the background depends on, so that it is known again."""
-        same: dict[str, object] = {"keep_layout": False, "consistent": False, "detector": "none", "mode": "experiment"}
+        """The request without what no answer of the background depends on, so that it is known
+        again.
+        """
+        same: dict[str, object] = {
+            "keep_layout": False,
+            "consistent": False,
+            "detector": "none",
+            "mode": "experiment",
+        }
         same |= dict.fromkeys(("average_words", "max_token_epsilon", "spacy_model"))
         return form.request.model_copy(update={**same, "seed": 0})
 
     def _html(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        return HTMLResponse(self._templates.get_template(f"{template}.html.j2").render(values), status)
+        return HTMLResponse(
+            self._templates.get_template(f"{template}.html.j2").render(values), status
+        )
 
     def posted(
         self, answer: Callable[[Request, Form], Awaitable[Response]]
@@ -256,12 +304,17 @@ def create_page(session: ExploreSession, token: str, shown: Shown | None = None)
         routes=[
             Route(PAGE, pages.page),
             Route("/api/sample", pages.sample),
-            *(Route(f"/api/{name}", pages.posted(answer), methods=["POST"]) for name, answer in posts.items()),
+            *(
+                Route(f"/api/{name}", pages.posted(answer), methods=["POST"])
+                for name, answer in posts.items()
+            ),
             Mount("/static", StaticFiles(directory=FOLDER / "static")),
         ],
         exception_handlers={LexveilError: pages.failed},
     )
-    app.add_middleware(Gate, admit=token_access(token), limits=LIMITS, metrics=Metrics(), headers=PAGE_HEADERS)
+    app.add_middleware(
+        Gate, admit=token_access(token), limits=LIMITS, metrics=Metrics(), headers=PAGE_HEADERS
+    )
     return app
 
 
@@ -279,7 +332,8 @@ def serve(session: ExploreSession, port: int, shown: Shown) -> int:
         create_page(session, token, shown),
         host=HOST,
         port=port,
-        log_config=log_config(level="WARNING"),  # none for each request: there is one for each key that is pressed
+        # none for each request: there is one for each key that is pressed
+        log_config=log_config(level="WARNING"),
         access_log=False,  # its lines have the token
         server_header=False,
         proxy_headers=False,
@@ -292,7 +346,9 @@ def serve(session: ExploreSession, port: int, shown: Shown) -> int:
         # The first answer is then as quick as others.
         session.draw(Form.of(text=next(iter(SAMPLES.values())), epsilon="5"))
         socket.listen()  # who asks at once waits for the answer, and is not turned away
-        print(f"http://{HOST}:{socket.getsockname()[1]}/?token={token}\nCtrl-C ends it.", flush=True)
+        print(
+            f"http://{HOST}:{socket.getsockname()[1]}/?token={token}\nCtrl-C ends it.", flush=True
+        )
         with _compiled(session.default):
             Server(config).run([socket])
     finally:
@@ -300,7 +356,9 @@ def serve(session: ExploreSession, port: int, shown: Shown) -> int:
     return 0
 
 
-def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) -> tuple[list[Row], str]:
+def read_rows(
+    source: Path | str, column: str | None, n_rows: int, spool: Path
+) -> tuple[list[Row], str]:
     """The first rows of a file or a folder that have a text.
 
     Args:
@@ -331,11 +389,15 @@ def read_rows(source: Path | str, column: str | None, n_rows: int, spool: Path) 
 
 @contextmanager
 def _compiled(name: str | None) -> Iterator[None]:
-    """Load compiled code while somebody opens the page; another process compiles it, if need be, until the page ends.
+    """Load compiled code while somebody opens the page; another process compiles it, if need be,
+    until the page ends.
 
     Until then draws do without, so that none waits for it.
     """
-    code = "import os, sys, lexveil.service.page.drawing as drawing; os.nice(10); drawing.load_kernels(*sys.argv[1:])"
+    code = (
+        "import os, sys, lexveil.service.page.drawing as drawing; os.nice(10); "
+        "drawing.load_kernels(*sys.argv[1:])"
+    )
     command = [sys.executable, "-c", code, *([name] if name else [])]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

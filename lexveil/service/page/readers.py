@@ -11,7 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.artifacts.mechanisms import Prepared
-from lexveil.privatization.settings import Settings, require_uniform_shares, resolve_settings, settings_of
+from lexveil.privatization.settings import (
+    Settings,
+    require_uniform_shares,
+    resolve_settings,
+    settings_of,
+)
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.meaning import purpose_sentences, recovery_at
@@ -26,7 +31,8 @@ GUESSES = 3  # of a reader, for each output
 
 
 class ExpectedShares(NamedTuple):
-    """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of rare ones named.
+    """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of
+    rare ones named.
 
     Behind these stand what is hidden less by a purpose, and what is to be said of the figures.
     """
@@ -62,7 +68,9 @@ def release_refusal(name: str | None, request: Request) -> str:
 
 
 @lru_cache(REMEMBERED)
-def guesses(name: str | None, request: Request, epsilon: float, outputs: tuple[int, ...]) -> list[list[int]]:
+def guesses(
+    name: str | None, request: Request, epsilon: float, outputs: tuple[int, ...]
+) -> list[list[int]]:
     """The words, by their numbers, that a reader holds for likeliest behind each output."""
     ids = np.array(outputs, dtype=np.int64)
     reader = _reader(name, request, epsilon)

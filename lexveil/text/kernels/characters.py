@@ -44,17 +44,24 @@ PATTERNS = {
 
 @functools.cache
 def character_classes() -> Classes:
-    """(1114112,) the classes of every code point, in the Unicode version of this interpreter's ``re``."""
+    """(1114112,) the classes of every code point, in the Unicode version of this interpreter's
+    ``re``.
+    """
     points = np.arange(0x110000, dtype=np.uint32)
-    # Beyond the first plane only letters and digits have a class; of the million other code points there, none is read.
+    # Beyond the first plane only letters and digits have a class; of the million other code points
+    # there, none is read.
     beyond = re.finditer(r"\w+", _text(points[0x10000:]))
-    points = np.concatenate([points[:0x10000], *(points[0x10000 + m.start() : 0x10000 + m.end()] for m in beyond)])
+    points = np.concatenate(
+        [points[:0x10000], *(points[0x10000 + m.start() : 0x10000 + m.end()] for m in beyond)]
+    )
     characters = _text(points)
     found = np.zeros(len(points), dtype=np.uint16)
     for bit, pattern in PATTERNS.items():
         for run in re.finditer(f"(?:{pattern})+", characters):
             found[run.start() : run.end()] |= bit
-    found[[at for at in np.flatnonzero(found & ALPHA).tolist() if characters[at].isupper()]] |= CAPITAL
+    found[[at for at in np.flatnonzero(found & ALPHA).tolist() if characters[at].isupper()]] |= (
+        CAPITAL
+    )
     classes = np.zeros(0x110000, dtype=np.uint16)
     classes[points] = found
     classes.flags.writeable = False
@@ -65,8 +72,8 @@ def _text(points: npt.NDArray[np.uint32]) -> str:
     return points.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
-# For functions that make no array: numba counts every array in and out of use at every call, which would more than
-# double the time of the scanner. Its own string routines are compiled like this.
+# For functions that make no array: numba counts every array in and out of use at every call, which
+# would more than double the time of the scanner. Its own string routines are compiled like this.
 uncounted = kernel(_nrt=False)
 
 
@@ -95,8 +102,12 @@ def before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
 
 
 @uncounted
-def run(data: Bytes, at: int, end: int, classes: Classes, wanted: int) -> int:  # pragma: no cover - compiled
-    """Where the run of characters of the wanted class that starts at ``at`` ends; ``at`` if there is none."""
+def run(
+    data: Bytes, at: int, end: int, classes: Classes, wanted: int
+) -> int:  # pragma: no cover - compiled
+    """Where the run of characters of the wanted class that starts at ``at`` ends; ``at`` if there
+    is none.
+    """
     while at < end:
         code, width = decode(data, at)
         if not classes[code] & wanted:

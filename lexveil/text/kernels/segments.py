@@ -10,7 +10,9 @@ from lexveil.types import Floats, Ids, Lengths
 
 @kernel()
 def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cover - compiled
-    """Greedy Sequential Tokenization (CLMLDP Algorithm 1): left to right, the longest collocation first."""
+    """Greedy Sequential Tokenization (CLMLDP Algorithm 1): left to right, the longest collocation
+    first.
+    """
     n = len(pair_score)
     lengths = np.zeros(n, dtype=np.int8)
     i = 0
@@ -23,7 +25,9 @@ def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cove
 
 @kernel()
 def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover - compiled
-    """Take candidates in their order, each if all its positions are free, which they are while their length is 1."""
+    """Take candidates in their order, each if all its positions are free, which they are while
+    their length is 1.
+    """
     for c in range(len(starts)):
         first, size = starts[c], sizes[c]
         if lengths[first] == 1 and lengths[first + 1] == 1 and lengths[first + size - 1] == 1:
@@ -33,13 +37,17 @@ def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover
 
 
 @kernel()
-def mst_exact(pair_score: Floats, triple_score: Floats, sentence_offsets: Ids) -> Lengths:  # pragma: no cover
-    """The segmentation of largest total PMI, by dynamic programming from the right; ties: the longer token."""
+def mst_exact(
+    pair_score: Floats, triple_score: Floats, sentence_offsets: Ids
+) -> Lengths:  # pragma: no cover
+    """The segmentation of largest total PMI, by dynamic programming from the right; ties: the
+    longer token.
+    """
     lengths = np.ones(len(pair_score), dtype=np.int8)
     for s in range(len(sentence_offsets) - 1):
         start, end = sentence_offsets[s], sentence_offsets[s + 1]
-        # Best totals from 1, 2 and 3 positions on. They start afresh in every sentence, so that rounding does not
-        # depend on the batch around it.
+        # Best totals from 1, 2 and 3 positions on. They start afresh in every sentence, so that
+        # rounding does not depend on the batch around it.
         after_1, after_2, after_3 = 0.0, 0.0, 0.0
         for i in range(end - 1, start - 1, -1):
             total = after_1

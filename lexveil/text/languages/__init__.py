@@ -1,7 +1,7 @@
 """The languages whose function words, abbreviations and apostrophes are known; one module each.
 
-Texts of another language are cut by what all of them share, and have no function words: all of their words are
-perturbed.
+Texts of another language are cut by what all of them share, and have no function words: all of
+their words are perturbed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ from lexveil.text.languages.italian import ITALIAN
 from lexveil.text.languages.portuguese import PORTUGUESE
 from lexveil.text.languages.spanish import SPANISH
 
-LANGUAGES = {one.code: one for one in (GERMAN, ENGLISH, SPANISH, FRENCH, ITALIAN, DUTCH, PORTUGUESE)}
+LANGUAGES = {
+    one.code: one for one in (GERMAN, ENGLISH, SPANISH, FRENCH, ITALIAN, DUTCH, PORTUGUESE)
+}
 DEFAULT = ENGLISH.code
 
-# As a text is written again: after these there is no space, whichever language the output's model is of.
+# As a text is written again: after these there is no space, whichever language the output's model
+# is of.
 ELIDED = frozenset(f"{word}'" for one in LANGUAGES.values() for word in one.elisions)
 
 
 @functools.cache
 def language_of(code: str) -> Language:
-    """The language of a code such as ``de`` or ``de-AT``; of another language than ``LANGUAGES``, one without words."""
+    """The language of a code such as ``de`` or ``de-AT``; of another language than ``LANGUAGES``,
+    one without words.
+    """
     primary = code.lower().replace("_", "-").partition("-")[0]
     return LANGUAGES.get(primary) or Language(primary, primary)

@@ -12,14 +12,21 @@ LEAST_RATIO = 1.5  # to the share of the language that was expected: related lan
 
 
 def function_word_shares(counts: Mapping[str, int]) -> dict[str, float]:
-    """The share of words that are function words, by language; ``counts`` are of normal forms, without punctuation."""
+    """The share of words that are function words, by language; ``counts`` are of normal forms,
+    without punctuation.
+    """
     total = sum(counts.values())
-    known = {code: sum(counts[word] for word in counts.keys() & one.function_words) for code, one in LANGUAGES.items()}
+    known = {
+        code: sum(counts[word] for word in counts.keys() & one.function_words)
+        for code, one in LANGUAGES.items()
+    }
     return {code: n / total if total else 0.0 for code, n in known.items()}
 
 
 def other_language(counts: Mapping[str, int], expected: str) -> tuple[str, dict[str, float]] | None:
-    """The language that texts look like if it is not the expected one, and the share of both; else None."""
+    """The language that texts look like if it is not the expected one, and the share of both; else
+    None.
+    """
     if sum(counts.values()) < LEAST_WORDS:
         return None
     shares, own = function_word_shares(counts), language_of(expected).code

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# By name: the characters, and how many of them an unbroken run has on average at least where words are not separated.
+# By name: the characters, and how many of them an unbroken run has on average at least where words
+# are not separated.
 _SCRIPTS = {
     "Japanese": (r"\u3005\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f", 4),
     "Chinese": (r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af", 4),
@@ -16,14 +17,18 @@ _SCRIPTS = {
 }
 _RUNS = {name: re.compile(f"[{characters}]+") for name, (characters, _) in _SCRIPTS.items()}
 # Kana stand among Chinese characters, and a text with some is Japanese.
-_RUNS["Chinese"] = re.compile(f"[{''.join(_SCRIPTS[name][0] for name in ('Japanese', 'Chinese'))}]+")
+_RUNS["Chinese"] = re.compile(
+    f"[{''.join(_SCRIPTS[name][0] for name in ('Japanese', 'Chinese'))}]+"
+)
 _ANY = re.compile(f"[{''.join(characters for characters, _ in _SCRIPTS.values())}]")
 
 LEAST = 8  # characters: a name or a word in another script is no text in it
 
 
 def script_without_spaces(text: str) -> str | None:
-    """The script of a text of which at least half is in a script without spaces and not cut into words; else None."""
+    """The script of a text of which at least half is in a script without spaces and not cut into
+    words; else None.
+    """
     if text.isascii() or not _ANY.search(text):
         return None
     for name in ("Chinese", "Thai", "Lao", "Khmer", "Myanmar"):
@@ -38,7 +43,8 @@ def script_without_spaces(text: str) -> str | None:
 
 
 def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[int, str] | None:
-    """The first of these texts that is in a script without spaces, and which; None if there is none.
+    """The first of these texts that is in a script without spaces, and which; None if there is
+    none.
 
     Args:
         forms: their distinct tokens, which are quicker to look through.
