@@ -501,8 +501,8 @@ LISTS = [
         "lists",
         swap(
             f"{M}.word_lists:OnLists.replace",
-            "which = (((",
-            "which = ids[chunk] % n_lists; _ = (((",
+            "which = (\n",
+            "which = ids[chunk] % n_lists\n            _ = (\n",
         ),
         GEOMETRIC | {"own": {"diffractor_geometric": {"lists": "L1"}}},
     ),
@@ -683,8 +683,8 @@ BUDGETS = [
         "budgets",
         swap(
             f"{P}.engine.plan:TokenPlan.pays",
-            "return perturbed if",
-            "return perturbed if self.leader is not None or",
+            "if self.leader is None",
+            "if self.leader is None or self.leader is not None",
         ),
         TEM,
     ),
