@@ -141,7 +141,7 @@ class Measuring:
         model: Model,
         mechanism: str,
         strategy: str,
-        language_model: NgramModel,
+        language_model: NgramModel | None = None,
         neural: PieceModel | None = None,
         epsilons: tuple[float, float] | None = None,
     ) -> None:

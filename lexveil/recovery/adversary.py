@@ -116,6 +116,20 @@ class Adversary(ABC):
                 mechanisms look at it.
         """
 
+    @abstractmethod
+    def log_likelihood(
+        self, words: Ids, outputs: Ids, epsilon: Floats, before: Ids | None = None
+    ) -> Floats:
+        """Log-likelihoods ln Pr[M(w) = y] of n words and outputs, up to a constant of each output;
+        shape (n,).
+
+        Args:
+            words: (n,) the words w.
+            outputs: (n,) the outputs y.
+            epsilon: (n,) the budget of each token.
+            before: (n,) what is written before each, as in ``candidates``.
+        """
+
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
         """The k likeliest words behind each of the replaced words of whole texts."""
         drawn = tokens.outputs >= 0
@@ -190,6 +204,15 @@ class Ladder:
         on_rung = nearest.min(axis=1, initial=np.inf) <= BETWEEN
         weights[on_rung] = nearest[on_rung] == nearest[on_rung].min(axis=1, keepdims=True)
         return Interpolation(epsilon, first.astype(np.int64), weights)
+
+    @staticmethod
+    def at(values: Floats, words: Ids, interpolation: Interpolation) -> Floats:
+        """Values of words that are known at the rungs, (L, V), interpolated for n tokens; (n,)."""
+        total = np.zeros(len(words))
+        for step in range(interpolation.weights.shape[1]):
+            weight = interpolation.weights[:, step]
+            total += weight * values[interpolation.first + step, words]
+        return total
 
 
 class LadderAdversary(Adversary):

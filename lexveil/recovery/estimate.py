@@ -112,6 +112,35 @@ class EstimatedAdversary(LadderAdversary):
         known = self._squares, others, log_prior + own - spread, self._near, slopes
         self._channel = EstimatedChannel(*known, self._closest, self._farthest)
 
+    def log_likelihood(
+        self,
+        words: Ids,
+        outputs: Ids,
+        epsilon: Floats,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Floats:
+        """See ``Adversary``.
+
+        Raises:
+            ParameterError: if an epsilon lies outside of the ladder.
+        """
+        from lexveil.embeddings.exact_search import pair_distances
+
+        channel = self._channel
+        interpolation = self.ladder.weights(epsilon)
+        distances = pair_distances(self.vectors, words, outputs)
+        distances = np.clip(distances, self._closest, self._farthest)
+        features = self._features(words, outputs, distances) / self._units
+        log_ratio = np.zeros(len(words))
+        for step in range(interpolation.weights.shape[1]):
+            slopes = channel.slopes[interpolation.first + step]
+            log_ratio += interpolation.weights[:, step] * (slopes * features).sum(axis=1)
+        changed = self.ladder.at(channel.others, words, interpolation) + log_ratio
+        unchanged = self.ladder.at(channel.own, words, interpolation)
+        joint = np.where(words == outputs, unchanged, changed)
+        log_likelihood: Floats = joint - np.log(self._prior[words])
+        return log_likelihood
+
     def _decode(
         self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
     ) -> None:

@@ -11,6 +11,8 @@ from lexveil.mechanisms.word_lists import OnLists
 from lexveil.recovery.adversary import Adversary, Candidates
 from lexveil.types import Floats, Ids
 
+ROWS = 64  # words whose distributions are held at a time
+
 
 class ListsAdversary(Adversary):
     """Guesses the w that maximises ln π(w) + ln of the mean over the lists of Pr[index of w becomes
@@ -60,3 +62,24 @@ class ListsAdversary(Adversary):
             )
         decode(lists.orders, lists.places, self._log_prior, limit, outputs, rates, *found)
         return found
+
+    def log_likelihood(
+        self,
+        words: Ids,
+        outputs: Ids,
+        epsilon: Floats,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Floats:
+        """See ``Adversary``."""
+        log_likelihood = np.empty(len(words))
+        channels, channel_of = np.unique(
+            np.stack([words.astype(np.float64), epsilon]), axis=1, return_inverse=True
+        )
+        order = np.argsort(channel_of, kind="stable")
+        starts = np.searchsorted(channel_of[order], np.arange(channels.shape[1] + 1))
+        for start in range(0, channels.shape[1], ROWS):
+            block = channels[:, start : start + ROWS]
+            log_pmf = self.mechanism.log_pmf(block[0].astype(np.int64), block[1])
+            pairs = order[starts[start] : starts[start + block.shape[1]]]
+            log_likelihood[pairs] = log_pmf[channel_of[pairs] - start, outputs[pairs]]
+        return log_likelihood

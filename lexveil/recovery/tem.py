@@ -13,7 +13,7 @@ from lexveil.recovery.adversary import (
     LadderAdversary,
     TemChannel,
 )
-from lexveil.types import Floats, Vectors
+from lexveil.types import Floats, Ids, Vectors
 
 RATIO = 2**0.25  # of two rungs at most
 SMALL = 2048  # words up to which sums go over the whole vocabulary
@@ -37,7 +37,8 @@ class TemAdversary(LadderAdversary):
     def __init__(self, mechanism: Tem, prior: Floats, epsilon_range: tuple[float, float]) -> None:
         self.vectors = mechanism.vectors
         self.ladder = Ladder(epsilon_range, RATIO)
-        self.bias: Floats = np.log(prior) - self.log_normalizers(mechanism)
+        self._log_prior: Floats = np.log(prior)
+        self.bias: Floats = self._log_prior - self.log_normalizers(mechanism)
         squares = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64)
         longest = float(np.sqrt(squares.max(initial=0.0)))
         # As in the exact search: (p + 8) rounding steps of each product and square.
@@ -59,6 +60,26 @@ class TemAdversary(LadderAdversary):
     def log_normalizers(self, mechanism: Tem) -> Floats:
         """The ln Z of every word at each rung, (L, V)."""
         return log_normalizers(mechanism, self.ladder.rungs)
+
+    def log_likelihood(
+        self,
+        words: Ids,
+        outputs: Ids,
+        epsilon: Floats,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Floats:
+        """See ``Adversary``.
+
+        Raises:
+            ParameterError: if an epsilon lies outside of the ladder.
+        """
+        from lexveil.embeddings.exact_search import pair_distances
+
+        distances = pair_distances(self.vectors, words, outputs)
+        score = np.minimum(epsilon / 2 * distances, self._channel.limit)
+        bias = self.ladder.at(self.bias, words, self.ladder.weights(epsilon))
+        log_likelihood: Floats = bias - self._log_prior[words] - score
+        return log_likelihood
 
     def _decode(
         self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates

@@ -77,6 +77,15 @@ class TemContextAdversary(TemAdversary):
             np.take_along_axis(found.ids, order, axis=1), np.take_along_axis(joint, order, axis=1)
         )
 
+    def log_likelihood(
+        self, words: Ids, outputs: Ids, epsilon: Floats, before: Ids | None = None
+    ) -> Floats:
+        """See ``Adversary``."""
+        log_likelihood = super().log_likelihood(words, outputs, epsilon)
+        if before is None:
+            return log_likelihood
+        return log_likelihood - self._log_ratio(words[:, None], epsilon, before)[:, 0]
+
     def _log_ratio(self, words: Ids, epsilon: Floats, before: Ids) -> Floats:
         """ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where none was written
         before.
@@ -146,6 +155,16 @@ class CausalContextAdversary(TemContextAdversary):
     ) -> Candidates:
         """See ``Adversary``; what is written just before does not say what the model knew."""
         return TemAdversary.candidates(self, outputs, epsilon, k)
+
+    def log_likelihood(
+        self,
+        words: Ids,
+        outputs: Ids,
+        epsilon: Floats,
+        before: Ids | None = None,  # noqa: ARG002
+    ) -> Floats:
+        """See ``Adversary``; normalisers are those of the beginning of a text."""
+        return TemAdversary.log_likelihood(self, words, outputs, epsilon)
 
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
         """See ``Adversary``: with the Z(w, c) of every candidate, c all that was written before."""

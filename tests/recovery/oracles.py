@@ -37,6 +37,13 @@ class TableAdversary(Adversary):
         ids = np.argsort(-joint, axis=1, kind="stable")[:, :k]
         return Candidates(ids, np.take_along_axis(joint, ids, axis=1))
 
+    def log_likelihood(
+        self, words: Ids, outputs: Ids, epsilon: Floats, before: Ids | None = None
+    ) -> Floats:
+        levels, level = np.unique(epsilon, return_inverse=True)
+        tables = np.array([self.joint(each) for each in levels])
+        return tables[level, words, outputs] - np.log(self.prior)[words]
+
 
 def tokens(texts: Sequence[Sequence[Seen]], epsilon: float = 1.0) -> SeenTokens:
     every = [seen for text in texts for seen in text]

@@ -1,0 +1,174 @@
+"""Linkage: how many outputs are found again by somebody who has candidates for their source.
+
+    uv run python -m benchmarks.linkage --texts FILE.parquet FILE.json.gz --json linkage.json
+
+Texts are public. Of each file those with enough words are cut to a length and stand in random
+order; the first ones are rewritten at each level of protection, and the source of each output is
+looked for among all texts of the file: by the structure that the output discloses, by words alone
+without knowledge of the method, and by the exact channel (lexveil/recovery/linkage.py). Noise is
+seeded: this protects nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.protection import Measuring, read_texts
+from benchmarks.table import markdown
+from lexveil.accounting.budgets import Action
+from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.model import Model
+from lexveil.privatization.engine.plan import plan_tokens
+from lexveil.protection import LEVELS, level_of
+from lexveil.recovery.linkage import SIZES, DisclosedTexts, LinkageReaders, naive_similarities
+from lexveil.recovery.seen_tokens import written_before
+from lexveil.runtime.tables import write_json
+from lexveil.text.encode import encode
+
+SEED = 1
+LENGTHS = (10, 20, 40, 100)  # words of a text
+OUTPUTS = 300  # whose sources are looked for
+REWRITINGS = (
+    ("tem_context", "S1"),
+    ("tem_context", "S3"),
+    ("tem", "S1"),
+    ("tem", "S3"),
+    ("madlib", "S1"),
+    ("diffractor_geometric", "S1"),
+    ("diffractor_geometric", "S3"),
+)
+# Classes of tokens that are not kept, beside the default policy.
+POLICIES: dict[str, dict[str, str]] = {
+    "default": {},
+    "stop words perturbed": {"stopwords": "perturb"},
+    "stop words and marks perturbed or sampled": {
+        "stopwords": "perturb",
+        "punctuation": "sample",
+    },
+}
+COLUMNS = {
+    "texts": "texts",
+    "mechanism": "mechanism",
+    "strategy": "strategy",
+    "policy": "policy",
+    "level": "level",
+    "n_words": "words",
+    "candidates": "candidates",
+    "structure": "structure",
+    "naive": "naive",
+    "likelihood": "likelihood",
+}
+Row = dict[str, Any]
+
+
+def pool_of(texts: Sequence[str], n_words: int) -> list[str]:
+    """Texts of at least so many words, cut to them, in random order; at most as many as the largest
+    number of candidates.
+    """
+    chosen = [words[:n_words] for text in texts if len(words := text.split()) >= n_words]
+    order = np.random.default_rng(SEED).permutation(len(chosen))[: SIZES[-1]]
+    return [" ".join(chosen[number]) for number in order.tolist()]
+
+
+def with_policy(model: Model, policy: dict[str, str]) -> Model:
+    """A model with other fates of some classes of tokens."""
+    params = model.params
+    changed = params.policy.model_copy(update=policy)
+    project = replace(model.project, params=params.model_copy(update={"policy": changed}))
+    return replace(model, project=project)
+
+
+def disclosed(measuring: Measuring, texts: Sequence[str]) -> DisclosedTexts:
+    """The structure that outputs of some texts would disclose."""
+    number = measuring.public.prepared.vocabulary.number
+    encoded = encode(texts, measuring.engine.lexicon)
+    plan = plan_tokens(encoded, number, measuring.engine.settings.policy)
+    return DisclosedTexts.of(encoded, plan.action, plan.known)
+
+
+def linkage(
+    measuring: Measuring, pool: Sequence[str], epsilon: float, n_outputs: int
+) -> Iterator[Row]:
+    """One row for each number of candidates, of outputs of the first texts of a pool."""
+    sources = [*pool[:n_outputs]]
+    rewritten = measuring.rewritten(sources, epsilon)
+    is_drawn = rewritten.action == Action.PERTURBED.value
+    is_kept = rewritten.action == Action.KEPT.value
+    before = written_before(
+        text_of=rewritten.encoded.text_of.astype(np.int64),
+        rows=np.where(is_kept, rewritten.encoded.rows, rewritten.rows),
+        is_dropped=rewritten.action == Action.DROPPED.value,
+    )
+    readers = LinkageReaders(
+        candidates=disclosed(measuring, pool),
+        sources=np.arange(len(sources)),
+        outputs=measuring.public.prepared.vocabulary.number[rewritten.rows[is_drawn]],
+        epsilon=rewritten.token_epsilon[is_drawn],
+        before=before[is_drawn],
+        similarities=naive_similarities([*rewritten.texts], pool),
+        adversary=measuring.public.adversary((epsilon, epsilon)),
+    )
+    for size in SIZES:
+        if len(pool) >= size:
+            yield {"candidates": size, "outputs": len(sources)} | readers.shares(size)
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """All rows, mechanism by mechanism."""
+    model = Model.load(name="en")
+    pools = {
+        (file.name.partition(".")[0], n_words): pool_of(read_texts(file), n_words)
+        for file in options.texts
+        for n_words in options.lengths
+    }
+    for policy in options.policy:
+        for mechanism, strategy in options.rewriting:
+            changed = with_policy(model, POLICIES[policy])
+            measuring = Measuring(changed, mechanism, strategy)
+            for level in LEVELS:
+                assert model.sha256 is not None
+                figures = level_of(measured_levels(model.sha256), mechanism, strategy, level)
+                for (texts, n_words), pool in pools.items():
+                    if figures is None or len(pool) < SIZES[0]:
+                        continue
+                    about = {"texts": texts, "mechanism": mechanism, "strategy": strategy}
+                    about |= {"policy": policy, "level": level, "n_words": n_words}
+                    for row in linkage(measuring, pool, figures.epsilon, options.outputs):
+                        print(about | row, file=sys.stderr, flush=True)
+                        yield about | row
+
+
+def rewriting(written: str) -> tuple[str, str]:
+    """A mechanism and a strategy, written MECHANISM-S1."""
+    mechanism, _, strategy = written.partition("-")
+    return mechanism, strategy
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.linkage", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--texts", type=Path, nargs="+", required=True, metavar="FILE")
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS, metavar="WORDS")
+    parser.add_argument("--outputs", type=int, default=OUTPUTS, metavar="N")
+    parser.add_argument(
+        "--rewriting", type=rewriting, nargs="+", default=REWRITINGS, metavar="MECHANISM-STRATEGY"
+    )
+    parser.add_argument("--policy", nargs="+", default=["default"], choices=[*POLICIES])
+    parser.add_argument("--json", type=Path, help="keep the rows here")
+    options = parser.parse_args(arguments)
+    rows = [*measure(options)]
+    if options.json:
+        write_json(rows, options.json)
+    print(markdown(COLUMNS, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""Linkage: how often somebody with candidate texts finds the one that an output was made of.
+
+Words can be denied one by one while the text as a whole is found again: what an output discloses
+(the number of tokens, which were kept, and these themselves) hardly ever fits two texts. Three
+readers rank the candidates of each output:
+
+* *structure* knows the fates of the tokens and the kept tokens, and looks at no replaced word:
+  candidates with the structure of the output stand first, all alike;
+* *naive* knows nothing of the method: TF-IDF of words, and of words with their positions, and the
+  cosine of output and candidate;
+* *likelihood* knows everything but the source: candidates with the structure of the output, by
+  Σ ln Pr[M(w_i) = y_i].
+
+The figure of a reader is the share of outputs for which the source is ranked first, where k
+candidates that are ranked alike count 1/k each. Candidates are texts of like length: those whose
+number of tokens is nearest to that of the source.
+
+The shares follow from source texts: for evaluation data, and public texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from lexveil.accounting.budgets import Action, Codes
+from lexveil.recovery.adversary import Adversary
+from lexveil.text.encode import Encoded
+from lexveil.types import Floats, Ids
+
+SIZES = (100, 1_000, 10_000)  # candidates of an output, the source among them
+DIGEST = 16  # bytes of a hash: two structures are hardly ever taken for one
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DisclosedTexts:
+    """Texts token by token, as far as their structure and their replaced words go. It holds source
+    text.
+
+    Attributes:
+        starts: (n_texts + 1,) the first token of each text.
+        keys: a hash of the structure of each text: the fates of its tokens and the kept tokens.
+        words: (n,) number of the word at each perturbed token, in the mechanism; -1 at others.
+    """
+
+    starts: Ids
+    keys: Sequence[bytes]
+    words: Ids
+
+    @classmethod
+    def of(cls, encoded: Encoded, action: Codes, words: Ids) -> DisclosedTexts:
+        """The structure of encoded texts.
+
+        Args:
+            encoded: n tokens.
+            action: (n,) the ``Action`` of each token.
+            words: (n,) number of the word at each token in the mechanism.
+        """
+        forms = np.array(
+            [
+                int.from_bytes(blake2b(form.encode(), digest_size=8).digest(), "little")
+                for form in encoded.forms
+            ],
+            dtype=np.uint64,
+        )
+        is_kept = action == Action.KEPT.value
+        kept = np.zeros(len(action), dtype=np.uint64)
+        kept[is_kept] = forms[encoded.word[encoded.first_word[is_kept]]]
+        starts = encoded.offsets()
+        keys = [
+            blake2b(
+                action[start:stop].tobytes() + kept[start:stop].tobytes(), digest_size=DIGEST
+            ).digest()
+            for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        ]
+        return cls(starts, keys, np.where(action == Action.PERTURBED.value, words, -1))
+
+    @property
+    def lengths(self) -> Ids:
+        """(n_texts,) tokens of each text."""
+        return np.diff(self.starts)
+
+    def perturbed(self, text: int) -> Ids:
+        """The words at the perturbed tokens of a text, in order."""
+        words = self.words[self.starts[text] : self.starts[text + 1]]
+        return words[words >= 0]
+
+
+def n_unique(texts: DisclosedTexts) -> int:
+    """The number of texts whose structure no other of them has."""
+    _, counts = np.unique(np.array(texts.keys, dtype=f"S{DIGEST}"), return_counts=True)
+    return int((counts == 1).sum())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LinkageReaders:
+    """The three readers of some outputs over a pool of candidates. It holds source text.
+
+    Attributes:
+        candidates: the P texts of the pool.
+        sources: (m,) the text of the pool that each output was made of.
+        outputs: (n,) number of the word that came out at each perturbed token of the m outputs, one
+            output after the other.
+        epsilon: (n,) the ε of each of these tokens.
+        before: (n,) what is written before each, as a row of the embedding, or -1.
+        similarities: (m, P) each, of outputs and candidates, by the ways in which the naive reader
+            compares; the better one counts.
+        adversary: knows the channel.
+    """
+
+    candidates: DisclosedTexts
+    sources: Ids
+    outputs: Ids
+    epsilon: Floats
+    before: Ids
+    similarities: Sequence[Floats]
+    adversary: Adversary
+
+    def shares(self, size: int) -> dict[str, float]:
+        """The share of outputs whose source each reader ranks first among ``size`` candidates of
+        like length, the source among them; of fewer texts among all.
+        """
+        structure = np.zeros(len(self.sources))
+        likelihood = np.zeros(len(self.sources))
+        naive = np.zeros((len(self.similarities), len(self.sources)))
+        end = 0
+        for number, source in enumerate(self.sources.tolist()):
+            pool = like_length(self.candidates.lengths, source, size)
+            place = int(np.searchsorted(pool, source))
+            key = self.candidates.keys[source]
+            fits = np.array([self.candidates.keys[text] == key for text in pool.tolist()])
+            start = end
+            end += len(self.candidates.perturbed(source))
+            log_likelihood = np.full(len(pool), -np.inf)
+            log_likelihood[fits] = self._log_likelihood(pool[fits], slice(start, end))
+            structure[number] = first_chance(fits.astype(np.float64), place)
+            likelihood[number] = first_chance(log_likelihood, place)
+            for way, similarity in enumerate(self.similarities):
+                naive[way, number] = first_chance(similarity[number, pool], place)
+        return {
+            "structure": float(structure.mean()),
+            "naive": float(naive.mean(axis=1).max()),
+            "likelihood": float(likelihood.mean()),
+        }
+
+    def _log_likelihood(self, texts: Ids, tokens: slice) -> Floats:
+        """Σ ln Pr[M(w_i) = y_i] of candidates that have the structure of an output."""
+        if len(texts) == 1:
+            return np.zeros(1)
+        words = np.stack([self.candidates.perturbed(text) for text in texts.tolist()])
+        n_texts, n_tokens = words.shape
+        log_likelihood = self.adversary.log_likelihood(
+            words.ravel(),
+            np.tile(self.outputs[tokens], n_texts),
+            np.tile(self.epsilon[tokens], n_texts),
+            np.tile(self.before[tokens], n_texts),
+        )
+        sums: Floats = log_likelihood.reshape(n_texts, n_tokens).sum(axis=1)
+        return sums
+
+
+def like_length(lengths: Ids, source: int, size: int) -> Ids:
+    """The ``size`` texts whose length is nearest to that of a text, itself among them, ascending.
+
+    Texts that are equally near are taken in their order.
+
+    Args:
+        lengths: (P,) tokens of each text.
+    """
+    gap = np.abs(lengths - lengths[source])
+    gap[source] = -1
+    return np.sort(np.argsort(gap, kind="stable")[:size])
+
+
+def first_chance(scores: Floats, source: int) -> float:
+    """Chance that the source is ranked first: 0 if a candidate scores higher, else 1/k of the k
+    that score as high.
+    """
+    best = scores.max()
+    return 1 / int((scores == best).sum()) if scores[source] == best else 0.0
+
+
+def words_of(text: str) -> list[str]:
+    """Words of a text in lower case, as anybody would cut them."""
+    return re.findall(r"\w+", text.lower())
+
+
+def naive_similarities(outputs: Sequence[str], candidates: Sequence[str]) -> tuple[Floats, Floats]:
+    """Cosines of TF-IDF vectors of outputs and candidates, (m, P) each: of words, and of words with
+    their positions.
+
+    Weights follow from the candidates alone, as somebody without knowledge of the method has them.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    def at_positions(text: str) -> list[str]:
+        return [f"{position} {word}" for position, word in enumerate(words_of(text))]
+
+    similarities = []
+    for analyzer in (words_of, at_positions):
+        vectorizer = TfidfVectorizer(analyzer=analyzer, dtype=np.float32)
+        of_candidates = vectorizer.fit_transform(candidates)
+        of_outputs = vectorizer.transform(outputs)
+        similarities.append((of_outputs @ of_candidates.T).toarray().astype(np.float64))
+    return similarities[0], similarities[1]
