@@ -1,6 +1,7 @@
 """Linkage: how many outputs are found again by somebody who has candidates for their source.
 
     uv run python -m benchmarks.linkage --texts FILE.parquet FILE.json.gz --json linkage.json
+    uv run python -m benchmarks.linkage --texts FILE --ship  # lexveil/models/linkage.json
 
 Texts are public. Of each file those with enough words are cut to a length and stand in random
 order; the first ones are rewritten at each level of protection, and the source of each output is
@@ -12,6 +13,7 @@ seeded: this protects nothing.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,10 +25,10 @@ import numpy as np
 from benchmarks.protection import Measuring, read_texts
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import Action
-from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.measured_levels import LINKAGE, measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.privatization.engine.plan import plan_tokens
-from lexveil.protection import LEVELS, level_of
+from lexveil.protection import LEVELS, MeasuredLinkage, level_of
 from lexveil.recovery.linkage import SIZES, DisclosedTexts, LinkageReaders, naive_similarities
 from lexveil.recovery.seen_tokens import written_before
 from lexveil.runtime.tables import write_json
@@ -35,15 +37,7 @@ from lexveil.text.encode import encode
 SEED = 1
 LENGTHS = (10, 20, 40, 100)  # words of a text
 OUTPUTS = 300  # whose sources are looked for
-REWRITINGS = (
-    ("tem_context", "S1"),
-    ("tem_context", "S3"),
-    ("tem", "S1"),
-    ("tem", "S3"),
-    ("madlib", "S1"),
-    ("diffractor_geometric", "S1"),
-    ("diffractor_geometric", "S3"),
-)
+SHIPPED_SIZE = 1_000  # candidates of the figures that ship
 # Classes of tokens that are not kept, beside the default policy.
 POLICIES: dict[str, dict[str, str]] = {
     "default": {},
@@ -113,28 +107,29 @@ def linkage(
         epsilon=rewritten.token_epsilon[is_drawn],
         before=before[is_drawn],
         similarities=naive_similarities([*rewritten.texts], pool),
-        adversary=measuring.public.adversary((epsilon, epsilon)),
+        adversary=measuring.public.adversary((epsilon / 1.01, epsilon * 1.01)),
     )
     for size in SIZES:
         if len(pool) >= size:
             yield {"candidates": size, "outputs": len(sources)} | readers.shares(size)
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
+def measure(model: Model, options: argparse.Namespace) -> Iterator[Row]:
     """All rows, mechanism by mechanism."""
-    model = Model.load(name="en")
+    assert model.sha256 is not None
+    levels = measured_levels(model.sha256)
+    every = dict.fromkeys((level.mechanism, level.strategy) for level in levels)
     pools = {
         (file.name.partition(".")[0], n_words): pool_of(read_texts(file), n_words)
         for file in options.texts
         for n_words in options.lengths
     }
     for policy in options.policy:
-        for mechanism, strategy in options.rewriting:
+        for mechanism, strategy in options.rewriting or every:
             changed = with_policy(model, POLICIES[policy])
             measuring = Measuring(changed, mechanism, strategy)
             for level in LEVELS:
-                assert model.sha256 is not None
-                figures = level_of(measured_levels(model.sha256), mechanism, strategy, level)
+                figures = level_of(levels, mechanism, strategy, level)
                 for (texts, n_words), pool in pools.items():
                     if figures is None or len(pool) < SIZES[0]:
                         continue
@@ -143,6 +138,23 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
                     for row in linkage(measuring, pool, figures.epsilon, options.outputs):
                         print(about | row, file=sys.stderr, flush=True)
                         yield about | row
+
+
+def ship(rows: Sequence[Row], model: Model) -> None:
+    """Write the figures of a model into the file that ships, beside those of other models."""
+    by_card = json.loads(LINKAGE.read_text(encoding="utf-8")) if LINKAGE.exists() else {}
+    figures = [
+        {name: row[name] for name in MeasuredLinkage._fields}
+        for row in rows
+        if row["candidates"] == SHIPPED_SIZE and row["policy"] == "default"
+    ]
+    assert model.sha256 is not None
+    assert model.packaged is not None
+    by_card[model.sha256] = {
+        "model": f"{model.name} {model.packaged.card.version}",
+        "linkage": figures,
+    }
+    write_json(by_card, LINKAGE)
 
 
 def rewriting(written: str) -> tuple[str, str]:
@@ -158,13 +170,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=Path, nargs="+", required=True, metavar="FILE")
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS, metavar="WORDS")
     parser.add_argument("--outputs", type=int, default=OUTPUTS, metavar="N")
+    parser.add_argument("--model", default="en", metavar="NAME")
     parser.add_argument(
-        "--rewriting", type=rewriting, nargs="+", default=REWRITINGS, metavar="MECHANISM-STRATEGY"
+        "--rewriting",
+        type=rewriting,
+        nargs="+",
+        default=(),
+        metavar="MECHANISM-STRATEGY",
+        help="default: all whose levels were measured",
     )
     parser.add_argument("--policy", nargs="+", default=["default"], choices=[*POLICIES])
     parser.add_argument("--json", type=Path, help="keep the rows here")
+    parser.add_argument("--ship", action="store_true", help="write the figures that ship")
     options = parser.parse_args(arguments)
-    rows = [*measure(options)]
+    model = Model.load(name=options.model)
+    rows = [*measure(model, options)]
+    if options.ship:
+        ship(rows, model)
     if options.json:
         write_json(rows, options.json)
     print(markdown(COLUMNS, rows))

@@ -163,6 +163,7 @@ class Measuring:
 
     def _reader_of(self, epsilons: tuple[float, float]) -> ContextualAdversary:
         adversary, prior = self.public.adversary(epsilons), np.maximum(self.public.prior, NEVER)
+        assert self.language_model is not None
         reader = contextual_adversary(
             adversary, prior, self.language_model, self.pieces, self.neural
         )

@@ -49,3 +49,26 @@ def level_of(
     """The figures of one mechanism, strategy and level; None if there are none."""
     sought = (mechanism, strategy, level)
     return next((one for one in measured if one[:3] == sought), None)
+
+
+class MeasuredLinkage(NamedTuple):
+    """How often the source of an output was found among 1,000 public texts of its length.
+
+    Attributes:
+        n_words: words of the texts.
+        structure, naive, likelihood: share of outputs whose source each reader ranks first
+            (lexveil/recovery/linkage.py).
+    """
+
+    mechanism: str
+    strategy: str
+    level: str
+    n_words: int
+    structure: float
+    naive: float
+    likelihood: float
+
+    @property
+    def strongest(self) -> float:
+        """The share of the reader that finds most."""
+        return max(self.structure, self.naive, self.likelihood)

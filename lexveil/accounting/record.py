@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, NonNegativeInt, WithJsonSchema
 
 from lexveil.accounting.expected_recovery import Meaning
+from lexveil.accounting.linkage import LinkageFigures
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.accounting.structure import StructureFigures
 from lexveil.mechanisms.registry import MECHANISMS
@@ -254,6 +255,7 @@ class PrivacyRecord(Result):
             place; null without one.
         consistent: Whether equal tokens of a document were replaced alike.
         mode: experiment: the seed is known, so nothing is private.
+        linkage: How often whoever has candidates for the source finds it again; null of a copy.
         meaning: What epsilon means; null where nothing was perturbed, or classes have shares; runs
             of the graph measure it.
         without_guarantee: It was released although no guarantee can be given of it.
@@ -288,6 +290,7 @@ class PrivacyRecord(Result):
     layout: str
     mode: Literal["release", "experiment", "none"]
     guarantee: Guarantee
+    linkage: LinkageFigures | None = None
     meaning: Meaning | None = None
     without_guarantee: bool | None = None
     counts: Counts

@@ -169,6 +169,9 @@ class ReleaseParams(Documented):
     words are expected to come out unchanged, at the largest epsilon of a token; null: no limit"""
     max_recovery_band: BandName = "rare"
     """of which words: all, content (all but function words), function, frequent, middle or rare"""
+    max_linkage: float | None = Field(None, gt=0, le=1)
+    """refuse releases whose source is found more often by whoever has it among 1,000 texts, or of
+    which that was not measured; null: no limit"""
     without_guarantee: bool = as_requested("without_guarantee", False)
 
 

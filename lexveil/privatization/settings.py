@@ -224,15 +224,23 @@ def measured_level(settings: Settings, model: Model, name: LevelName) -> Measure
     """The figures of a level, where the model ships with them: of the usual policy and parameters
     of mechanisms.
     """
+    if not is_usual(settings, model):
+        return None
+    assert model.sha256 is not None
+    return level_of(measured_levels(model.sha256), settings.mechanism, settings.strategy, name)
+
+
+def is_usual(settings: Settings, model: Model) -> bool:
+    """Whether figures that ship with a model hold: it has a card, and policy and parameters of
+    mechanisms are the usual ones.
+    """
     usual = PolicyParams()
     policy = Policy.of(settings.strategy, usual.stopwords, usual.punctuation, usual.oov)
-    if (
-        model.sha256 is None
-        or settings.policy != policy
-        or model.params.mechanisms != every_mechanism()
-    ):
-        return None
-    return level_of(measured_levels(model.sha256), settings.mechanism, settings.strategy, name)
+    return (
+        model.sha256 is not None
+        and settings.policy == policy
+        and model.params.mechanisms == every_mechanism()
+    )
 
 
 def of_every_token(settings: Settings, epsilon: float) -> Settings:

@@ -206,7 +206,7 @@ class Ladder:
         return Interpolation(epsilon, first.astype(np.int64), weights)
 
     @staticmethod
-    def at(values: Floats, words: Ids, interpolation: Interpolation) -> Floats:
+    def at(values: Floats | Vectors, words: Ids, interpolation: Interpolation) -> Floats:
         """Values of words that are known at the rungs, (L, V), interpolated for n tokens; (n,)."""
         total = np.zeros(len(words))
         for step in range(interpolation.weights.shape[1]):

@@ -14,6 +14,7 @@ import numpy as np
 
 from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
 from lexveil.accounting.expected_recovery import Meaning
+from lexveil.accounting.linkage import LinkageFigures
 from lexveil.accounting.operator_report import SECRECY, ClassCounts, DocumentShares, LanguageFinding
 from lexveil.accounting.record import Guarantee, Protection
 from lexveil.accounting.results import Number, Result
@@ -27,7 +28,7 @@ from lexveil.formats.messages import NoColumn, names
 from lexveil.ledger.caps import TIMES
 from lexveil.privatization.adapters.inputs import find_readers, tell_columns, workers_for
 from lexveil.privatization.adapters.memory import Texts, whole_chunks
-from lexveil.privatization.engine.batch import batch_of
+from lexveil.privatization.engine.batch import batch_of, selected_texts
 from lexveil.privatization.engine.counts import (
     BatchCounts,
     InputTotals,
@@ -38,14 +39,17 @@ from lexveil.privatization.engine.counts import (
     unprotected_share,
 )
 from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.plan import plan_tokens
 from lexveil.privatization.engine.worker import count_batches, rewrite_batches
+from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.release.preconditions import LanguageCheck, tell_unmatched
 from lexveil.privatization.release.run import progress_on_stderr
 from lexveil.privatization.settings import document_budget, resolve_settings
+from lexveil.recovery.linkage import DisclosedTexts, n_unique
 from lexveil.request import FileRequest
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.pool import Workers
-from lexveil.text.encode import TokenClass
+from lexveil.text.encode import TokenClass, encode
 from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
@@ -97,12 +101,16 @@ class Trial(Result):
 
     Attributes:
         documents: How much of each of them came out as it went in.
+        texts: How many they were; null of draws of one text.
+        unique_structures: Texts among them whose structure no other has; null as ``texts``.
     """
 
     tokens: int
     perturbed: int
     share_changed: float | None
     documents: DocumentShares | None
+    texts: int | None = None
+    unique_structures: int | None = None
 
 
 class TextsInspection(Result):
@@ -114,6 +122,7 @@ class TextsInspection(Result):
         unprotected_share: Share of the tokens that would stay unprotected.
         by_class: How many tokens of each class would meet which action.
         guarantee: What the record would state.
+        linkage: How often whoever has candidates for a source finds it again, by public texts.
         tried: What would come of the texts.
     """
 
@@ -126,6 +135,7 @@ class TextsInspection(Result):
     by_class: ClassCounts
     budget: BudgetPreview
     guarantee: Guarantee
+    linkage: LinkageFigures
     tried: Trial
 
 
@@ -274,6 +284,7 @@ def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection
             engine, survey, budget, refusals, one_epsilon=settings.protection is not None
         ),
         guarantee=engine.guarantee(measurement, n_columns),
+        linkage=linkage_of(settings, engine.model),
         tried=_try(engine, survey.first, budget),
     )
 
@@ -401,7 +412,22 @@ def _try(
         worker, ((chunk, batch_of(chunk)) for chunk in some), budget, None, progress
     ):
         tally.merge(rewritten.tally)
-    return _trial(tally)
+    n_texts, n_unique_structures = _unique_structures(engine, some)
+    return _trial(tally).model_copy(
+        update={"texts": n_texts, "unique_structures": n_unique_structures}
+    )
+
+
+def _unique_structures(engine: Engine, chunks: Sequence[Chunk]) -> tuple[int, int]:
+    """Number of texts, and of those whose structure no other of them has.
+
+    What detectors would find is not looked for: it makes texts more different, not less.
+    """
+    rows = (row for chunk in chunks for row in selected_texts(chunk))
+    texts = [text for row in rows for text in row if text]
+    encoded = encode(texts, engine.lexicon)
+    plan = plan_tokens(encoded, engine.vocabulary.number, engine.settings.policy)
+    return len(texts), n_unique(DisclosedTexts.of(encoded, plan.action, plan.known))
 
 
 def _trial(tally: Tally) -> Trial:

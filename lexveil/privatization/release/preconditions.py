@@ -30,6 +30,7 @@ from lexveil.formats.registry import as_source
 from lexveil.privatization.engine.batch import selected_texts
 from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.settings import (
     Settings,
     document_budget,
@@ -104,6 +105,7 @@ def check(request: Request | Settings, model: Model) -> Checked:
         document_budget(settings, model) if settings.has_public_budget else DocumentBudget(0.0, 0.0)
     )
     _require_little_recovery(settings, engine, budget)
+    _require_little_linkage(settings, model)
     made_with, reference = engine.made_with(), model.reference(settings.strategy)
     audit, why = find_valid_audit(engine, budget, reference, made_with)
     return Checked(engine, budget, refusals, reference, made_with, audit, why)
@@ -148,6 +150,23 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
         "release.max_recovery allows "
         f"{limits.max_recovery:.1%}. {option('epsilon')} {passes:g} "
         f"{option('max_token_epsilon')} {passes:g} passes"
+    )
+
+
+def _require_little_linkage(settings: Settings, model: Model) -> None:
+    """Refuse to release what is found again more often than ``release.max_linkage`` allows.
+
+    The largest share of any length counts, and what was not measured passes no limit.
+    """
+    limit = model.params.release.max_linkage
+    if settings.mode != "release" or limit is None:
+        return
+    linkage = linkage_of(settings, model)
+    if linkage.largest is not None and linkage.largest <= limit:
+        return
+    raise RequestError(
+        f"nothing is released: {linkage.sentence}; params.yaml: release.max_linkage allows "
+        f"{limit:.1%} (docs/reference/levels.md, Linkage)"
     )
 
 

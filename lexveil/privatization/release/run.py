@@ -30,6 +30,7 @@ from lexveil.privatization.engine.counts import (
     coverage,
 )
 from lexveil.privatization.engine.worker import count_batches, rewrite_batches
+from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.release.charge import Payment
 from lexveil.privatization.release.preconditions import Checked, LanguageCheck
 from lexveil.privatization.settings import document_budget
@@ -210,6 +211,7 @@ class TwoPassRun:
             average_words=self.budget.average_words,
             document_budget={"input": self.budget.total},
             guarantee=guarantee,
+            linkage=linkage_of(settings, engine.model),
             meaning=engine.meaning(self.spent.least_of_token, self.spent.most_of_token),
             counts=self.tally.counts().public(n_rows=self.spent.n, **formulas),
             spent=self.spent.summary(),

@@ -1,0 +1,34 @@
+"""How often texts rewritten by some settings are found again, by the figures that ship."""
+
+from __future__ import annotations
+
+from lexveil.accounting.linkage import LinkageFigures
+from lexveil.artifacts.measured_levels import measured_linkage
+from lexveil.artifacts.model import Model
+from lexveil.privatization.settings import Settings, is_usual
+
+
+def linkage_of(settings: Settings, model: Model) -> LinkageFigures:
+    """The measured linkage of a level of protection; of another epsilon, by the structure alone.
+
+    Figures hold for the model, policy and parameters they were measured with. What a text discloses
+    whatever epsilon is follows from strategy and policy, so that other mechanisms have it as well.
+    """
+    if not is_usual(settings, model):
+        return LinkageFigures.of([], at_level=False)
+    assert model.sha256 is not None
+    figures = [
+        figure for figure in measured_linkage(model.sha256) if figure.strategy == settings.strategy
+    ]
+    if settings.protection is not None:
+        level = settings.protection.level
+        own = [
+            figure
+            for figure in figures
+            if figure.mechanism == settings.mechanism and figure.level == level
+        ]
+        return LinkageFigures.of(own, at_level=True)
+    first = [
+        figure for figure in figures if figure[:3] == figures[0][:3]
+    ]  # any mechanism and level
+    return LinkageFigures.of(first, at_level=False)
