@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lexveil.artifacts.mechanisms import Prepared
+from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.settings import (
     Settings,
     require_uniform_shares,
@@ -34,7 +35,8 @@ class ExpectedShares(NamedTuple):
     """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of
     rare ones named.
 
-    Behind these stand what is hidden less by a purpose, and what is to be said of the figures.
+    Behind these stand what is hidden less by a purpose, what is to be said of the figures, and how
+    often the source of an output is found among others.
     """
 
     recovered: float
@@ -42,6 +44,7 @@ class ExpectedShares(NamedTuple):
     rare: float
     purposes: list[str]
     aside: str
+    linkage: str
 
 
 @lru_cache(REMEMBERED)
@@ -51,7 +54,8 @@ def expected_shares(name: str | None, request: Request, epsilon: float) -> Expec
     curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared)
     at = curve.at(epsilon)
     shares = recovered(at, "all"), unchanged(at, "all"), recovered(at, "rare")
-    return ExpectedShares(*shares, purpose_sentences(at), recovery_at(at).aside)
+    linkage = linkage_of(resolve_settings(request, model), model).sentence
+    return ExpectedShares(*shares, purpose_sentences(at), recovery_at(at).aside, linkage)
 
 
 @lru_cache(REMEMBERED)
