@@ -27,12 +27,10 @@ from benchmarks.table import markdown
 from lexveil.accounting.budgets import Action
 from lexveil.artifacts.measured_levels import LINKAGE, measured_levels
 from lexveil.artifacts.model import Model
-from lexveil.privatization.engine.plan import plan_tokens
 from lexveil.protection import LEVELS, MeasuredLinkage, level_of
 from lexveil.recovery.linkage import SIZES, DisclosedTexts, LinkageReaders, naive_similarities
 from lexveil.recovery.seen_tokens import written_before
 from lexveil.runtime.tables import write_json
-from lexveil.text.encode import encode
 
 SEED = 1
 LENGTHS = (10, 20, 40, 100)  # words of a text
@@ -79,19 +77,12 @@ def with_policy(model: Model, policy: dict[str, str]) -> Model:
     return replace(model, project=project)
 
 
-def disclosed(measuring: Measuring, texts: Sequence[str]) -> DisclosedTexts:
-    """The structure that outputs of some texts would disclose."""
-    number = measuring.public.prepared.vocabulary.number
-    encoded = encode(texts, measuring.engine.lexicon)
-    plan = plan_tokens(encoded, number, measuring.engine.settings.policy)
-    return DisclosedTexts.of(encoded, plan.action, plan.known)
-
-
 def linkage(
     measuring: Measuring, pool: Sequence[str], epsilon: float, n_outputs: int
 ) -> Iterator[Row]:
     """One row for each number of candidates, of outputs of the first texts of a pool."""
     sources = [*pool[:n_outputs]]
+    number = measuring.public.prepared.vocabulary.number
     rewritten = measuring.rewritten(sources, epsilon)
     is_drawn = rewritten.action == Action.PERTURBED.value
     is_kept = rewritten.action == Action.KEPT.value
@@ -101,9 +92,11 @@ def linkage(
         is_dropped=rewritten.action == Action.DROPPED.value,
     )
     readers = LinkageReaders(
-        candidates=disclosed(measuring, pool),
+        candidates=DisclosedTexts.cut(
+            pool, measuring.engine.lexicon, number, measuring.engine.settings.policy
+        ),
         sources=np.arange(len(sources)),
-        outputs=measuring.public.prepared.vocabulary.number[rewritten.rows[is_drawn]],
+        outputs=number[rewritten.rows[is_drawn]],
         epsilon=rewritten.token_epsilon[is_drawn],
         before=before[is_drawn],
         similarities=naive_similarities([*rewritten.texts], pool),

@@ -21,15 +21,15 @@ The shares follow from source texts: for evaluation data, and public texts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 
-from lexveil.accounting.budgets import Action, Codes
+from lexveil.accounting.budgets import Action, Codes, Policy
 from lexveil.recovery.adversary import Adversary
-from lexveil.text.encode import Encoded
+from lexveil.text.encode import Encoded, Lexicon, encode
 from lexveil.types import Floats, Ids
 
 SIZES = (100, 1_000, 10_000)  # candidates of an output, the source among them
@@ -79,6 +79,20 @@ class DisclosedTexts:
         ]
         return cls(starts, keys, np.where(action == Action.PERTURBED.value, words, -1))
 
+    @classmethod
+    def cut(
+        cls, texts: Sequence[str], lexicon: Lexicon, number: Ids, policy: Policy
+    ) -> DisclosedTexts:
+        """The structure that outputs of some texts would disclose.
+
+        Args:
+            number: (V,) number of each row of the embedding in the mechanism, -1 where it is none
+                of its words.
+        """
+        encoded = encode(texts, lexicon)
+        known = np.where(encoded.rows >= 0, number[encoded.rows], -1)
+        return cls.of(encoded, policy.actions(encoded.kind, known >= 0), known)
+
     @property
     def lengths(self) -> Ids:
         """(n_texts,) tokens of each text."""
@@ -107,8 +121,8 @@ class LinkageReaders:
             output after the other.
         epsilon: (n,) the ε of each of these tokens.
         before: (n,) what is written before each, as a row of the embedding, or -1.
-        similarities: (m, P) each, of outputs and candidates, by the ways in which the naive reader
-            compares; the better one counts.
+        similarities: of outputs and candidates, by the ways in which the naive reader compares; the
+            better one counts.
         adversary: knows the channel.
     """
 
@@ -117,7 +131,7 @@ class LinkageReaders:
     outputs: Ids
     epsilon: Floats
     before: Ids
-    similarities: Sequence[Floats]
+    similarities: Sequence[TfidfCosine]
     adversary: Adversary
 
     def shares(self, size: int) -> dict[str, float]:
@@ -140,7 +154,7 @@ class LinkageReaders:
             structure[number] = first_chance(fits.astype(np.float64), place)
             likelihood[number] = first_chance(log_likelihood, place)
             for way, similarity in enumerate(self.similarities):
-                naive[way, number] = first_chance(similarity[number, pool], place)
+                naive[way, number] = first_chance(similarity.of(number)[pool], place)
         return {
             "structure": float(structure.mean()),
             "naive": float(naive.mean(axis=1).max()),
@@ -184,26 +198,40 @@ def first_chance(scores: Floats, source: int) -> float:
     return 1 / int((scores == best).sum()) if scores[source] == best else 0.0
 
 
+class TfidfCosine:
+    """Cosines of TF-IDF vectors of m outputs and P candidates.
+
+    Weights follow from the candidates alone, as somebody without knowledge of the method has them.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[str],
+        candidates: Sequence[str],
+        features: Callable[[str], list[str]],
+    ) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        vectorizer = TfidfVectorizer(analyzer=features, dtype=np.float32)
+        self.candidates = vectorizer.fit_transform(candidates).T.tocsr()
+        self.outputs = vectorizer.transform(outputs)
+
+    def of(self, output: int) -> Floats:
+        """(P,) the cosine of an output and each candidate."""
+        cosines: Floats = (self.outputs[output] @ self.candidates).toarray()[0].astype(np.float64)
+        return cosines
+
+
+def naive_similarities(outputs: Sequence[str], candidates: Sequence[str]) -> list[TfidfCosine]:
+    """How the naive reader compares: by words, and by words with their positions."""
+    return [TfidfCosine(outputs, candidates, features) for features in (words_of, words_at_places)]
+
+
 def words_of(text: str) -> list[str]:
     """Words of a text in lower case, as anybody would cut them."""
     return re.findall(r"\w+", text.lower())
 
 
-def naive_similarities(outputs: Sequence[str], candidates: Sequence[str]) -> tuple[Floats, Floats]:
-    """Cosines of TF-IDF vectors of outputs and candidates, (m, P) each: of words, and of words with
-    their positions.
-
-    Weights follow from the candidates alone, as somebody without knowledge of the method has them.
-    """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    def at_positions(text: str) -> list[str]:
-        return [f"{position} {word}" for position, word in enumerate(words_of(text))]
-
-    similarities = []
-    for analyzer in (words_of, at_positions):
-        vectorizer = TfidfVectorizer(analyzer=analyzer, dtype=np.float32)
-        of_candidates = vectorizer.fit_transform(candidates)
-        of_outputs = vectorizer.transform(outputs)
-        similarities.append((of_outputs @ of_candidates.T).toarray().astype(np.float64))
-    return similarities[0], similarities[1]
+def words_at_places(text: str) -> list[str]:
+    """Words of a text, each with its position."""
+    return [f"{place} {word}" for place, word in enumerate(words_of(text))]

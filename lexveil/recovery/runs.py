@@ -11,7 +11,7 @@ holds no word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,18 @@ from lexveil.errors import RequestError
 from lexveil.evaluation.language_model import NgramModel
 from lexveil.evaluation.metrics.base import STREAM, drawn
 from lexveil.evaluation.registry import READER_MODELS
+from lexveil.evaluation.scores import DIGITS
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.beams import contextual_adversary
 from lexveil.recovery.context import CANDIDATES, WEIGHT
+from lexveil.recovery.linkage import (
+    SIZES,
+    DisclosedTexts,
+    LinkageReaders,
+    naive_similarities,
+)
 from lexveil.recovery.measured import GUESSES, Replaced
 from lexveil.recovery.public_words import NEVER, PublicWords
 from lexveil.recovery.seen_tokens import SeenTokens, written_before
@@ -58,10 +66,12 @@ class Aligned:
     Attributes:
         tokens: what an adversary sees of them.
         source: (n,) number of the word that stood there; -1 where none was replaced.
+        doc_ids: of the documents.
     """
 
     tokens: SeenTokens
     source: Ids
+    doc_ids: pa.Array
 
     def replaced(self, guesses: Callable[[SeenTokens, Flags], dict[str, Ids | None]]) -> Replaced:
         """The replaced words, with what is guessed of the tokens of which (n,) were replaced."""
@@ -113,7 +123,11 @@ def align(
     is_dropped = pc.equal(action, Action.DROPPED.name.lower()).to_numpy(zero_copy_only=False)
     before = written_before(text_of, written, is_dropped)
     epsilon = log.column("epsilon").to_numpy()
-    return Aligned(SeenTokens(text_of, output, epsilon, certain, before, source, written), source)
+    return Aligned(
+        tokens=SeenTokens(text_of, output, epsilon, certain, before, source, written),
+        source=source,
+        doc_ids=clean.column("doc_id").combine_chunks(),
+    )
 
 
 def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
@@ -181,7 +195,13 @@ def measure_recovery(
         if neural or reader not in READER_MODELS
         else f"by {reader}, for want of the n-grams of a corpus"
     )
-    replaced = decode(aligned, words, tokens, language_model, neural)
+    unigram = unigram_adversary(aligned, words)
+    replaced = decode(aligned, words, tokens, unigram, language_model, neural)
+    private = read_table(
+        paths.private(mechanism, strategy, epsilon) / "documents.parquet",
+        made_by,
+        ["dataset", "doc_id", *FIELDS],
+    )
     return {
         **named_in_record(mechanism, strategy, epsilon),
         "language_model": None if language_model is None else language_model.name,
@@ -194,6 +214,90 @@ def measure_recovery(
         else sha256(Path(sensitive.rpartition("@")[0])),
         "all": Replaced.joined(list(replaced.values())).shares(words.bands, listed),
         "datasets": {name: part.shares(words.bands, listed) for name, part in replaced.items()},
+        "linkage": {
+            name: {} if unigram is None else measure_linkage(texts, pool, unigram)
+            for name, texts, pool in pools(aligned, clean, private, model, strategy, words, policy)
+        },
+    }
+
+
+def unigram_adversary(aligned: dict[str, Aligned], words: PublicWords) -> Adversary | None:
+    """The unigram adversary for the budgets of some texts; None if no token was perturbed."""
+    spent = np.concatenate(
+        [np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())]
+    )
+    return words.adversary((float(spent.min()), float(spent.max()))) if len(spent) else None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LinkagePool:
+    """Candidates for the sources of some outputs. It holds source text.
+
+    Attributes:
+        candidates: P texts of a data set, the measured ones among them.
+        disclosed: their structure.
+        outputs: the m rewritten texts.
+        sources: (m,) the candidate that each output was made of.
+    """
+
+    candidates: Sequence[str]
+    disclosed: DisclosedTexts
+    outputs: Sequence[str]
+    sources: Ids
+
+
+def pools(
+    aligned: dict[str, Aligned],
+    clean: pa.Table,
+    private: pa.Table,
+    model: Model,
+    strategy: str,
+    words: PublicWords,
+    policy: Policy,
+) -> Iterator[tuple[str, Aligned, LinkagePool]]:
+    """The candidates of every data set: its texts, or as many as linkage is measured among."""
+    for dataset, texts in aligned.items():
+        own = texts_of(clean.filter(pc.equal(clean.column("dataset"), dataset)))
+        rewritten = texts_of(private.filter(pc.equal(private.column("dataset"), dataset)))
+        is_measured = pc.is_in(own.column("doc_id"), texts.doc_ids).to_numpy(zero_copy_only=False)
+        measured = np.flatnonzero(is_measured)
+        others = np.flatnonzero(~is_measured)[: max(SIZES[-1] - len(measured), 0)]
+        chosen = np.sort(np.concatenate([measured, others]))
+        candidates = own.column("text").take(pa.array(chosen)).to_pylist()
+        number = words.prepared.vocabulary.number
+        yield (
+            dataset,
+            texts,
+            LinkagePool(
+                candidates=candidates,
+                disclosed=DisclosedTexts.cut(candidates, model.lexicon(strategy), number, policy),
+                outputs=rewritten.column("text").take(pa.array(measured)).to_pylist(),
+                sources=np.searchsorted(chosen, measured),
+            ),
+        )
+
+
+def measure_linkage(
+    texts: Aligned, pool: LinkagePool, adversary: Adversary
+) -> dict[str, dict[str, float]]:
+    """Linkage of the texts of a data set, by the number of candidates and the reader."""
+    is_replaced = texts.source >= 0
+    before = texts.tokens.before
+    readers = LinkageReaders(
+        candidates=pool.disclosed,
+        sources=pool.sources,
+        outputs=texts.tokens.outputs[is_replaced],
+        epsilon=texts.tokens.epsilon[is_replaced],
+        before=np.full(is_replaced.sum(), -1) if before is None else before[is_replaced],
+        similarities=naive_similarities(pool.outputs, pool.candidates),
+        adversary=adversary,
+    )
+    n_candidates = len(pool.candidates)
+    sizes = [size for size in SIZES if size < n_candidates] + [n_candidates]
+    return {
+        str(size): {name: round(share, DIGITS) for name, share in readers.shares(size).items()}
+        for size in sizes
+        if size <= SIZES[-1]
     }
 
 
@@ -201,19 +305,16 @@ def decode(
     aligned: dict[str, Aligned],
     words: PublicWords,
     tokens: list[str],
+    unigram: Adversary | None,
     language_model: NgramModel | None,
     neural: PieceModel | None = None,
 ) -> dict[str, Replaced]:
     """What is guessed, by data set; by the word alone without a language model."""
-    spent = np.concatenate(
-        [np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())]
-    )
-    if not len(spent):
+    if unigram is None:
         none = np.empty(0, dtype=np.int64)
         return {
             name: texts.replaced(lambda *_: {"by_word": none}) for name, texts in aligned.items()
         }
-    unigram = words.adversary((float(spent.min()), float(spent.max())))
     prior, pieces = np.maximum(words.prior, NEVER), [token.split("_") for token in tokens]
     contextual = (
         contextual_adversary(unigram, prior, language_model, pieces, neural)

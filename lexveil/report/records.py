@@ -54,6 +54,15 @@ class RunRecovery:
         """All words, the frequency bands, and the words of a list if there is one."""
         return list(self.record["all"])
 
+    @property
+    def linkage(self) -> list[tuple[str, int, Mapping[str, float]]]:
+        """Data set, number of candidates, and the share of sources that each reader finds."""
+        return [
+            (dataset, int(size), shares)
+            for dataset, by_size in self.record["linkage"].items()
+            for size, shares in by_size.items()
+        ]
+
     def n_words(self, band: str, dataset: str | None = None) -> int:
         """Replaced words."""
         return int(self._entry(band, dataset).get("n", 0))

@@ -113,3 +113,13 @@ def test_a_log_of_other_texts_is_refused(
         RequestError, match=r"the tokens of data set .* are not those of its clean texts"
     ):
         measure_recovery(*RUN, load_params())
+
+
+def test_linkage_is_measured_among_the_texts_of_each_data_set(made: Path) -> None:
+    """No text is found less often than by chance, and the exact channel knows the structure too."""
+    linkage = record()["linkage"]
+    assert list(linkage) == list(record()["datasets"])
+    for by_size in linkage.values():
+        for size, shares in by_size.items():
+            assert shares["likelihood"] >= shares["structure"] - 0.1
+            assert shares["structure"] > 1 / int(size)

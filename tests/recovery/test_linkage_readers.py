@@ -5,7 +5,6 @@ import pytest
 
 from lexveil.accounting.budgets import Action, Policy
 from lexveil.mechanisms.madlib import Madlib
-from lexveil.privatization.engine.plan import plan_tokens
 from lexveil.recovery.linkage import (
     DisclosedTexts,
     LinkageReaders,
@@ -25,9 +24,7 @@ PERTURBED = Policy("perturb", "keep", "sample")
 
 
 def disclosed(texts: list[str], policy: Policy = KEPT) -> DisclosedTexts:
-    encoded = encode(texts, LEXICON)
-    plan = plan_tokens(encoded, np.arange(len(LEXICON.tokens)), policy)
-    return DisclosedTexts.of(encoded, plan.action, plan.known)
+    return DisclosedTexts.cut(texts, LEXICON, np.arange(len(LEXICON.tokens)), policy)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +75,8 @@ def test_words_that_few_candidates_have_tell_most() -> None:
     words, places = naive_similarities(
         ["the cat ran"], ["the cat sat", "the dog ran off", "ran the cat", "the the the"]
     )
-    assert np.argmax(words[0]) == 2
-    assert np.argmax(places[0]) == 0
+    assert np.argmax(words.of(0)) == 2
+    assert np.argmax(places.of(0)) == 0
 
 
 @pytest.mark.parametrize("mechanism", TOYS, ids=lambda toy: f"{toy.name}-{toy.size}")

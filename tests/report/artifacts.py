@@ -32,6 +32,7 @@ WORDS = {  # by falling frequency: what the sample of tokens is chosen from
 }
 RIGHT = {"all": 7, "function": 4, "frequent": 2, "middle": 1, "rare": 0}  # words recovered, by band
 Key = tuple[str, str, float]
+LINKAGE = {"structure": 1.0, "naive": 0.25, "likelihood": 0.5}  # shares of sources found
 
 
 def put(path: str, value: object) -> None:
@@ -130,7 +131,8 @@ def put_recovery(key: Key, *, with_model: bool = True, **listed: int) -> None:
     put(
         "/".join(map(str, ("recovery", *key))) + ".json",
         named(*key)
-        | {"language_model": model, "left_out": None, "all": alpha, "datasets": datasets},
+        | {"language_model": model, "left_out": None, "all": alpha, "datasets": datasets}
+        | {"linkage": {name: {"100": LINKAGE} for name in datasets}},
     )
 
 

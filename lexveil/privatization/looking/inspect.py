@@ -39,7 +39,6 @@ from lexveil.privatization.engine.counts import (
     unprotected_share,
 )
 from lexveil.privatization.engine.engine import Engine
-from lexveil.privatization.engine.plan import plan_tokens
 from lexveil.privatization.engine.worker import count_batches, rewrite_batches
 from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.release.preconditions import LanguageCheck, tell_unmatched
@@ -49,7 +48,7 @@ from lexveil.recovery.linkage import DisclosedTexts, n_unique
 from lexveil.request import FileRequest
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.pool import Workers
-from lexveil.text.encode import TokenClass, encode
+from lexveil.text.encode import TokenClass
 from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
@@ -425,9 +424,10 @@ def _unique_structures(engine: Engine, chunks: Sequence[Chunk]) -> tuple[int, in
     """
     rows = (row for chunk in chunks for row in selected_texts(chunk))
     texts = [text for row in rows for text in row if text]
-    encoded = encode(texts, engine.lexicon)
-    plan = plan_tokens(encoded, engine.vocabulary.number, engine.settings.policy)
-    return len(texts), n_unique(DisclosedTexts.of(encoded, plan.action, plan.known))
+    disclosed = DisclosedTexts.cut(
+        texts, engine.lexicon, engine.vocabulary.number, engine.settings.policy
+    )
+    return len(texts), n_unique(disclosed)
 
 
 def _trial(tally: Tally) -> Trial:

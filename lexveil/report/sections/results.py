@@ -82,6 +82,23 @@ def readers_table(runs: Sequence[RunRecovery]) -> Table:
     return Table("recovery", [*RUN, *columns], rows)
 
 
+def linkage_table(runs: Sequence[RunRecovery]) -> Table:
+    """How often each reader finds the source of an output among other texts of the data set."""
+    columns = [
+        Column("dataset", "Data set"),
+        Column("candidates", "Candidates", formatting.count),
+        Column("structure", "By structure", formatting.share, "Sources found"),
+        Column("naive", "By words alone", formatting.share, "Sources found"),
+        Column("likelihood", "By the exact channel", formatting.share, "Sources found"),
+    ]
+    rows = [
+        of_run(run.key) | {"dataset": dataset, "candidates": size} | dict(shares)
+        for run in runs
+        for dataset, size, shares in run.linkage
+    ]
+    return Table("linkage", [*RUN, *columns], rows)
+
+
 def bands_table(runs: Sequence[RunRecovery]) -> Table:
     """What the reader gets back of each band, and what without the output."""
     bands = [band for band in runs[0].bands if band != ALL] if runs else []
@@ -211,6 +228,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
         ),
         "readers": readers_table(report.recovery),
         "bands": bands_table(report.recovery),
+        "linkage": linkage_table(report.recovery),
         "left_out": sorted(
             {run.record["left_out"] for run in report.recovery if run.record["left_out"]}
         ),
