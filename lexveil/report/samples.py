@@ -30,6 +30,7 @@ N_EMBEDDED = 3  # texts shown of the embedded documents, where params.yaml says 
 # sql/report/document_hashes.sql of the embedded documents. A set that differs from them in one
 # character is not public.
 EMBEDDED = {
+    "drug_reviews": "f153d5b6f1e2ccb8a5d67bdcda70c9ad4578344fc956670b09813a0bd558244a",
     "pang_lee": "3f9bea3c6427d8dcb78bf3b0c09681b31daae81a41c1c3f1f3510e5becfc5d43",
     "reviews": "b3ba9a9afbfd0b4eb881c20788c5b85d1d64ab4d80e12da847a789d40ee09917",
 }

@@ -1,4 +1,5 @@
--- The texts that the report shows: chosen by hash, from each data set in turn, and so the same for all runs.
+-- The texts that the report shows, the same for all runs: from each data set in turn, first those that
+-- are short enough to be read at a glance, chosen by hash.
 --
 -- reads    documents (dataset, doc_id, text, text_b): the clean baseline
 -- params   $datasets: of which data sets; $n, $seed
@@ -13,7 +14,7 @@ ranked as (
         *,
         row_number() over (
             partition by dataset
-            order by md5(concat_ws(chr(31), doc_id, field, $seed::varchar)), doc_id, field
+            order by length(source) not between 60 and 240, md5(concat_ws(chr(31), doc_id, field, $seed::varchar)), doc_id, field
         ) as turn
     from texts
     where trim(source) <> ''

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lexveil.config import ReportParams, load_params
-from lexveil.data.default import write_default_documents
+from lexveil.data.default import write_small_documents
 from lexveil.data.documents import document, write_set
 from lexveil.errors import CheckFailed
 from lexveil.report.data import ReportData
@@ -85,7 +85,7 @@ def page(number: int | None, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_embedded_documents_are_known_by_their_texts_and_one_other_character_makes_a_set_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_default_documents(tmp_path / "documents")
+    write_small_documents(tmp_path / "documents")
     params, clean = (
         load_params(ROOT / "params.yaml"),
         tmp_path / "artifacts/private/none/none/0.0/documents.parquet",

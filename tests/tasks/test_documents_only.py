@@ -13,7 +13,7 @@ from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.structure import load_structure
 from lexveil.data.corpus import write_no_corpus
-from lexveil.data.default import write_default_documents
+from lexveil.data.default import write_small_documents
 from lexveil.report.data import ReportData
 from lexveil.report.sections import corpus as corpus_section
 from lexveil.runtime.tables import read_json, write_json
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 def documents_only(outside: Path, packaged: PackagedModel, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project without a corpus, as current folder, whose base is the user's model toy."""
     write_no_corpus(outside / "data/corpus")
-    write_default_documents(outside / "data/documents")
+    write_small_documents(outside / "data/documents")
     shutil.copy(ROOT / "params.yaml", "params.yaml")
     change_params(
         embeddings={"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500, "scale": "none"}

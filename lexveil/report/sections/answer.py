@@ -4,21 +4,26 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lexveil.config import CLEAN
+from lexveil.evaluation.metrics.attack import ADAPTIVE
+from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.recovery.bands import CONTENT
 from lexveil.report.charts import Chart, score_axis, share_axis, tradeoff
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import MAJORITY, is_learnt, of_score, one_kind
+from lexveil.report.evaluation_values import MAJORITY, Values, is_learnt, of_score, one_kind
 from lexveil.report.formatting import Interval, MeanSd
-from lexveil.report.records import Key
+from lexveil.report.records import Key, RunRecovery
 from lexveil.report.sections.samples import ShownText, start
 
 LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that a reader may name
+ENOUGH = (
+    0.5  # of what clean texts give above the majority, the least that a run must keep to be taken
+)
 TEXTS = 3  # to read
 NAMED = share_axis("named by a reader (% of content words)")
 KEPT = score_axis("utility on rewritten texts (macro F1)")
@@ -27,18 +32,45 @@ Kept = Mapping[Key, tuple[Interval, MeanSd]]  # by run, what a reader names and 
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What follows for one data set.
+class Scores:
+    """Macro F1 of one task, or of one attack.
 
     Attributes:
-        clean: the utility of clean texts.
+        clean: on clean texts.
+        majority: of whoever always names the most frequent class.
+        runs: by run.
+    """
+
+    clean: float
+    majority: float
+    runs: Mapping[Key, float]
+
+    def kept(self, key: Key) -> float:
+        """The share that a run keeps of what clean texts give above the majority; never below 0."""
+        return max(0.0, (self.runs[key] - self.majority) / (self.clean - self.majority))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of one data set: what the task keeps, what is given away, and which run to take.
+
+    Attributes:
+        utility: of the task.
+        attack: of an attacker who learns from rewritten texts; None where no text has an attribute.
         chosen: the best run at each of ``LEVELS``; None where no run keeps it.
+        found: by run, the number of candidates and the share of sources that are found among them
+            by the reader who finds most.
+        taken: the run of which a reader names least, of those that keep ``ENOUGH``; None if none
+            does.
     """
 
     dataset: str
-    clean: float
+    utility: Scores
+    attack: Scores | None
     kept: Kept
     chosen: Mapping[float, Key | None]
+    found: Mapping[Key, tuple[int, float]]
+    taken: Key | None
     chart: Chart
 
 
@@ -48,6 +80,35 @@ def best(kept: Kept, level: float) -> Key | None:
     """
     within = [key for key, (named, _) in kept.items() if named.share <= level]
     return max(within, key=lambda key: (kept[key][1].mean, -kept[key][0].share), default=None)
+
+
+def taken(kept: Kept, utility: Scores) -> Key | None:
+    """The run of which a reader names least, of those that keep enough for the task; of equal ones
+    that with the highest utility.
+    """
+    enough = [key for key in kept if utility.kept(key) >= ENOUGH]
+    return min(enough, key=lambda key: (kept[key][0].share, -utility.runs[key]), default=None)
+
+
+def scores(values: Values, score: Score) -> Scores | None:
+    """A score on clean texts, of the majority, and of the runs; None where one is not known."""
+    known = of_score(one_kind(values), score)
+    clean = known.get(CLEAN)
+    majority = known.get(MAJORITY)
+    if clean is None or majority is None or clean.mean <= majority.mean:
+        return None
+    runs = {key: value.mean for key, value in known.items() if key not in (CLEAN, MAJORITY)}
+    return Scores(clean=clean.mean, majority=majority.mean, runs=runs)
+
+
+def found(runs: Sequence[RunRecovery], dataset: str) -> dict[Key, tuple[int, float]]:
+    """By run, the largest number of candidates, and the share of sources found among them."""
+    largest: dict[Key, tuple[int, float]] = {}
+    for run in runs:
+        for name, size, shares in run.linkage:
+            if name == dataset and size > largest.get(run.key, (0, 0.0))[0]:
+                largest[run.key] = (size, max(shares.values()))
+    return largest
 
 
 def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) -> Chart:
@@ -85,14 +146,26 @@ def view(report: ReportData) -> Mapping[str, Any]:
         if not is_learnt(clean, majority):
             unlearnt.append(dataset)
             continue
-        chosen = {level: best(kept, level) for level in LEVELS}
-        drawn = chart(number, dataset, kept, clean.mean, majority.mean)
-        answers.append(Answer(dataset, clean.mean, kept, chosen, drawn))
+        of_task = scores(every, UTILITY)
+        if of_task is None:
+            continue
+        answers.append(
+            Answer(
+                dataset=dataset,
+                utility=of_task,
+                attack=scores(every, ADAPTIVE),
+                kept=kept,
+                chosen={level: best(kept, level) for level in LEVELS},
+                found=found(report.recovery, dataset),
+                taken=taken(kept, of_task),
+                chart=chart(number, dataset, kept, clean.mean, majority.mean),
+            )
+        )
     careful = [
         key
         for answer in answers
-        for level in (LEVELS[1], LEVELS[0])
-        if (key := answer.chosen[level])
+        for key in (answer.taken, answer.chosen[LEVELS[1]], answer.chosen[LEVELS[0]])
+        if key
     ]
     shown = next(iter([*careful, *report.keys]), None)
     return {
