@@ -24,6 +24,7 @@ from lexveil.artifacts.model import Model
 from lexveil.artifacts.model_store import OWN
 from lexveil.config import Params, load_params
 from lexveil.levels import Level
+from lexveil.mechanisms.variants import base_of
 from lexveil.paths import AUDITS
 from lexveil.privatization.settings import resolve_settings
 from lexveil.request import MechanismName, StrategyName
@@ -89,7 +90,8 @@ def requested_audits(
     made = grid.runs()  # of others no level was calibrated
     combinations = [] if mechanisms or strategies or epsilons else released(params)
     combinations += [
-        (mechanism, strategy, epsilon_of(mechanism, strategy, epsilon))
+        # A variant is audited as its mechanism with the parameters of params.yaml.
+        (base_of(mechanism), strategy, epsilon_of(mechanism, strategy, epsilon))
         for mechanism, strategy, epsilon in product(
             mechanisms or grid.mechanisms, strategies or grid.strategies, epsilons or grid.epsilons
         )

@@ -25,6 +25,7 @@ from lexveil.config import Params, load_params
 from lexveil.errors import ParameterError, RequestError
 from lexveil.mechanisms.deniability import choose_words, statistics
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.variants import base_of
 from lexveil.runtime.stage import Progress, stage_main
 from lexveil.runtime.tables import atomic_directory, write_json
 from lexveil.types import Rows
@@ -89,11 +90,13 @@ def run(mechanism: str, params: Params, out: Path) -> None:
                 )
             rng = stream(params.seed, STAGE, segmentation, "words")
             rows = shared[choose_words(len(shared), params.deniability.words, rng)]
-            prepared = prepare(mechanism, segmentation, space, policy, params.mechanisms)
+            sections = params.mechanisms.of_variant(mechanism)
+            prepared = prepare(base_of(mechanism), segmentation, space, policy, sections)
             measured = []
             for epsilon in epsilons:
                 rng = stream(params.seed, STAGE, mechanism, segmentation, str(epsilon))
-                measured.append(measure(prepared, rows, epsilon, params.deniability.draws, rng))
+                row = measure(prepared, rows, epsilon, params.deniability.draws, rng)
+                measured.append(row | {"mechanism": mechanism})
                 progress.advance(1, len(rows) * params.deniability.draws)
             statement = {
                 "mechanism": mechanism,

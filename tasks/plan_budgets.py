@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from pydantic import JsonValue
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
@@ -24,6 +25,7 @@ from lexveil.artifacts.text_rows import texts_of
 from lexveil.config import Params, load_params
 from lexveil.errors import RequestError
 from lexveil.levels import Level
+from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.engine.plan import count_tokens
 from lexveil.recovery.meaning import recovery_at
 from lexveil.recovery.stored_curve import StoredCurve
@@ -36,6 +38,17 @@ def policy_of(strategy: str, params: Params) -> Policy:
     return Policy.of(
         strategy, params.policy.stopwords, params.policy.punctuation, params.policy.oov
     )
+
+
+def built_with(mechanism: str, params: Params) -> dict[str, JsonValue]:
+    """The parameters that a run's mechanism is built with, and those of what may follow it.
+
+    Runs depend on their plan and on no other section of params.yaml: a change of one variant's
+    parameters makes no run of another stale.
+    """
+    sections = params.mechanisms.of_variant(mechanism)
+    own: dict[str, JsonValue] = getattr(sections, base_of(mechanism)).model_dump(by_alias=True)
+    return own | {"rank_remap": sections.rank_remap.model_dump(by_alias=True)}
 
 
 def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> LevelCalibration:
@@ -51,8 +64,8 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
     """
     band, policy = params.grid.recovery_band, policy_of(strategy, params)
     curve = StoredCurve(
-        Model.load(Path(), OWN),
-        mechanism,
+        Model.load(Path(), OWN).of_variant(mechanism),
+        base_of(mechanism),
         strategy,
         policy,
         told=lambda epsilon: print(f"epsilon {epsilon:.4g}"),
@@ -68,6 +81,7 @@ def calibrate(mechanism: str, strategy: str, level: Level, params: Params) -> Le
     return LevelCalibration(
         mechanism=mechanism,
         strategy=strategy,
+        parameters=built_with(mechanism, params),
         recovery=level.share,
         band=band,
         epsilon=solution.epsilon,
@@ -90,10 +104,11 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
     progress = Progress("plan budgets", len(params.grid.runs()), "runs")
     with atomic_directory(out) as folder:
         for mechanism, strategy, wanted in params.grid.runs():
-            planned, epsilon = (
-                PlannedEpsilon(mechanism=mechanism, strategy=strategy, epsilon=wanted),
-                wanted,
+            parameters = built_with(mechanism, params)
+            planned = PlannedEpsilon(
+                mechanism=mechanism, strategy=strategy, epsilon=wanted, parameters=parameters
             )
+            epsilon = wanted
             if isinstance(wanted, Level):
                 planned = calibrate(mechanism, strategy, wanted, params)
                 epsilon = Level(wanted.share, planned.epsilon)

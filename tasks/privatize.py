@@ -8,6 +8,7 @@ from lexveil import paths
 from lexveil.accounting.budgets import STRATEGIES
 from lexveil.errors import RequestError
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.adapters.stage import privatize_documents
 from lexveil.runtime.stage import named_run, stage_main
 
@@ -19,7 +20,7 @@ def main() -> None:
         "level, or none none 0.0"
     )
     mechanism, strategy, epsilon = named_run(usage)
-    known = mechanism in MECHANISMS and strategy in STRATEGIES
+    known = base_of(mechanism) in MECHANISMS and strategy in STRATEGIES
     if not known and (mechanism, strategy, epsilon) != ("none", "none", 0.0):
         raise RequestError(usage)
     counts = privatize_documents(

@@ -145,7 +145,12 @@ def _make_built(root: Path) -> None:
         "min_count": 3,
         "scale": "none",
     }
-    params["grid"]["epsilons"] = [1.0, 20.0]
+    params["grid"] |= {
+        "mechanisms": ["madlib"],
+        "strategies": ["S1", "S2", "S3", "S4"],
+        "segmentations": list(SEGMENTATIONS),
+        "epsilons": [1.0, 20.0],
+    }
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)

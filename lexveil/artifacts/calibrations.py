@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import JsonValue
+
 from lexveil import paths
 from lexveil.accounting.expected_recovery import RecoveryAt
 from lexveil.accounting.results import Result
@@ -10,11 +12,16 @@ from lexveil.runtime.tables import read_json
 
 
 class PlannedEpsilon(Result):
-    """The base epsilon of a run."""
+    """The base epsilon of a run.
+
+    Attributes:
+        parameters: What its mechanism is built with.
+    """
 
     mechanism: str
     strategy: str
     epsilon: float
+    parameters: dict[str, JsonValue]
 
 
 class LevelCalibration(PlannedEpsilon):

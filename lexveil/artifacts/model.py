@@ -8,7 +8,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lexveil import paths
@@ -280,6 +280,12 @@ class Model:
             if packaged
             else load_bigrams(segmentation, self.project.folder)
         )
+
+    def of_variant(self, name: str) -> Model:
+        """The model with the parameters of a variant of a mechanism, as the grid names it."""
+        mechanisms = self.params.mechanisms.of_variant(name)
+        params = self.params.model_copy(update={"mechanisms": mechanisms})
+        return replace(self, project=replace(self.project, params=params))
 
     def mechanism(self, name: str, strategy: str, policy: Policy) -> Prepared:
         """A mechanism over the words of the strategy's embedding.

@@ -41,6 +41,7 @@ from lexveil.config.privacy import (
 )
 from lexveil.errors import ParameterError
 from lexveil.levels import SEGMENTATION_OF
+from lexveil.mechanisms.variants import base_of
 from lexveil.parameters import Section, validated
 
 
@@ -80,6 +81,23 @@ class Params(Section):
                 "count.min_count stores no n-gram rarer "
                 f"than {self.count.min_count}; raise the first or lower the second"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _variants_differ(self) -> Self:
+        known: dict[tuple[str, str], str] = {}
+        for name in self.grid.mechanisms:
+            try:
+                section = getattr(self.mechanisms.of_variant(name), base_of(name))
+            except ParameterError as error:
+                raise ValueError(error.message) from None
+            key = (base_of(name), section.model_dump_json())
+            if key in known:
+                raise ValueError(
+                    f"grid.mechanisms has {known[key]} and {name}, which have the same parameters; "
+                    "take one out"
+                )
+            known[key] = name
         return self
 
     @property

@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     Field,
     GetCoreSchemaHandler,
     PlainSerializer,
@@ -18,12 +19,23 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from lexveil.errors import ParameterError
 from lexveil.levels import Level, WholeEpsilon, parse_epsilon
-from lexveil.parameters import Documented, ListFile, Section, Several, matching, refused
+from lexveil.mechanisms import mechanism_names
+from lexveil.mechanisms.variants import base_of, changed_parameters
+from lexveil.parameters import (
+    Documented,
+    ListFile,
+    Section,
+    Several,
+    matching,
+    nearest,
+    refused,
+    validated,
+)
 from lexveil.request import (
     BandName,
     FoundAction,
-    MechanismName,
     PunctuationAction,
     StopwordAction,
     StrategyName,
@@ -31,6 +43,18 @@ from lexveil.request import (
     as_requested,
 )
 
+
+def _variant(name: str) -> str:
+    if base_of(name) not in mechanism_names():
+        names = mechanism_names()
+        raise refused(
+            f"it must be one of {', '.join(names)}, or a variant of one, such as vickrey-t0.25 "
+            f"(nearest: {nearest(base_of(name), names)})"
+        )
+    return name
+
+
+VariantName = Annotated[str, AfterValidator(_variant)]
 TypeName = Annotated[
     str, matching(r"[A-Z][A-Z0-9_]{0,63}", "types are names in capitals, such as PHONE_NUMBER")
 ]
@@ -99,6 +123,31 @@ class MechanismParams(Section):
     ``rank_remap``.
     """
 
+    def of_variant(self, name: str) -> Self:
+        """The sections with the parameters that a variant of a mechanism changes.
+
+        Args:
+            name: of a mechanism, or of a variant (``lexveil.mechanisms.variants``).
+
+        Raises:
+            ParameterError: if it names no parameter of the mechanism, or a value that it refuses.
+        """
+        base = base_of(name)
+        section = getattr(self, base)
+        fields = type(section).model_fields
+        names = [field.alias or key for key, field in fields.items()]
+        try:
+            changed = changed_parameters(name, names)
+        except ValueError as error:
+            raise ParameterError(f"grid.mechanisms: {name}: {error}") from None
+        if not changed:
+            return self
+        given = section.model_dump(by_alias=True) | changed
+        of_variant = validated(
+            type(section), given, named=lambda key: f"grid.mechanisms: {name}: {key}"
+        )
+        return self.model_copy(update={base: of_variant})
+
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
@@ -143,14 +192,15 @@ class GridParams(Documented):
     is always made.
     """
 
-    mechanisms: Several[MechanismName] = ["madlib"]
-    """registered mechanisms"""
-    strategies: Several[StrategyName] = ["S1", "S2", "S3", "S4"]
+    mechanisms: Several[VariantName] = ["madlib", "tem", "diffractor_geometric"]
+    """registered mechanisms; or variants of one, named by the parameters that differ from its
+    section under `mechanisms`: vickrey-t0.25, diffractor_geometric-listsL1"""
+    strategies: Several[StrategyName] = ["S1", "S3"]
     """how budgets are allocated"""
-    segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst", "mst"]
+    segmentations: Several[Literal["word", "gst", "mst"]] = ["word", "gst"]
     """how the corpus is cut, with an embedding of each: at least as the strategies cut texts (S1
     word, S2 and S3 gst, S4 mst), and word, by which texts are compared; package_model needs gst"""
-    epsilons: Several[GridEpsilon] = [1.0, 10.0, 50.0]
+    epsilons: Several[GridEpsilon] = [Level(0.2), Level(0.5), 10.0]
     """base epsilon per word; or a level, such as r0.2: the share of the words of recovery_band that
     an adversary is expected to name, by public counts; the epsilon is then found for each mechanism
     and strategy"""

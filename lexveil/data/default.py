@@ -123,8 +123,8 @@ def _drug_file() -> Path | None:
 
 
 def write_small_documents(folder: Path) -> None:
-    """Write pang_lee.parquet (200 sentences, label) and reviews.parquet (240 reviews, label, attribute =
-    author).
+    """Write pang_lee.parquet (200 sentences, label) and reviews.parquet (240 reviews, label and
+    attribute, the author).
 
     Raises:
         RequestError: as ``write_default_corpus``.

@@ -16,6 +16,7 @@ SHARED = frozenset(
         "rank_remap",
         "registry",
         "rejection",
+        "variants",
         "word_lists",
     }
 )

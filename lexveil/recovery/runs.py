@@ -37,6 +37,7 @@ from lexveil.evaluation.registry import READER_MODELS
 from lexveil.evaluation.scores import DIGITS
 from lexveil.levels import stage_name
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.mechanisms.variants import base_of
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.beams import contextual_adversary
 from lexveil.recovery.context import CANDIDATES, WEIGHT
@@ -178,9 +179,9 @@ def measure_recovery(
     log_file = require(paths.private(mechanism, strategy, epsilon) / "tokens.parquet", made_by)
     clean_file = paths.private(*CLEAN) / "documents.parquet"
     clean = read_table(clean_file, "baseline", ["dataset", "doc_id", *FIELDS])
-    chosen, model = params.policy, Model.load(Path(), OWN)
+    chosen, model = params.policy, Model.load(Path(), OWN).of_variant(mechanism)
     policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
-    words = PublicWords.of(model, mechanism, strategy, policy)
+    words = PublicWords.of(model, base_of(mechanism), strategy, policy)
     space = model.embedding(strategy)
     tokens = [space.tokens[row] for row in words.prepared.vocabulary.rows.tolist()]
     sensitive = params.evaluation.sensitive

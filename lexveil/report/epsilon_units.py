@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lexveil.mechanisms.base import EuclideanMechanism
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms.variants import base_of
 from lexveil.report import formatting
 
 EUCLIDEAN = EuclideanMechanism.metric
@@ -13,7 +14,7 @@ EUCLIDEAN = EuclideanMechanism.metric
 
 def unit(mechanism: str) -> str:
     """The unit of a mechanism's ε: "1 / embedding distance"."""
-    return f"1 / {MECHANISMS[mechanism].unit}"
+    return f"1 / {MECHANISMS[base_of(mechanism)].unit}"
 
 
 def shared_unit(mechanisms: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
             ["gst", "mst"],
             r"lacks word, which strategy S1 needs; write \[word, gst, mst\]",
         ),
-        ("grid.segmentations", ["word", "gst"], "lacks mst, which strategy S4 needs"),
+        ("grid.strategies", ["S1", "S4"], "lacks mst, which strategy S4 needs"),
         ("grid.mechanisms", ["vikrey"], "nearest: vickrey"),
         (
             "mechanisms.mahalanobis.lambda",

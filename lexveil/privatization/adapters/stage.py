@@ -32,6 +32,7 @@ from lexveil.errors import LexveilError
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.levels import Level
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms.variants import base_of
 from lexveil.privatization.engine.batch import TOKEN_LOG as ENGINE_LOG
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.counts import RewrittenChunk, Tally, merge_chunks
@@ -103,8 +104,9 @@ class StageRun:
             chosen = model.params.policy
             policy = Policy.of(strategy, chosen.stopwords, chosen.punctuation, chosen.oov)
             base = epsilon_of(mechanism, strategy, epsilon)
+            model = model.of_variant(mechanism)
             settings = Settings(
-                mechanism,
+                base_of(mechanism),
                 strategy,
                 base,
                 None,

@@ -21,9 +21,7 @@ from lexveil.report.records import Key, RunRecovery
 from lexveil.report.sections.samples import ShownText, start
 
 LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that a reader may name
-ENOUGH = (
-    0.5  # of what clean texts give above the majority, the least that a run must keep to be taken
-)
+ENOUGH = 0.5
 TEXTS = 3  # to read
 NAMED = share_axis("named by a reader (% of content words)")
 KEPT = score_axis("utility on rewritten texts (macro F1)")

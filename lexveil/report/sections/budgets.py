@@ -10,6 +10,7 @@ from typing import Any
 from lexveil.accounting.budgets import SEGMENTATION_OF
 from lexveil.errors import CheckFailed
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms.variants import base_of
 from lexveil.report import epsilon_units, formatting
 from lexveil.report.data import Record, ReportData
 from lexveil.report.evaluation_values import EvaluatedRun
@@ -134,7 +135,11 @@ def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
     """
     unproven = {run.key[0] for run in runs if run.record.get("no_proof")}
     named = dict.fromkeys(run.key[0] for run in runs if not run.is_baseline)
-    return [name for name in named if MECHANISMS[name].metric == metric and name not in unproven]
+    return [
+        name
+        for name in named
+        if MECHANISMS[base_of(name)].metric == metric and name not in unproven
+    ]
 
 
 def bound_table(plans: Sequence[Record], nearest: Mapping[str, float]) -> Table:

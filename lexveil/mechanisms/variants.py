@@ -1,0 +1,49 @@
+"""Variants of a mechanism: one mechanism several times in a grid, with other parameters.
+
+A variant is named by the parameters that differ from the mechanism's own section of params.yaml:
+``vickrey-t0.25`` is vickrey with t = 0.25, ``tem-length_penalty0-beta0.01`` has two other
+parameters. So its name says all of it, in files, stages and the report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import yaml
+
+SEPARATOR = "-"
+VALUE = re.compile(r"[A-Za-z0-9_.]+")  # what may stand in the name of a file
+
+
+def base_of(name: str) -> str:
+    """The mechanism that a variant is of; a mechanism is of itself."""
+    return name.partition(SEPARATOR)[0]
+
+
+def changed_parameters(name: str, parameters: Sequence[str]) -> dict[str, object]:
+    """The parameters that a variant changes, with their values; nothing of a mechanism itself.
+
+    Args:
+        name: MECHANISM, or MECHANISM-PARAMETERVALUE-…
+        parameters: names of the parameters that the mechanism has.
+
+    Raises:
+        ValueError: if a part names no parameter, one without a value, or one twice.
+    """
+    changed: dict[str, object] = {}
+    for part in name.split(SEPARATOR)[1:]:
+        named = [parameter for parameter in parameters if part.startswith(parameter)]
+        parameter = max(named, key=len, default=None)
+        if parameter is None:
+            known = ", ".join(parameters) or "none"
+            raise ValueError(
+                f"{part} does not begin with a parameter of {base_of(name)}; it has {known}"
+            )
+        value = part.removeprefix(parameter)
+        if not VALUE.fullmatch(value):
+            raise ValueError(f"{part} gives {parameter} no value; write it as {parameter}0.5")
+        if parameter in changed:
+            raise ValueError(f"it gives {parameter} twice")
+        changed[parameter] = yaml.safe_load(value)
+    return changed
