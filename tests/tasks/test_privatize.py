@@ -37,9 +37,11 @@ def test_a_run_adds_up(
     spent = ledger.groupby("doc_id")["epsilon"].sum()
     budget = plan.set_index("doc_id")["budget"]
     assert (spent <= budget * (1 + 1e-9)).all()
-    if strategy != "S2":
-        full = plan[plan["n_perturbed"] > 0]["doc_id"]
-        assert np.allclose(spent[full], budget[full])
+    full = plan[plan["n_perturbed"] > 0].set_index("doc_id")
+    # S1 and S2 leave what falls to words that are not perturbed, or are in a collocation.
+    by_words = strategy in ("S1", "S2")
+    part = full["n_perturbed"] / full["n_words"] if by_words else 1.0
+    assert np.allclose(spent[full.index], part * full["budget"])
     assert np.allclose(documents.set_index("doc_id")["epsilon_spent"], spent)
     # The default policy: unknown words are drawn anew, punctuation is kept and counted as
     # unprotected.
