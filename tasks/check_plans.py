@@ -50,7 +50,8 @@ def run(grid: GridParams, out: Path, docs: DataDocs, machine: MachineParams) -> 
                 con, "plan", require(paths.plan(mechanism, strategy, epsilon), "plan_budgets")
             )
             frame = duckdb_session.run(con, "checks/plan_totals").df()
-            verdict = validate(suite, plan_suite(strategy, at_level=at_level), frame, docs)
+            expected = plan_suite(strategy, is_per_token=grid.is_per_token(epsilon))
+            verdict = validate(suite, expected, frame, docs)
             n_texts = len(frame)
             totals = {
                 column: int(frame[column].sum())

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.data_set_budgets import TokenCounts, spread
+from lexveil.accounting.data_set_budgets import TokenCounts, divided, of_every_token
 from lexveil.artifacts.calibrations import LevelCalibration, PlannedEpsilon
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.artifacts.lexicons import load_lexicon
@@ -95,7 +95,7 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
     Raises:
         MissingArtifact, ParameterError, RequestError: as ``calibrate``.
     """
-    dataset = np.array(texts.column("dataset").to_pylist())
+    dataset, is_per_token = np.array(texts.column("dataset").to_pylist()), params.grid.is_per_token
     words, named = texts.column("text").to_pylist(), texts.drop_columns(["text"])
     counts: dict[str, TokenCounts] = {}
     for name in params.grid.strategies:
@@ -113,12 +113,13 @@ def run(texts: pa.Table, params: Params, out: Path) -> None:
                 planned = calibrate(mechanism, strategy, wanted, params)
                 epsilon = Level(wanted.share, planned.epsilon)
                 print(f"{mechanism} {strategy} {wanted}: epsilon {planned.epsilon:g} of each token")
-            plan = named
-            budget, per_token = spread(counts[strategy], dataset, strategy, epsilon)
-            figures = dict(zip(TokenCounts._fields[:3], counts[strategy], strict=False))
-            for column, values in (
-                figures | {"budget": budget, "epsilon_per_token": per_token}
-            ).items():
+            if is_per_token(wanted):
+                budgets = of_every_token(counts[strategy], dataset, planned.epsilon)
+            else:
+                budgets = divided(counts[strategy], dataset, strategy, wanted)
+            plan, own = named, counts[strategy]._asdict()
+            del own["n_word_parts"]
+            for column, values in (own | budgets._asdict()).items():
                 plan = plan.append_column(column, pa.array(values))
             file = folder / mechanism / strategy / f"{epsilon}.parquet"
             write_table(plan, file)

@@ -142,11 +142,14 @@ def _at(known: Mapping[float, object]) -> dict[str, object]:
 
 
 def budgets(report: ReportData, published: Sequence[Literature]) -> Table:
-    """CLMLDP Table 8: the budget of a document at each base epsilon."""
+    """CLMLDP Table 8: the budget of a document at each base epsilon; of no row where every token
+    has the epsilon of the grid.
+    """
     ours: dict[str, dict[float, object]] = {}
-    for plan in report.plans:
+    plans = report.plans if report.params.grid.budget == "document" else []
+    for plan in plans:
         ours.setdefault(plan["dataset"], {})[plan["epsilon"]] = plan["budget"]
-    epsilons = sorted({plan["epsilon"] for plan in report.plans})
+    epsilons = sorted({plan["epsilon"] for plan in plans})
     rows: list[dict[str, object]] = []
     for dataset in sorted(ours):
         for row in beside(published, [dataset], ["document_budget"], [(ANY, ANY)], epsilons):

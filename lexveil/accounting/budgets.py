@@ -19,6 +19,7 @@ from lexveil.types import Counts, Floats
 Codes = npt.NDArray[np.int8]
 
 STRATEGIES = tuple(SEGMENTATION_OF)
+BY_WORDS = frozenset(["S1", "S2"])  # strategies that divide a budget by the words of a text
 
 ORDINARY = 1_000  # tokens of a document: the cap that a ledger has by itself follows from them
 TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
@@ -136,32 +137,42 @@ def budget_of_average(base_epsilon: float, average_words: float) -> float:
 BITS = 32  # significant bits of a token's ε: sums of up to 2 ** 21 equal ones are exact in float64
 
 
-def epsilon_per_token(
-    strategy: str,
-    budget: float,
-    n_perturbed: Counts,
-    n_perturbed_words: Counts,
-    cap: float = math.inf,
-) -> Floats:
-    """The ε of each perturbed token of each text.
+def divisors(strategy: str, n_perturbed: Counts, n_words: Counts) -> Counts:
+    """Divisors of the budgets of texts, by strategy (CLMLDP section 5.2, Figure 1).
 
-    S1, S3 and S4 divide the budget by the tokens to be perturbed. S2 divides it by the words in
-    them, so that a collocation costs what one word does and the text spends less than B. No token
-    gets more than ``cap``; what a short text does not spend for that stays unspent.
+    S1 and S2 divide by all words of a text, so that a token of S2 gets what a word gets in S1, and
+    what falls to a word that is not perturbed stays unspent. S3 and S4 divide by the tokens that
+    are perturbed.
+
+    Args:
+        n_perturbed: (n,) tokens to be perturbed, per text.
+        n_words: (n,) words of the text, whatever becomes of them, and punctuation marks as far as
+            they are perturbed.
+
+    Returns:
+        (n,) at least ``n_perturbed``.
+    """
+    return n_words if strategy in BY_WORDS else n_perturbed
+
+
+def epsilon_per_token(
+    strategy: str, budget: float, n_perturbed: Counts, n_words: Counts, cap: float = math.inf
+) -> Floats:
+    """The ε of each perturbed token of each text: its budget by its divisor, and no more than
+    ``cap``; what a short text does not spend for that stays unspent.
 
     Rounded down, so that the ε of a text's tokens add up exactly in float64, in any order, to B at
     most.
 
     Args:
-        n_perturbed: (n,) tokens to be perturbed, per text.
-        n_perturbed_words: (n,) words in those tokens.
+        n_perturbed, n_words: as of ``divisors``.
         cap: largest ε of a token.
 
     Returns:
         (n,) in 1 / embedding units; 0 where nothing is perturbed.
     """
-    parts = n_perturbed_words if strategy == "S2" else n_perturbed
-    shares = np.divide(budget, parts, out=np.zeros(len(parts)), where=parts > 0)
+    parts = divisors(strategy, n_perturbed, n_words)
+    shares = np.divide(budget, parts, out=np.zeros(len(parts)), where=n_perturbed > 0)
     return rounded_down(np.minimum(shares, cap), parts, budget)
 
 
@@ -176,7 +187,7 @@ def epsilon_per_part(
 
     Args:
         n_parts: (n,) parts of the tokens to be perturbed, per text.
-        n_word_parts: (n,) the same, each token's parts times its words.
+        n_word_parts: (n,) parts of the words by which S1 and S2 divide, per text.
         most: parts that a token can get: so many are within the cap.
     """
     cap = budget.cap / most

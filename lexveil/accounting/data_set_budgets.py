@@ -7,46 +7,59 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lexveil.accounting.budgets import document_budget, epsilon_per_token
-from lexveil.levels import Level
+from lexveil.accounting.budgets import divisors, document_budget, epsilon_per_token
 from lexveil.types import Floats, Ids
 
 
 class TokenCounts(NamedTuple):
-    """What the budgets of n texts follow from, (n,) each; the last: words of the tokens that are
-    perturbed.
+    """Counts that the budgets of n texts follow from, (n,) each; the last: words by which S1 and S2
+    divide.
     """
 
     n_words: Ids
     n_tokens: Ids
     n_perturbed: Ids
-    n_perturbed_words: Ids
+    n_word_parts: Ids
 
 
-def spread(
-    counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, epsilon: float
-) -> tuple[Floats, Floats]:
-    """Budgets (n,) and epsilons of a token (n,) of n texts: one budget for each data set.
+class TextBudgets(NamedTuple):
+    """Budgets of n texts, (n,) each: B, what it is divided by, and the epsilon of a token."""
 
-    At a level every perturbed token gets its epsilon, however long its text is: a budget that is
-    the same for all texts would be spread over more tokens in long ones, and of those an adversary
-    would name less than the level says. The budget of a data set is there what its longest text
-    spends.
+    budget: Floats
+    divisor: Ids
+    epsilon_per_token: Floats
 
-    Args:
-        epsilon: base epsilon, or a level with the epsilon that was found for it.
+
+def divided(
+    counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, base_epsilon: float
+) -> TextBudgets:
+    """Budgets that are the same for all texts of a data set, base epsilon times its words per text,
+    and are divided among the tokens of each.
     """
     budget, per_token = np.zeros(len(dataset)), np.zeros(len(dataset))
     for name in np.unique(dataset):
-        of_dataset = dataset == name
-        n_perturbed, n_words = counts.n_perturbed[of_dataset], counts.n_perturbed_words[of_dataset]
-        if isinstance(epsilon, Level):
-            assert epsilon.epsilon is not None
-            budget[of_dataset] = epsilon.epsilon * n_perturbed.max(initial=0)
-            per_token[of_dataset] = np.where(n_perturbed > 0, epsilon.epsilon, 0.0)
-        else:
-            budget[of_dataset] = document_budget(epsilon, counts.n_words[of_dataset])
-            per_token[of_dataset] = epsilon_per_token(
-                strategy, budget[of_dataset].max(initial=0.0), n_perturbed, n_words
-            )
-    return budget, per_token
+        own = dataset == name
+        total = document_budget(base_epsilon, counts.n_words[own])
+        budget[own] = total
+        per_token[own] = epsilon_per_token(
+            strategy, total, counts.n_perturbed[own], counts.n_word_parts[own]
+        )
+    divisor = divisors(strategy, counts.n_perturbed, counts.n_word_parts)
+    return TextBudgets(budget, divisor, per_token)
+
+
+def of_every_token(
+    counts: TokenCounts, dataset: npt.NDArray[np.str_], epsilon: float
+) -> TextBudgets:
+    """Budgets where every perturbed token gets an epsilon, however long its text is.
+
+    The budget of a data set is what its longest text spends. So it is at a level of recovery: a
+    budget that is the same for all texts would be divided among more tokens in long ones, and of
+    those an adversary would name less than the level says.
+    """
+    budget = np.zeros(len(dataset))
+    for name in np.unique(dataset):
+        own = dataset == name
+        budget[own] = epsilon * counts.n_perturbed[own].max(initial=0)
+    per_token = np.where(counts.n_perturbed > 0, epsilon, 0.0)
+    return TextBudgets(budget, counts.n_perturbed, per_token)

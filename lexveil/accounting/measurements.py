@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from lexveil.accounting.budgets import DocumentBudget, Policy
+from lexveil.accounting.budgets import BY_WORDS, DocumentBudget, Policy
 from lexveil.accounting.record import NONE, Guarantee
 from lexveil.accounting.shares import MEANING, BudgetShares
 from lexveil.accounting.structure import StructureFigures
@@ -305,6 +305,10 @@ def under_strategy(
     if budget is not None and not math.isfinite(budget.cap):
         text = text.refused("no limit holds the ε of a token: short texts come out as they are")
     text = text.adding(SOURCES[source])
+    if strategy in BY_WORDS and source != "level":
+        text = text.adding(
+            "B is divided by all words of a text, so that the ε_i tell how many it has"
+        )
     if strategy != "S1":
         cut = (
             "Not covered: the text itself decides how it is cut into tokens. Replacing one "

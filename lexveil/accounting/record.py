@@ -245,7 +245,8 @@ class PrivacyRecord(Result):
         no_proof: Why the mechanism as configured has no proven guarantee.
         protection: Null where epsilon, a budget or a share of words was asked for; then the base
             epsilon is that of every token.
-        base_epsilon: Per word; null where the document budget was given.
+        base_epsilon: Per word, or of every token where `grid.budget` says so; null where the
+            document budget was given.
         average_words: Of a document, by which the base epsilon became its budget; null where it was
             not needed, or not one number.
         document_budget: Budget B of each document, by data set; `input` for a user's own.

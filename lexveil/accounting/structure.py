@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lexveil.accounting.budgets import SEGMENTATION_OF, Action, Codes, Policy
+from lexveil.accounting.budgets import SEGMENTATION_OF, Action, Codes, Policy, divisors
 from lexveil.accounting.results import Result
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.text.languages import DEFAULT
@@ -57,8 +57,8 @@ class StructureChange(Result):
         number: The number of tokens.
         cuts: The number of tokens, or the number of words in one of them.
         pattern: The number of tokens, or the fate of one of them.
-        epsilon: What the budget is divided by, and with it every ε_i: perturbed tokens, or words in
-            them (S2).
+        epsilon: What the budget is divided by, and with it every ε_i: all words (S1, S2), or the
+            perturbed tokens.
         structure: Any of number, pattern, ε_i and kept words: between such texts nothing is
             claimed.
     """
@@ -214,10 +214,14 @@ def _may_be_kept(fates: Codes, policy: Policy | None) -> Flags:
 
 def _divisors(encoded: Encoded, action: Codes, strategy: str) -> Floats:
     """What each text's budget is divided by, (n_texts,)."""
-    weight = (action == Action.PERTURBED.value) * (
-        encoded.n_words if strategy == "S2" else np.int8(1)
+    perturbed = action == Action.PERTURBED.value
+    counted = perturbed | (encoded.kind != TokenClass.PUNCTUATION.value)
+    n_perturbed, n_words = (
+        np.bincount(encoded.text_of, weight, minlength=encoded.n_texts).astype(np.int64)
+        for weight in (perturbed, encoded.n_words * counted)
     )
-    return np.bincount(encoded.text_of, weight, minlength=encoded.n_texts).astype(np.float64)
+    # No token has an ε where none is perturbed.
+    return np.where(n_perturbed > 0, divisors(strategy, n_perturbed, n_words), 0.0)
 
 
 def _share(changed: Flags, text_of: Ids) -> ReplacementShare:

@@ -142,11 +142,12 @@ class ToyProject:
             actions.append(action)
         pays = [action == "perturb" and leaders[at] == at for at, action in enumerate(actions)]
         parts = [self.shares.get(token, 1.0) for token in tokens]
-        share = sum(
-            part * (token.count("_") + 1 if self.strategy == "S2" else 1)
-            for token, part, paid in zip(tokens, parts, pays, strict=True)
-            if paid
-        )
+        share = sum(part for part, paid in zip(parts, pays, strict=True) if paid)
+        if share and self.strategy in ("S1", "S2"):  # by all words, whatever becomes of them
+            share = sum(
+                part * (token.count("_") + 1) if action == "perturb" else float(token != ".")
+                for token, part, action in zip(tokens, parts, actions, strict=True)
+            )
         most = max([1.0, *self.shares.values()])
         each = min(self.cap * budget / WORDS_PER_TEXT / most, budget / share) if share else 0.0
         return [

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import great_expectations as gx
 
+from lexveil.accounting.budgets import BY_WORDS
 from lexveil.checks.rules import TOLERANCE, at_least_one, between, each_once, none_of, suite_of
 
-# S2 grants each collocation what one word would get, so it may leave some of the budget; the others
-# spend all of it.
-SPENDING_ALL = frozenset(["S1", "S3", "S4"])
 REBUILD = (
     "No noise was drawn with it. `dvc repro --force plan_budgets` plans again; if this "
     "stays, it is a fault of "
@@ -38,6 +36,11 @@ RULES = (
         "No more tokens are to be perturbed than there are",
         "are to have more tokens perturbed than they have",
     ),
+    none_of(
+        "is_short_divisor",
+        "No budget is divided by less than the tokens to be perturbed",
+        "divide their budget by less than the tokens to be perturbed",
+    ),
     between("epsilon_per_token", "No epsilon is negative", "have a negative epsilon", low=0),
     none_of(
         "is_mismatched",
@@ -58,20 +61,34 @@ RULES = (
 )
 
 
-def plan_suite(strategy: str, *, at_level: bool = False) -> gx.ExpectationSuite:
-    """No text spends more than it was granted, and none is perturbed without noise or noised
-    without being perturbed.
+BY_ALL_WORDS = none_of(
+    "is_without_words",
+    "Every budget is divided by all words of its text",
+    "divide their budget by less than their words",
+)
+OF_ONE_EPSILON = none_of(
+    "is_uneven",
+    "All tokens that are perturbed have the same epsilon in all texts of a data set",
+    "have another epsilon of a token than other texts of their data set",
+)
+
+
+def plan_suite(strategy: str, *, is_per_token: bool = False) -> gx.ExpectationSuite:
+    """Suite of a budget plan: no text spends more than it was granted, and none is perturbed
+    without noise or noised without being perturbed.
 
     Args:
-        strategy: S1 to S4; all but S2 have to spend the whole budget,
-        at_level: but not in a plan of a level of recovery, whose budget is what the longest text
-            spends.
+        strategy: S1 to S4; all divide the whole budget, S1 and S2 by all words,
+        is_per_token: but not in a plan in which every token has the same epsilon: its budget is
+            what the longest text spends.
     """
-    unspent = between(
-        "epsilon_unspent",
-        f"Every text with tokens to perturb spends all of its budget, as {strategy} promises",
-        f"leave some of their budget, which {strategy} does not",
+    undivided = between(
+        "epsilon_undivided",
+        "Every text with tokens to perturb divides all of its budget",
+        "do not divide all of their budget",
         high=TOLERANCE,
     )
-    spends_all = strategy in SPENDING_ALL and not at_level
-    return suite_of("plans", "texts", (*RULES, unspent) if spends_all else RULES, REBUILD)
+    if is_per_token:
+        return suite_of("plans", "texts", (*RULES, OF_ONE_EPSILON), REBUILD)
+    own = (BY_ALL_WORDS, undivided) if strategy in BY_WORDS else (undivided,)
+    return suite_of("plans", "texts", (*RULES, *own), REBUILD)

@@ -206,6 +206,14 @@ class GridParams(Documented):
     and strategy"""
     recovery_band: BandName = "content"
     """of which words: content (all but function words), all, function, frequent, middle, rare"""
+    budget: Literal["document", "token"] = "document"
+    """what a base epsilon gives: document, a budget of base epsilon times the words per text, which
+    the tokens of a text share; or token, each perturbed token that epsilon, however long its text
+    is, as at a level"""
+
+    def is_per_token(self, epsilon: float) -> bool:
+        """Whether runs at a base epsilon, or level, give every perturbed token the same epsilon."""
+        return self.budget == "token" or isinstance(epsilon, Level)
 
     @property
     def base_epsilons(self) -> list[float]:

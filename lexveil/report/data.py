@@ -76,11 +76,13 @@ class ReportData:
 
     def budget_mean(self, key: Key) -> float | None:
         """Mean budget over all texts, in 1 / distance of the mechanism; None of the baseline, and
-        of a level.
+        where every token has the same epsilon, as at a level.
 
-        At a level each text spends what its tokens get. Rounded, so that the order of additions
-        does not show.
+        There each text spends what its tokens get. Rounded, so that the order of additions does not
+        show.
         """
+        if self.params.grid.is_per_token(key[2]):
+            return None
         own = [plan for plan in self.plans if (plan["strategy"], plan["epsilon"]) == key[1:]]
         n_texts = sum(plan["n_texts"] for plan in own)
         return (

@@ -17,6 +17,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lexveil import paths
+from lexveil.config import load_params
 from lexveil.errors import MissingArtifact, RequestError, option
 from lexveil.evaluation.frontier import (
     Estimate,
@@ -230,6 +231,7 @@ def recommend(
         "limits": limits,
         "setting": setting,
         "attacker": ATTACKER,
+        "is_per_token": load_params().grid.budget == "token",
         "datasets": weighed,
         "left_out": left_out,
     }
@@ -358,13 +360,18 @@ def is_harder(point: Point, clean: Point) -> bool:
     return point.attack.mean < clean.attack.mean and not indistinguishable(same)[0, 1]
 
 
-def commands(run: Mapping[str, Any]) -> list[str]:
-    """The commands that make a release of the settings of a run."""
+def commands(run: Mapping[str, Any], *, is_per_token: bool = False) -> list[str]:
+    """The commands that make a release of the settings of a run.
+
+    Args:
+        is_per_token: every token of the run got its epsilon, as at a level.
+    """
     epsilon = f"--epsilon {run['epsilon']:g}"
     settings = f"--mechanism {run['mechanism']} --strategy {run['strategy']}"
     audit = paths.AUDITS / f"{run['mechanism']}-{run['strategy']}-{run['epsilon']:g}.json"
-    # At a level each token got the epsilon, and no token of a release is to get more.
-    most = "" if run.get("level") is None else f" --max-token-epsilon {run['epsilon']:g}"
+    # Where each token got the epsilon no token of a release is to get more.
+    is_limited = is_per_token or run.get("level") is not None
+    most = f" --max-token-epsilon {run['epsilon']:g}" if is_limited else ""
     return [
         f"mkdir -p {paths.AUDITS} && lexveil audit {settings} {epsilon} --out {audit}",
         f"lexveil inspect FILE {settings} {epsilon}{most}",

@@ -1,6 +1,6 @@
 -- What each text is granted and what its plan would spend.
 --
--- reads    plan (dataset, doc_id, field, n_words, n_tokens, n_perturbed, budget, epsilon_per_token)
+-- reads    plan (dataset, doc_id, field, n_words, n_tokens, n_perturbed, budget, divisor, epsilon_per_token)
 -- key      (dataset, doc_id, field), if the plan is sound
 -- ordered  by key, so that totals are taken in one order
 --
@@ -9,9 +9,11 @@ with spending as (
     select
         *,
         n_perturbed * epsilon_per_token as planned,
+        divisor * epsilon_per_token as divided,
         greatest(1, budget) as scale,
         min(budget) over (partition by dataset) as smallest_budget,
-        max(budget) over (partition by dataset) as largest_budget
+        max(budget) over (partition by dataset) as largest_budget,
+        max(epsilon_per_token) over (partition by dataset) as largest_epsilon
     from plan
 )
 select
@@ -26,7 +28,11 @@ select
     case when n_perturbed <= n_tokens then 0 else n_perturbed - n_tokens end as n_perturbed_beyond,
     (not coalesce((n_perturbed > 0) = (epsilon_per_token > 0) and isfinite(epsilon_per_token), false))::integer as is_mismatched,
     (not coalesce(budget >= 0 and isfinite(budget) and smallest_budget = largest_budget, false))::integer as is_odd_budget,
+    (not coalesce(divisor >= n_perturbed, false))::integer as is_short_divisor,
+    -- Where a budget is divided by words: all of them count, and of marks none but those that are perturbed.
+    (not coalesce(n_perturbed = 0 or divisor >= n_words, false))::integer as is_without_words,
+    (n_perturbed > 0 and not coalesce(epsilon_per_token = largest_epsilon, false))::integer as is_uneven,
     coalesce((planned - budget) / scale, 'infinity'::double) as epsilon_overrun,
-    case when n_perturbed = 0 then 0 else coalesce((budget - planned) / scale, 'infinity'::double) end as epsilon_unspent
+    case when n_perturbed = 0 then 0 else coalesce((budget - divided) / scale, 'infinity'::double) end as epsilon_undivided
 from spending
 order by dataset, doc_id, field

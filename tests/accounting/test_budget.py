@@ -11,30 +11,66 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lexveil.accounting.budgets import (
+    SEGMENTATION_OF,
     Action,
     DocumentBudget,
     Policy,
     epsilon_per_part,
     epsilon_per_token,
 )
+from lexveil.accounting.data_set_budgets import TokenCounts, of_every_token
 from lexveil.accounting.measurements import NoBound
 from lexveil.accounting.shares import LISTED, NUMBERS, OTHER, STOPWORDS, BudgetShares, parts_of
 from lexveil.errors import ParameterError
 from lexveil.privatization import settings
 from lexveil.privatization.engine.batch import Batch
+from lexveil.privatization.engine.plan import count_tokens
+from lexveil.text.collocation_index import Collocations
+from lexveil.text.encode import Lexicon
 from tests.accounting.toy_measurements import between, measured, structures_of, toy_engine
 
 PERTURBED, KEPT, DROPPED, SAMPLED, *_ = Action
 
 
-@pytest.mark.parametrize(
-    ("strategy", "n_tokens", "expected"),
-    [("S1", 6, 1.67), ("S2", 4, 1.67), ("S3", 4, 2.5), ("S4", 4, 2.5)],
+FIGURE_1 = ["I think, therefore I am"]
+LIKELY = Collocations.build(
+    [["i", "i"], ["think", "am"]], np.array([5.0, 4.0]), [[], [], []], np.array([])
 )
-def test_figure_1(strategy: str, n_tokens: int, expected: float) -> None:
-    """B = 10 over "I think, therefore I am": six words, four tokens."""
-    spent = epsilon_per_token(strategy, 10.0, np.array([n_tokens]), np.array([6]))
+
+
+def counts_of(strategy: str, text: str, stopwords: str, punctuation: str) -> TokenCounts:
+    segmentation = SEGMENTATION_OF[strategy]
+    tokens = ["i", "think", ",", "therefore", "am", "i_think", "i_am"]
+    lexicon = Lexicon.build(segmentation, tokens, None if segmentation == "word" else LIKELY)
+    policy = Policy.of(strategy, stopwords, punctuation, "sample")
+    return TokenCounts(*count_tokens([text], lexicon, policy))
+
+
+@pytest.mark.parametrize("stopwords", ["keep", "perturb"])
+@pytest.mark.parametrize(
+    ("strategy", "expected"), [("S1", 1.67), ("S2", 1.67), ("S3", 2.5), ("S4", 2.5)]
+)
+def test_figure_1(strategy: str, expected: float, stopwords: str) -> None:
+    """B = 10: by six tokens, the comma one of them, or by the four of GST and MST."""
+    counts = counts_of(strategy, FIGURE_1[0], stopwords, "perturb")
+    assert (counts.n_words, counts.n_word_parts) == ([5], [6])
+    spent = epsilon_per_token(strategy, 10.0, counts.n_perturbed, counts.n_word_parts)
     assert spent.round(2).tolist() == [expected]
+
+
+def test_words_by_which_s1_divides_are_all_but_kept_punctuation() -> None:
+    """Two stop words, which are kept, an unknown word and three commas, of which none counts."""
+    counts = counts_of("S1", "i think, therefore, i zorblaxed,", "keep", "keep")
+    assert counts == ([5], [8], [2], [5])
+    assert counts_of("S2", "i think, therefore, i zorblaxed,", "keep", "keep").n_word_parts == [5]
+    spent = epsilon_per_token("S1", 10.0, counts.n_perturbed, counts.n_word_parts)
+    assert spent == pytest.approx([2.0], rel=1e-9) and spent <= 2.0
+
+
+def test_a_text_in_which_nothing_is_perturbed_has_no_epsilon() -> None:
+    counts = counts_of("S1", "i am", "keep", "keep")
+    assert (counts.n_perturbed, counts.n_word_parts) == ([0], [2])
+    assert epsilon_per_token("S1", 10.0, counts.n_perturbed, counts.n_word_parts) == [0.0]
 
 
 STRATEGIES = st.sampled_from(["S1", "S2", "S3", "S4"])
@@ -52,7 +88,7 @@ def test_the_epsilon_of_a_text_add_up_exactly_and_never_above_its_budget(
     exact = n * Fraction(epsilon)
     assert exact <= Fraction(budget)
     assert n * epsilon == exact and float(exact) == exact  # every partial sum has fewer bits still
-    parts = words if strategy == "S2" else n
+    parts = words if strategy in ("S1", "S2") else n
     assert (
         epsilon == pytest.approx(budget / parts, rel=2**-30) and epsilon <= Fraction(budget) / parts
     )
@@ -173,6 +209,37 @@ def test_in_s2_a_part_is_a_part_of_a_word() -> None:
     engine = toy_engine("madlib", "S2", shares=SHARES)
     (epsilon,) = spent(engine, [["new south wales fire police water"]], DocumentBudget(6.0, 100.0))
     assert epsilon == pytest.approx([0.6, 0.6, 3.0], rel=1e-9)
+
+
+def test_what_falls_to_words_that_are_not_perturbed_stays_unspent() -> None:
+    """Two words of three, one of whose stop words is kept, by classes or without: a kept word is of
+    no class, so its share shows in no other's ε."""
+    for shares, expected in ((None, [2.0, 0, 2.0]), (SHARES, [6 / 2.2, 0, 1.2 / 2.2])):
+        engine = toy_engine("madlib", "S1", shares=shares, policy=Policy("keep", "keep", "sample"))
+        (epsilon,) = spent(engine, [["fire the police"]], DocumentBudget(6.0, 100.0))
+        assert epsilon == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["S1", "S2"])
+def test_copies_count_as_words_and_pay_nothing(strategy: str) -> None:
+    engine = toy_engine("madlib", strategy, consistent=True)
+    (epsilon,) = spent(engine, [["fire water fire fire"]], DocumentBudget(6.0, 100.0))
+    assert epsilon == pytest.approx([1.5, 1.5, 0, 0], rel=1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["S3", "S4"])
+def test_copies_share_no_budget_that_tokens_divide(strategy: str) -> None:
+    engine = toy_engine("madlib", strategy, consistent=True)
+    (epsilon,) = spent(engine, [["fire water fire fire"]], DocumentBudget(6.0, 100.0))
+    assert epsilon == pytest.approx([3.0, 3.0, 0, 0], rel=1e-9)
+
+
+def test_every_token_has_the_epsilon_however_long_its_text() -> None:
+    counts = TokenCounts(*np.array([[9, 4, 2, 5], [9, 4, 2, 5], [6, 3, 0, 5], [9, 4, 2, 5]]))
+    budgets = of_every_token(counts, np.array(["a", "a", "a", "b"]), 1.5)
+    assert budgets.epsilon_per_token.tolist() == [1.5, 1.5, 0.0, 1.5]
+    assert budgets.budget.tolist() == [9.0, 9.0, 9.0, 7.5]
+    assert budgets.divisor.tolist() == counts.n_perturbed.tolist()
 
 
 PARTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 10_000)), min_size=1, max_size=4)

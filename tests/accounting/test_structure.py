@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from lexveil.accounting.budgets import Policy
 from lexveil.accounting.structure import Replacements, StructureChange, _share, measure
 from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Lexicon, encode
+from lexveil.text.encode import Lexicon, TokenClass, encode
 from lexveil.text.tokenize import sentences
 
 TOKENS = [
@@ -95,11 +95,13 @@ def test_shares_are_those_of_one_comparison_after_another(
         encoded = encode([text], lexicon)
         fate = policy.actions(encoded.kind, encoded.rows >= 0).tolist()
         lengths = encoded.n_words.tolist()
-        pays = sum(
-            size if strategy == "S2" else 1
-            for size, one in zip(lengths, fate, strict=True)
-            if one == 0
-        )
+        pays = fate.count(0)
+        if pays and strategy in ("S1", "S2"):  # all words, and marks that are perturbed
+            pays = sum(
+                size
+                for size, one, kind in zip(lengths, fate, encoded.kind.tolist(), strict=True)
+                if one == 0 or kind != TokenClass.PUNCTUATION
+            )
         kind, forms = (
             encoded.kind.tolist(),
             [encoded.words[first] for first in encoded.first_word.tolist()],

@@ -2,6 +2,7 @@
 own message."""
 
 import json
+from collections.abc import Callable
 from math import inf, nan
 
 import pandas as pd
@@ -17,24 +18,38 @@ from tests.checks.conftest import rules_of
 MECHANISMS = ["madlib", "tem"]
 NAMES = (
     (pa.string(), ("dataset", "doc_id", "field")),
-    (pa.int64(), ("n_words", "n_tokens", "n_perturbed")),
+    (pa.int64(), ("n_words", "n_tokens", "n_perturbed", "divisor")),
 )
 KINDS = *NAMES, (pa.float64(), ("budget", "epsilon_per_token"))
 SCHEMA = pa.schema([(name, kind) for kind, names in KINDS for name in names])
+Plan = Callable[[], pd.DataFrame]
 
 
 def plan() -> pd.DataFrame:
     rows = [
-        ("pairs", "a", "text", 9, 7, 3, 10.0, 10.0 / 3),
-        ("pairs", "a", "text_b", 8, 7, 7, 10.0, 10.0 / 7),
-        ("pairs", "b", "text", 2, 2, 0, 10.0, 0.0),
-        ("singles", "a", "text", 4, 3, 3, 0.7, 0.7 / 3),
+        ("pairs", "a", "text", 9, 7, 3, 9, 10.0, 10.0 / 9),
+        ("pairs", "a", "text_b", 8, 7, 7, 8, 10.0, 10.0 / 8),
+        ("pairs", "b", "text", 2, 2, 0, 2, 10.0, 0.0),
+        ("singles", "a", "text", 3, 3, 3, 3, 0.7, 0.7 / 3),
     ]
     return pd.DataFrame(rows, columns=SCHEMA.names, dtype=object)
 
 
-def put(column: str, value: object, row: int = 0) -> pd.DataFrame:
+def plan_by_tokens() -> pd.DataFrame:
     frame = plan()
+    frame["divisor"] = frame["n_perturbed"]
+    frame["epsilon_per_token"] = [10.0 / 3, 10.0 / 7, 0.0, 0.7 / 3]
+    return frame
+
+
+def plan_per_token() -> pd.DataFrame:
+    frame = plan_by_tokens()
+    frame["epsilon_per_token"] = [10.0 / 7, 10.0 / 7, 0.0, 0.7 / 3]
+    return frame
+
+
+def put(column: str, value: object, row: int = 0, of: Plan = plan) -> pd.DataFrame:
+    frame = of()
     frame.at[row, column] = value
     return frame
 
@@ -43,25 +58,44 @@ def put(column: str, value: object, row: int = 0) -> pd.DataFrame:
 def check(write, docs, out, machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def _check(*frames: pd.DataFrame, strategy: str = "S1"):
+    def _check(*frames: pd.DataFrame, strategy: str = "S1", budget: str = "document"):
         epsilons = [float(n) for n in range(1, len(frames) + 1)]
         for epsilon, frame in zip(epsilons, frames, strict=True):
             for mechanism in MECHANISMS:  # at a base epsilon all have the same plan
                 write(str(paths.plan(mechanism, strategy, epsilon)), frame, SCHEMA)
-        grid = GridParams(mechanisms=MECHANISMS, strategies=[strategy], epsilons=epsilons)
+        grid = GridParams(
+            mechanisms=MECHANISMS, strategies=[strategy], epsilons=epsilons, budget=budget
+        )
         return check_plans.run(grid, out, docs, machine)
 
     return _check
 
 
-@pytest.mark.parametrize("strategy", ["S1", "S2", "S3", "S4"])
-def test_only_s2_may_leave_some_of_the_budget(check, fault, strategy):
-    # rounding
-    assert (
-        fault(lambda: check(put("epsilon_per_token", 10.0 / 3 + 1e-10), strategy=strategy)) is None
-    )
-    found = fault(lambda: check(put("epsilon_per_token", 3.0), strategy=strategy))
-    assert found == (None if strategy == "S2" else UNSPENT)
+@pytest.mark.parametrize(
+    ("strategy", "of", "epsilon"),
+    [("S1", plan, 10.0 / 9), ("S2", plan, 10.0 / 9)]
+    + [(strategy, plan_by_tokens, 10.0 / 3) for strategy in ("S3", "S4")],
+)
+def test_all_strategies_divide_the_whole_budget(check, fault, strategy, of, epsilon):
+    rounded = put("epsilon_per_token", epsilon + 1e-10, of=of)
+    assert fault(lambda: check(rounded, strategy=strategy)) is None
+    less = put("epsilon_per_token", epsilon * 0.99, of=of)
+    assert fault(lambda: check(less, strategy=strategy)) == UNDIVIDED
+
+
+def test_s1_and_s2_divide_by_all_words_of_a_text(check, fault):
+    by_tokens = put("divisor", 3)
+    by_tokens.at[0, "epsilon_per_token"] = 10.0 / 3
+    for strategy in ("S1", "S2"):
+        found = fault(lambda strategy=strategy: check(by_tokens, strategy=strategy))
+        assert found == ("is_without_words", 1, 1)
+    assert fault(lambda: check(plan_by_tokens(), strategy="S3")) is None
+
+
+def test_where_a_budget_is_of_a_token_all_have_the_same(check, fault):
+    assert check(plan_per_token(), budget="token") == 4
+    less = put("epsilon_per_token", 1.0, of=plan_per_token)
+    assert fault(lambda: check(less, budget="token")) == ("is_uneven", 1, 1)
 
 
 def test_a_record_does_not_know_the_other_plans(check, out):
@@ -71,8 +105,8 @@ def test_a_record_does_not_know_the_other_plans(check, out):
     alone = (out / "madlib/S1/1.0.json").read_bytes()
     record = json.loads(alone)
     assert (out / "tem/S1/1.0.json").read_bytes() == alone and record["success"] is True
-    assert record["summary"] == {"n_texts": 4, "n_words": 23, "n_tokens": 19, "n_perturbed": 13}
-    check(plan(), put("n_words", 10))
+    assert record["summary"] == {"n_texts": 4, "n_words": 22, "n_tokens": 19, "n_perturbed": 13}
+    check(plan(), put("n_tokens", 8))
     assert (
         (out / "madlib/S1/1.0.json").read_bytes()
         == alone
@@ -87,12 +121,15 @@ def test_a_record_does_not_know_the_other_plans(check, out):
     assert not out.exists()
 
 
-UNSPENT = ("epsilon_unspent", 1, pytest.approx(0.1))
+UNDIVIDED = ("epsilon_undivided", 1, pytest.approx(0.01, rel=1e-6))
 DEFECTS = [
     (plan().head(0), ("rows", 1, 0)),
     (put("field", "text", row=1), ("dataset,doc_id,field", 2, 2)),
     (put("n_perturbed", -1, row=2), ("n_perturbed", 1, -1)),
     (put("n_tokens", 2), ("n_perturbed_beyond", 1, 1)),
+    (put("divisor", 6, row=1), ("is_short_divisor", 1, 1)),
+    (put("divisor", None), ("is_short_divisor", 1, 1)),
+    (put("n_words", 10), ("is_without_words", 1, 1)),
     (put("epsilon_per_token", -0.5, row=2), ("epsilon_per_token", 1, -0.5)),
     *(
         (put("epsilon_per_token", value), ("is_mismatched", 1, 1))
@@ -102,7 +139,7 @@ DEFECTS = [
     (put("budget", 11.0, row=2), ("is_odd_budget", 3, 1)),
     (put("budget", -1.0, row=3), ("is_odd_budget", 1, 1)),
     (put("epsilon_per_token", 0.7 / 3 + 1e-8, row=3), ("epsilon_overrun", 1, pytest.approx(3e-8))),
-    (put("epsilon_per_token", 3.0), UNSPENT),
+    (put("epsilon_per_token", 1.1), UNDIVIDED),
     (put("doc_id", None), ("n_missing", 1, 1)),
 ]
 

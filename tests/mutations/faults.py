@@ -627,14 +627,24 @@ BUDGETS = [
     Fault(
         "divided by words and not tokens",
         "budgets",
-        swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if True"),
+        swap("lexveil.accounting.budgets:divisors", "if strategy in BY_WORDS", "if True"),
         TEM | S3,
     ),
     Fault(
         "S2 divided by tokens",
         "budgets",
-        swap("lexveil.accounting.budgets:epsilon_per_token", 'if strategy == "S2"', "if False"),
+        swap("lexveil.accounting.budgets:divisors", "if strategy in BY_WORDS", "if False"),
         TEM | {"strategy": "S2"},
+    ),
+    Fault(
+        "S1 divided by perturbed words alone",
+        "budgets",
+        swap(
+            f"{P}.engine.plan:_word_parts",
+            "others[encoded.kind == TokenClass.PUNCTUATION.value] = 0",
+            "others[:] = 0",
+        ),
+        TEM,
     ),
     Fault(
         "the cap of a token not applied",

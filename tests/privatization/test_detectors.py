@@ -155,6 +155,19 @@ def test_neighbours_share_what_was_found(
         between(measurement, first, second, distances)
 
 
+@pytest.mark.parametrize("strategy", ["S1", "S2"])
+def test_no_epsilon_tells_how_many_words_a_name_has(
+    built: Path, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    """A budget that is divided by words counts what was found as one of eight."""
+    monkeypatch.setitem(HOW, "strategy", strategy)
+    said = "the police said that they had met "
+    one, _ = structure_of(f"{said}Ann", at(((34, 37), "PERSON")))
+    two, _ = structure_of(f"{said}Zoe Quix", at(((34, 42), "PERSON")))
+    assert one.differences(two) == []
+    assert one.epsilon.max() == pytest.approx(30.0 / 8, rel=1e-9)
+
+
 def test_the_statement_rests_on_no_detector(built: Path) -> None:
     how = HOW | {"strategy": "S1"}
     plain = lexveil.privatize([TEXT], seed=1, **how).record.guarantee.in_release

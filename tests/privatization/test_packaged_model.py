@@ -111,7 +111,7 @@ def test_a_subject_s_budget_is_kept_over_folders(
     project."""
     how = {
         "mechanism": "madlib",
-        "strategy": "S1",
+        "strategy": "S3",  # which spends all of a budget
         "document_budget": 5.0,
         "max_token_epsilon": 5.0,
         "model": "toy",

@@ -100,6 +100,7 @@ def test_a_record_counts_what_went_out_alone(project: Path, tmp_path: Path) -> N
         "document_budget": 5.0,
         "max_token_epsilon": 5.0,
         "subject_column": "who",
+        "stopwords": "perturb",
     }
     how["strategy"] = "S1"  # one word for one, so that the counts of the output are not random
     released = ["The door was open.", "The house was cold, and zorblax said no."]

@@ -150,10 +150,20 @@ def exposure_that_differs() -> None:
     artifacts.change("private/madlib/S1/10.0/metrics.json", by_class=by_class)
 
 
+def epsilon_per_token() -> None:
+    artifacts.change_params(grid={"budget": "token"})
+    for strategy in artifacts.STRATEGIES:  # the budget is what the longest text of a set spends
+        for epsilon in artifacts.EPSILONS:
+            per_token = {"budget": [2 * epsilon] * 3, "epsilon_per_token": [epsilon] * 3}
+            file = f"plans/madlib/{strategy}/{epsilon}.parquet"
+            put(file, STATIC[file] | per_token)
+
+
 @pytest.mark.usefixtures("changed")
 @pytest.mark.parametrize(
     ("make", "name"),
     [
+        (epsilon_per_token, "epsilon per token"),
         (artifacts.put_others, "several mechanisms"),
         (partial(artifacts.put_others, refused="needs more than 417"), "refused"),
         (partial(artifacts.put_levels, [1.0, 10.0]), "levels and epsilons"),

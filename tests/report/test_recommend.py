@@ -2,6 +2,8 @@
 refuses."""
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ from lexveil.levels import Level
 from lexveil.recovery.shares import Share
 from lexveil.report.recommend import as_text, commands, recommend
 from lexveil.runtime.tables import write_json
+from tests.conftest import ROOT
 from tests.report.records import named, recovered
+from tests.tasks.changing import change_params
 
 # documents: an interval of ± 0.01 at most, so that what decides is the spread of the trainings
 N_TEST = 10_000
@@ -26,6 +30,7 @@ Command = Callable[..., tuple[int, str]]
 @pytest.fixture(autouse=True)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    shutil.copy(ROOT / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
 
 
@@ -244,3 +249,13 @@ def test_runs_at_levels_and_content_words() -> None:
     assert commands(row)[-1].endswith(
         "--mechanism tem --strategy S3 --epsilon 7.5 --max-token-epsilon 7.5"
     )
+
+
+@pytest.mark.usefixtures("grid")
+def test_where_each_token_had_the_epsilon_none_of_a_release_gets_more(command: Command) -> None:
+    limits = ("--max-attack", "1")
+    assert "--max-token-epsilon" not in command(*limits)[1]
+    change_params(grid={"budget": "token"})
+    shown = command(*limits)[1]
+    assert shown.count("--max-token-epsilon") == 2
+    assert re.search(r"privatize FILE .*--epsilon (\S+) --max-token-epsilon \1\n", shown)

@@ -1,6 +1,7 @@
 """Plans and runs on the embedded default: budgets, ledgers, and the same bytes however the work is
 cut."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from lexveil import LexveilError, RequestError, paths
 from lexveil.artifacts.document_sets import load_documents
 from lexveil.privatization.adapters.stage import privatize_documents as privatize
 from tests.conftest import run_stage
+from tests.tasks.changing import change_params
 
 CELLS = [
     ("madlib", "S1", 1.0),
@@ -37,9 +39,11 @@ def test_a_run_adds_up(
     spent = ledger.groupby("doc_id")["epsilon"].sum()
     budget = plan.set_index("doc_id")["budget"]
     assert (spent <= budget * (1 + 1e-9)).all()
-    if strategy != "S2":
-        full = plan[plan["n_perturbed"] > 0]["doc_id"]
-        assert np.allclose(spent[full], budget[full])
+    full = plan[plan["n_perturbed"] > 0].set_index("doc_id")
+    # S1 and S2 leave what falls to words that are not perturbed, or are in a collocation.
+    by_words = strategy in ("S1", "S2")
+    part = full["n_perturbed"] / full["n_words"] if by_words else 1.0
+    assert np.allclose(spent[full.index], part * full["budget"])
     assert np.allclose(documents.set_index("doc_id")["epsilon_spent"], spent)
     # The default policy: unknown words are drawn anew, punctuation is kept and counted as
     # unprotected.
@@ -52,6 +56,24 @@ def test_a_run_adds_up(
     assert (known == ledger["action"].isin(["perturbed", "sampled"])).all()
     counted = ledger[known]["word_id"].map(lambda row: tokens[row].count("_") + 1)
     assert (counted == ledger[known]["n_words"]).all()
+
+
+def test_each_token_gets_the_epsilon_of_the_grid(built: Path, tmp_path: Path) -> None:
+    change_params(
+        grid={"budget": "token", "mechanisms": ["tem"], "strategies": ["S1"], "epsilons": [20.0]}
+    )
+    run_stage("plan_budgets")
+    run_stage("check_plans")
+    run = "tem", "S1", 20.0
+    assert json.loads(paths.plan_check(*run).read_text())["success"]
+    privatize(*run, tmp_path / "run")
+    log = pq.read_table(tmp_path / "run" / "tokens.parquet").to_pandas()
+    perturbed = log[log["action"] == "perturbed"]
+    assert set(perturbed["epsilon"]) == {20.0} and not log["epsilon"][log["epsilon"] == 0].empty
+    longest = perturbed.groupby(["dataset", "doc_id"]).size().groupby("dataset").max()
+    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    assert record["document_budget"] == (20.0 * longest).to_dict()
+    assert record["base_epsilon"] == 20.0
 
 
 def test_the_baseline_changes_nothing(built: Path, tmp_path: Path) -> None:

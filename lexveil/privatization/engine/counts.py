@@ -37,8 +37,8 @@ class BatchCounts:
     """What a batch holds, before any noise is drawn.
 
     Attributes:
-        counts: (4, n_documents) words, tokens, parts of the budget, words in those; see
-            ``count_planned``.
+        counts: (4, n_documents) words, tokens, parts of the budget that are paid for, and by which
+            S1 and S2 divide; see ``count_planned``.
         by_class: (n_classes, n_actions) tokens of each class that meet each action.
         documents: those in which there is any text.
         texts: texts in them.
@@ -62,7 +62,7 @@ class InputTotals:
     """What a whole input holds, added up batch by batch; attributes as of ``BatchCounts``.
 
     Attributes:
-        totals: words, tokens, parts of the budget, words in those.
+        totals: the sums of ``BatchCounts.counts``.
     """
 
     rows: int = 0

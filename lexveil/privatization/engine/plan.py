@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lexveil.accounting.budgets import Action, Codes, Policy
-from lexveil.accounting.shares import ShareClasses
+from lexveil.accounting.shares import WHOLE, ShareClasses
 from lexveil.detectors.detection import Detection
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
 from lexveil.types import Ids
@@ -99,29 +99,48 @@ def _leaders(encoded: Encoded, known: Ids, action: npt.NDArray[np.int8], documen
 
 
 def count_planned(encoded: Encoded, plan: TokenPlan, owner: Ids, n: int) -> Ids:
-    """Count per document: words, tokens, parts of the budget, words in those parts. Shape (4, n).
+    """Counts per document: words, tokens, parts that are paid for, parts of words. Shape (4, n).
 
     A part is a token that epsilon is spent on, or several where its class has a share of its own.
+    Parts of words are those by which S1 and S2 divide a budget, see ``_word_parts``.
 
     Args:
         owner: (n_texts,) the document of each text.
         n: how many documents there are.
     """
     pays, document = plan.pays, owner[encoded.text_of]
-    parts = pays if plan.parts is None else pays * plan.parts
     weights = [
         encoded.n_words * (encoded.kind != TokenClass.PUNCTUATION.value),
         np.ones(len(pays)),
-        parts,
-        encoded.n_words * parts,
+        pays if plan.parts is None else pays * plan.parts,
+        _word_parts(encoded, plan),
     ]
     return np.stack(
         [np.bincount(document, weights=weight, minlength=n) for weight in weights]
     ).astype(np.int64)
 
 
+def _word_parts(encoded: Encoded, plan: TokenPlan) -> Ids:
+    """(n,) parts by which each token counts where a budget is divided by words.
+
+    A perturbed token counts by its words and its class's share, paid for or a copy. Any other word
+    counts as a word of no class, so that its class does not show in the ε of others; and a piece
+    that a detector found as one word, so that its length does not. Punctuation counts where it is
+    perturbed.
+    """
+    perturbed = plan.action == Action.PERTURBED.value
+    others: Ids = encoded.n_words.astype(np.int64)
+    others[encoded.kind == TokenClass.FOUND.value] = 1
+    others[encoded.kind == TokenClass.PUNCTUATION.value] = 0
+    if plan.parts is None:
+        return np.where(perturbed, encoded.n_words, others)
+    return np.where(perturbed, encoded.n_words * plan.parts, others * WHOLE)
+
+
 def count_tokens(texts: Sequence[str], lexicon: Lexicon, policy: Policy) -> Ids:
-    """Count per text: words, tokens, tokens to be perturbed, words in those. Shape (4, n)."""
+    """Counts per text: words, tokens, tokens to be perturbed, and words by which S1 and S2 divide.
+    Shape (4, n).
+    """
     number = np.arange(len(lexicon.tokens))
     parts = []
     for start in range(0, len(texts), BATCH):

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from lexveil.accounting.budgets import Action, DocumentBudget, epsilon_per_part
+from lexveil.accounting.budgets import Action, DocumentBudget, divisors, epsilon_per_part
 from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.linkage import LinkageFigures
 from lexveil.accounting.operator_report import SECRECY, ClassCounts, DocumentShares, LanguageFinding
@@ -49,7 +49,6 @@ from lexveil.request import FileRequest
 from lexveil.runtime.checkpoints import size
 from lexveil.runtime.pool import Workers
 from lexveil.text.encode import TokenClass
-from lexveil.types import Int64
 
 TRIED = 50_000  # tokens that are rewritten, and forgotten, to say what would come out
 OTHER_LENGTH = 2.0  # texts that are so many times longer or shorter than is assumed get a caution
@@ -251,7 +250,7 @@ def draws_in_words(
         one_epsilon: every token gets the same, whatever the length of the text.
     """
     survey = _Survey()
-    survey.add(counted, counted.counts[_parts_row(engine)])
+    survey.add(counted, engine.settings.strategy)
     budget = document_budget(engine.settings, engine.model)
     return texts_in_words(
         _budget(engine, survey, budget, None, one_epsilon=one_epsilon), _trial(drawn), "draw"
@@ -322,21 +321,22 @@ class _Survey:
 
     Attributes:
         first: its first chunks, counted.
-        parts: how many documents divide their budget into how many parts.
+        parts: how many documents pay for how many parts of their budget, of how many.
         words: how many documents have how many words.
         subjects: the keys of those whom rows are about.
     """
 
     totals: InputTotals = field(default_factory=InputTotals)
     first: list[tuple[Chunk, BatchCounts]] = field(default_factory=list)
-    parts: Frequencies[int] = field(default_factory=Frequencies)
+    parts: Frequencies[tuple[int, int]] = field(default_factory=Frequencies)
     words: Frequencies[int] = field(default_factory=Frequencies)
     subjects: set[str] = field(default_factory=set)
 
-    def add(self, counted: BatchCounts, parts: Int64) -> None:
-        """Add a batch, and the parts of each document's budget; of one that spends nothing, 0."""
+    def add(self, counted: BatchCounts, strategy: str) -> None:
+        """Add a batch, and the parts of the budget of each document that spends anything."""
         self.totals.add(counted)
-        self.parts.update(parts[parts > 0].tolist())
+        paid, divisor = counted.counts[2], divisors(strategy, counted.counts[2], counted.counts[3])
+        self.parts.update(zip(paid[paid > 0].tolist(), divisor[paid > 0].tolist(), strict=True))
         words = counted.counts[0]
         self.words.update(words[words > 0].tolist())
 
@@ -354,18 +354,18 @@ class _Survey:
         """
         if not self.parts:
             return EpsilonSpread(least=None, mean=None, most=None), 0, 0
-        parts, documents = (
-            np.array(list(values), dtype=np.int64) for values in (self.parts, self.parts.values())
-        )
+        paid, divisor = np.array(list(self.parts), dtype=np.int64).T
+        documents = np.array(list(self.parts.values()), dtype=np.int64)
         whole, most = (1, 1) if shares is None else (WHOLE, shares.most)
-        epsilon = epsilon_per_part("S1", budget, parts, parts, most) * whole
-        mean = float((epsilon * parts * documents).sum() / (parts * documents).sum())
+        # Divided already, so that it does not matter by which strategy.
+        epsilon = epsilon_per_part("S1", budget, paid, divisor, most) * whole
+        mean = float((epsilon * paid * documents).sum() / (paid * documents).sum())
         spread = EpsilonSpread(least=float(epsilon.min()), mean=mean, most=float(epsilon.max()))
-        is_capped = budget.cap * parts < budget.total * most
+        is_capped = budget.cap * divisor < budget.total * most
         return (
             spread,
             int(documents[is_capped].sum()),
-            int((documents * parts)[is_capped].sum()) // whole,
+            int((documents * paid)[is_capped].sum()) // whole,
         )
 
 
@@ -385,13 +385,8 @@ def _survey(
             if n_first < TRIED:
                 survey.first.append((chunk, counted))
                 n_first += int(counted.counts[1].sum())
-            survey.add(counted, counted.counts[_parts_row(engine)])
+            survey.add(counted, engine.settings.strategy)
     return survey
-
-
-def _parts_row(engine: Engine) -> int:
-    """Which counts of ``BatchCounts`` are the parts of a document's budget."""
-    return 3 if engine.settings.strategy == "S2" else 2
 
 
 def _try(

@@ -20,6 +20,7 @@ from lexveil.report.table import Column, Row, Table, epsilon_columns, epsilon_ke
 TOLERANCE = 1e-9  # relative; the same budget computed twice may differ by rounding
 
 DATASET, STRATEGY = Column("dataset", "Data set"), Column("strategy", "Strategy")
+PERTURBED = Column("perturbed_per_text", "Tokens with noise / text", formatting.two)
 CLASSES = tuple(
     Column(f"n_{kind}{end}", head, formatting.count, kind.capitalize())
     for kind in ("label", "attribute")
@@ -59,19 +60,24 @@ def by_epsilon(plans: Sequence[Record], names: Sequence[str], value: str) -> lis
     return [rows[key] for key in sorted(rows)]
 
 
-def budget_tables(plans: Sequence[Record]) -> dict[str, Table]:
+def budget_tables(plans: Sequence[Record], *, is_per_token: bool) -> dict[str, Table]:
     """The document budget at each base epsilon, the mean epsilon of a token, and what a text
-    spends.
+    spends; where every token has the epsilon of the grid, what a text spends alone.
     """
     epsilons = sorted({plan["epsilon"] for plan in plans})
     two = formatting.two
+    if is_per_token:
+        lead = [STRATEGY, DATASET, PERTURBED]
+        spent = epsilon_columns(epsilons, two, "Mean ε spent at ε per token", "epsilon_spent")
+        rows = by_epsilon(plans, ["strategy", "dataset"], "epsilon_spent")
+        return {"spent": Table("spent", [*lead, *spent], rows)}
     lead = [
         DATASET,
         Column("n_texts", "Texts", formatting.count),
         Column("words_per_text", "Avg. words / text", two),
     ]
     budgets = epsilon_columns(epsilons, two, "Document budget B at base ε", "budget")
-    noisy = [STRATEGY, DATASET, Column("perturbed_per_text", "Tokens with noise / text", two)]
+    noisy = [STRATEGY, DATASET, PERTURBED]
     per_token = epsilon_columns(epsilons, two, "Mean ε per token at base ε", "epsilon_per_token")
     share = [STRATEGY, DATASET, Column("share_of_budget", "Share of B spent", formatting.share)]
     spent = epsilon_columns(epsilons, two, "Mean ε spent at base ε", "epsilon_spent")
@@ -142,11 +148,12 @@ def bounded(runs: Sequence[ReportedRun], metric: str) -> list[str]:
     ]
 
 
-def bound_table(plans: Sequence[Record], nearest: Mapping[str, float]) -> Table:
+def bound_table(plans: Sequence[Record], nearest: Mapping[str, float], epsilon_is: str) -> Table:
     """How much more likely one output may be, when one token is exchanged for its nearest
     neighbour.
 
     Args:
+        epsilon_is: the epsilon of the grid in words.
         nearest: median distance of a token to its nearest neighbour, by segmentation.
     """
     epsilons = sorted({plan["epsilon"] for plan in plans})
@@ -168,7 +175,7 @@ def bound_table(plans: Sequence[Record], nearest: Mapping[str, float]) -> Table:
             )
         rows.append(row)
     factors = epsilon_columns(
-        epsilons, formatting.factor, "Largest factor exp(ε·d) at base ε", "log_factor"
+        epsilons, formatting.factor, f"Largest factor exp(ε·d) at {epsilon_is}", "log_factor"
     )
     return Table(
         "bound",
@@ -180,13 +187,17 @@ def bound_table(plans: Sequence[Record], nearest: Mapping[str, float]) -> Table:
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows; of budgets nothing where all runs are at levels of recovery."""
     plans, mechanisms = report.plans, bounded(report.runs, epsilon_units.EUCLIDEAN)
-    require_one_budget(plans)
+    is_per_token = report.params.grid.budget == "token"
+    if not is_per_token:
+        require_one_budget(plans)
+    epsilon_is = "ε per token" if is_per_token else "base ε"
     return {
         "has_budgets": bool(plans),
+        "is_per_token": is_per_token,
         "data_sets": datasets_table(plans, report.clean),
         "units": epsilon_units.in_words(report.params.grid.mechanisms),
-        **budget_tables(plans),
-        "bound": bound_table(plans, report.nearest) if plans and mechanisms else None,
+        **budget_tables(plans, is_per_token=is_per_token),
+        "bound": bound_table(plans, report.nearest, epsilon_is) if plans and mechanisms else None,
         "bounded": mechanisms,
         "coverage": coverage_table(report.coverage),
     }

@@ -223,6 +223,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "results": results_table(report),
         "units": epsilon_units.in_words(report.params.grid.mechanisms),
         "has_levels": bool(report.params.grid.levels),
+        "is_per_token": report.params.grid.budget == "token",
         "tokens": Table(
             "tokens", [*RUN, *TOKENS], [of_run(run.key) | dict(run.metrics) for run in report.runs]
         ),
