@@ -269,7 +269,7 @@ class EvaluationParams(Documented):
     """folder of a model in the form of transformers"""
     gpt2_model: str | None = None
     """folder of GPT-2, the same; no model is fetched"""
-    max_texts: int | None = Field(1000, ge=1, le=2**31)
+    max_texts: int | None = Field(300, ge=1, le=2**31)
     """of a data set, for similarity, perplexity and recovery: drawn at random; null: all"""
     language_model_tokens: int = Field(5_000_000, ge=1, le=10**9)
     """of the corpus that the language model is trained on, at most"""

@@ -14,7 +14,7 @@ ranked as (
         *,
         row_number() over (
             partition by dataset
-            order by length(source) not between 60 and 240, md5(concat_ws(chr(31), doc_id, field, $seed::varchar)), doc_id, field
+            order by length(source) not between 100 and 260, md5(concat_ws(chr(31), doc_id, field, $seed::varchar)), doc_id, field
         ) as turn
     from texts
     where trim(source) <> ''

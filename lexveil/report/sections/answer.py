@@ -15,12 +15,13 @@ from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.recovery.bands import CONTENT
 from lexveil.report.charts import Chart, score_axis, share_axis, tradeoff
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import MAJORITY, Values, is_learnt, of_score, one_kind
+from lexveil.report.evaluation_values import MAJORITY, Values, is_learnt, of_score
 from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.records import Key, RunRecovery
 from lexveil.report.sections.samples import ShownText, start
 
 LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that a reader may name
+# Least share of what clean texts give above the majority that a run must keep to be taken.
 ENOUGH = 0.5
 TEXTS = 3  # to read
 NAMED = share_axis("named by a reader (% of content words)")
@@ -90,7 +91,7 @@ def taken(kept: Kept, utility: Scores) -> Key | None:
 
 def scores(values: Values, score: Score) -> Scores | None:
     """A score on clean texts, of the majority, and of the runs; None where one is not known."""
-    known = of_score(one_kind(values), score)
+    known = of_score(values, score)
     clean = known.get(CLEAN)
     majority = known.get(MAJORITY)
     if clean is None or majority is None or clean.mean <= majority.mean:
@@ -131,7 +132,7 @@ def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
     answers, unlearnt = list[Answer](), list[str]()
     for number, (dataset, every) in enumerate(report.values.items(), 1):
-        utility = of_score(one_kind(every), UTILITY)
+        utility = of_score(every, UTILITY)
         named = {
             run.key: run.share(CONTENT, dataset=dataset)
             for run in report.recovery
