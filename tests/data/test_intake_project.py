@@ -40,7 +40,7 @@ def test_default_use_status_and_a_killed_use(real: Path, tmp_path: Path) -> None
         and described.corpus is not None
         and described.corpus.documents == 350
     )
-    assert described.documents["reviews"].parts == {"train": 192, "validation": 48}
+    assert described.documents["drug_reviews"].parts == {"test": 379, "train": 600}
 
     # Killed between the renames and `dvc add`: the next command gives DVC what is there, then goes
     # on.
@@ -122,10 +122,10 @@ def test_documents_that_cannot_be_used(
 
 def test_a_damaged_file_in_data_is_named(root: Path) -> None:
     data_store.use_default(root)
-    path = root / "data/documents/reviews.parquet"
+    path = root / "data/documents/drug_reviews.parquet"
     path.unlink()
     path.write_bytes(b"PAR1")
-    with pytest.raises(RequestError, match=r"reviews\.parquet: damaged"):
+    with pytest.raises(RequestError, match=r"drug_reviews\.parquet: damaged"):
         data_store.status(root)
     path.unlink()
     shard = next((root / "data/corpus").iterdir())

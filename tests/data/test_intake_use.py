@@ -18,6 +18,7 @@ from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.data import corpus, data_store, default, documents
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.values import plain_value
+from lexveil.lineage.file_hashes import digest, file_md5
 from tests.shared_trees import share
 
 ROOT = Path(__file__).parents[2]
@@ -318,7 +319,7 @@ def test_files_that_are_kept_are_links_and_never_written(root: Path, tmp_path: P
     """DVC may have linked data/ to its cache, read-only: a write into such a file would damage the
     cache."""
     data_store.use_default(root)
-    old = next((root / "data/documents").glob("reviews.parquet"))
+    old = next((root / "data/documents").glob("drug_reviews.parquet"))
     cache = tmp_path / "cache"
     cache.hardlink_to(old)
     cache.chmod(0o444)
@@ -355,8 +356,11 @@ def test_a_model_takes_the_place_of_a_corpus(
 # purpose only.
 MD5 = {
     "corpus/corpus-train.00000-of-00001.json.gz": "831708906e34fedeedff5f7b4eee3faf",
-    "documents/pang_lee.parquet": "02cc210ea9f24a2425c5deda839d26e1",
-    "documents/reviews.parquet": "7b624e662257dbc2643f6437694eb45c",
+    "documents/drug_reviews.parquet": "aa64ac53152488fe52da207302af9c4a",
+}
+SMALL_MD5 = {
+    "pang_lee.parquet": "02cc210ea9f24a2425c5deda839d26e1",
+    "reviews.parquet": "7b624e662257dbc2643f6437694eb45c",
 }
 
 
@@ -386,6 +390,41 @@ def test_twice_the_same_in_another_folder_and_process(made: Path, tmp_path: Path
     )
     assert tree(tmp_path / "data") == tree(made)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lexveil", "data"]
+
+
+def test_without_the_package_of_reviews_the_documents_are_the_smaller_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(default, "DRUG_PACKAGE", "a-package-that-is-not-there")
+    assert not default.has_drug_reviews()
+    default.write_default_documents(tmp_path / "documents")
+    files = {file.name: file.read_bytes() for file in (tmp_path / "documents").iterdir()}
+    assert {name: hashlib.md5(content).hexdigest() for name, content in files.items()} == SMALL_MD5
+
+
+def test_reviews_of_medicines_have_labels_conditions_and_plain_text(made: Path) -> None:
+    """979 reviews, as the package says; ratings in the middle have no label."""
+    rows = pq.read_table(made / "documents/drug_reviews.parquet").to_pylist()
+    assert len(rows) == 979
+    assert {row["label"] for row in rows} == {"positive", "negative", None}
+    assert len({row["attribute"] for row in rows} - {None}) == default.CONDITIONS
+    assert not any("&#039;" in row["text"] or row["text"].startswith('"') for row in rows)
+
+
+def test_altered_reviews_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "drugsCom.zip").write_bytes(b"another file")
+    with pytest.raises(RequestError, match=r"drugsCom\.zip: not what the default is made from"):
+        default.drug_reviews(tmp_path / "drugsCom.zip")
+
+
+def test_data_dvc_names_the_default(made: Path) -> None:
+    files = {
+        file.relative_to(made).as_posix(): file_md5(file)
+        for file in made.rglob("*")
+        if file.is_file()
+    }
+    assert digest(files) == default.DEFAULT_MD5
+    assert default.DEFAULT_MD5 in (ROOT / "data.dvc").read_text(encoding="utf-8")
 
 
 def test_altered_test_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

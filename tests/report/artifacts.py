@@ -209,7 +209,12 @@ def make_artifacts() -> None:
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     Path("params.yaml").write_text(yaml.safe_dump(params | {"seed": 77}), encoding="utf-8")
     change_params(
-        grid={"mechanisms": ["madlib"], "strategies": list(STRATEGIES), "epsilons": list(EPSILONS)}
+        grid={
+            "mechanisms": ["madlib"],
+            "strategies": list(STRATEGIES),
+            "segmentations": ["word", "gst", "mst"],
+            "epsilons": list(EPSILONS),
+        }
     )
     for path, value in STATIC.items():
         put(path, value)
