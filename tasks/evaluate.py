@@ -32,7 +32,8 @@ from lexveil.runtime.stage import named_run, stage_main
 from lexveil.runtime.tables import read_table, write_json
 
 LETTERS = 6  # of a word, with the space after it
-KEPT = ["dataset", "doc_id", "split", "label", "attribute"]  # what rewriting leaves as it is
+# what rewriting leaves as it is
+KEPT = ["dataset", "doc_id", "split", "label", "attribute", "context"]
 
 
 def read_run(mechanism: str, strategy: str, epsilon: float) -> pa.Table:
@@ -54,7 +55,7 @@ def evaluate(
     """All metrics of every data set, by its name.
 
     Args:
-        clean: documents as they were given: dataset, doc_id, split, label, attribute, text, text_b.
+        clean: documents as they were given: ``KEPT``, text, text_b.
         private: the same, with rewritten texts, in the same order.
 
     Raises:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from lexveil import paths
 from lexveil.artifacts.attackers import write_attackers
 from lexveil.config import CLEAN, load_params
-from lexveil.evaluation.base import joined
+from lexveil.evaluation.base import classified_texts
 from lexveil.evaluation.metrics.membership import STREAM, Parts, attackers, parts_of
 from lexveil.evaluation.ngrams import Ngrams
 from lexveil.mechanisms.noise.streams import stream
@@ -28,7 +28,7 @@ def main() -> None:
     clean = read_table(
         paths.private(*CLEAN) / "documents.parquet",
         "baseline",
-        ["dataset", "label", "text", "text_b"],
+        ["dataset", "label", "text", "text_b", "context"],
     )
     trained = {}
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
@@ -36,9 +36,7 @@ def main() -> None:
         parts = parts_of(documents.column("label").to_pylist())
         if not isinstance(parts, Parts):
             continue
-        counts = Ngrams.counted(
-            joined(documents.column("text").to_pylist(), documents.column("text_b").to_pylist())
-        )[1]
+        counts = Ngrams.counted(classified_texts(documents))[1]
         rngs = [
             stream(params.seed, STREAM, dataset, str(number))
             for number in range(params.evaluation.shuffles)

@@ -12,7 +12,7 @@ from lexveil.config import MachineParams
 from lexveil.errors import RequestError
 from lexveil.runtime import duckdb_session
 
-COLUMNS = ("doc_id", "split", "text", "text_b", "label", "attribute")
+COLUMNS = ("doc_id", "split", "text", "text_b", "label", "attribute", "context")
 
 
 def load_documents(
@@ -21,8 +21,8 @@ def load_documents(
     """Every document of every set, ordered by (dataset, doc_id).
 
     Returns:
-        Columns dataset, doc_id, split, text, text_b, label, attribute, all strings; the last three
-            may be null.
+        Columns dataset, doc_id, split, text, text_b, label, attribute, context, all strings; those
+            from text_b on may be null. context is a second text that is not rewritten.
 
     Raises:
         RequestError: if there are no documents, a file is not readable, or one has no doc_id or no

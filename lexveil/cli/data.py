@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 from cyclopts.validators import Number
@@ -84,6 +84,7 @@ def use(
     documents: Annotated[tuple[Path, ...], Files] = (),
     model: Annotated[str | None, Parameter(metavar="NAME")] = None,
     text_column: Annotated[str, Parameter(metavar="NAME")] = "text",
+    pairs: Literal["both", "first"] = "both",
     json: Json = False,
     wait: Wait = False,
 ) -> None:
@@ -95,6 +96,8 @@ def use(
         documents: files or folders to privatize, each file one data set
         model: a packaged model that replaces the corpus
         text_column: the column of texts
+        pairs: which texts of a pair (columns text and text_b) are rewritten; of `first` the second
+            one stays as it is, is read by classifiers only, and counts in no average
     """
     sources = sources_of(corpus)
     document_files = [path.absolute() for path in documents]
@@ -106,7 +109,15 @@ def use(
         request = SampleRequest(**asdict(part))
         show(
             asdict(
-                data_store.use(sources, document_files, text_column, root, request, model=model)
+                data_store.use(
+                    sources,
+                    document_files,
+                    text_column,
+                    root,
+                    request,
+                    model=model,
+                    pairs=pairs,
+                )
             ),
             json,
         )

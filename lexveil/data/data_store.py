@@ -139,6 +139,7 @@ def use(
     wanted: SampleRequest = SampleRequest(),  # noqa: B008
     *,
     model: str | None = None,
+    pairs: str = "both",
 ) -> DataReport:
     """`lexveil data use`: make users' files the project's corpus, its documents, or both.
 
@@ -155,6 +156,7 @@ def use(
         wanted: how much of the addresses is taken.
         model: a packaged model that takes the place of a corpus, which is then one of no document;
             params.yaml names it as embeddings.base.
+        pairs: which texts of a pair (columns text and text_b) are rewritten: both, or the first.
 
     Raises:
         RequestError: naming file and row of the first fault. data/ is then as it was.
@@ -176,7 +178,7 @@ def use(
     with tracked_replacement(root) as partial:
         # Documents first: they are few, and a fault in them should not wait for a large corpus.
         if documents:
-            sets = write_documents(document_files, partial / "documents", text_column)
+            sets = write_documents(document_files, partial / "documents", text_column, pairs=pairs)
         for name in sources:
             folder = partial / "corpus" / name
             if name in plans:
@@ -274,6 +276,11 @@ def _notes(
     for dataset, written in documents.items():
         if written.made_ids:
             yield f"documents/{dataset}: no column doc_id, so ids were made from row numbers"
+        if written.contexts:
+            yield (
+                f"documents/{dataset}: {written.contexts:,} second texts stay as they are; they "
+                "count in no average, and classifiers alone read them"
+            )
         if written.unsplit:
             yield (
                 f"documents/{dataset}: utility and attack are not evaluated; they need a "

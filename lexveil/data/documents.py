@@ -1,11 +1,12 @@
 """Any files to data/documents: one Parquet file per document set, with the same six columns in
-each.
+each; and a seventh, ``context``, where the second text of a pair is not to be rewritten.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,9 @@ SCHEMA = pa.schema(
         for column in ("doc_id", "split", "text", "text_b", "label", "attribute")
     ]
 )
+# The second text of a pair that stays as it is: a classifier reads it, and nothing else does.
+CONTEXT = "context"
+PAIRS = ("both", "first")  # texts of a pair that are rewritten
 # beside the text, which may come from any column
 OTHERS = ("doc_id", "split", "text_b", "label", "attribute")
 
@@ -61,13 +65,15 @@ def document(doc_id: str, split: str, text: str, **others: str | None) -> dict[s
     }
 
 
-def write_set(rows: Iterable[dict[str, str | None]], path: Path, **options: Any) -> None:
-    """Write the rows of one document set, each in the columns of ``SCHEMA``, a row group at a
+def write_set(
+    rows: Iterable[dict[str, str | None]], path: Path, schema: pa.Schema = SCHEMA, **options: Any
+) -> None:
+    """Write the rows of one document set, each in the columns of its schema, a row group at a
     time.
     """
-    with pq.ParquetWriter(path, SCHEMA, **(options or PARQUET)) as parquet:
+    with pq.ParquetWriter(path, schema, **(options or PARQUET)) as parquet:
         for group in _groups(rows):
-            parquet.write_table(pa.Table.from_pylist(group, schema=SCHEMA))
+            parquet.write_table(pa.Table.from_pylist(group, schema=schema))
     with path.open("rb") as written:
         os.fsync(written.fileno())
 
@@ -90,25 +96,31 @@ class DocumentSetReport:
 
     Attributes:
         rows: number of documents.
+        contexts: second texts of pairs that stay as they are.
         made_ids: whether ids are made from row numbers.
         unsplit: whether a label or an attribute lacks the splits that evaluation needs.
         dropped_columns: columns that have no use.
     """
 
     rows: int
+    contexts: int
     made_ids: bool
     unsplit: bool
     dropped_columns: list[str]
 
 
 def write_documents(
-    sources: Iterable[Source], folder: Path, text_column: str = "text"
+    sources: Iterable[Source], folder: Path, text_column: str = "text", pairs: str = "both"
 ) -> dict[str, DocumentSetReport]:
     """Write each of ``sources`` as one document set in ``folder``; memory grows with the ids only.
 
     Rows stay in their order. An empty text is a document, a missing one (null) an error: its label
     would be lost without a word. Without a column ``doc_id`` ids are made from row numbers; without
     ``split`` it is "all". Returns a report by set.
+
+    Args:
+        pairs: which texts of a pair are rewritten, one of ``PAIRS``; the second one becomes its
+            ``context`` where it is not.
 
     Raises:
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
@@ -119,9 +131,11 @@ def write_documents(
             "the files"
         )
     folder.mkdir(parents=True)
+    schema = SCHEMA.append(pa.field(CONTEXT, pa.string())) if pairs == "first" else SCHEMA
     progress = Progress("documents", 0, "documents", stream=sys.stderr)
     places: dict[str, tuple[Source, int]] = {}
     reports: dict[str, DocumentSetReport] = {}
+    contexts = Counter[str]()
 
     def rows(dataset: str, source: Source, table: InputTable) -> Iterator[dict[str, str | None]]:
         seen, before = dict.fromkeys(table.columns), len(places)
@@ -135,17 +149,39 @@ def write_documents(
                 raise RequestError(f"{both} have the same doc_id; make ids unique over all files")
             places[doc_id] = (source, row.line)
             progress.advance(1)
+            if pairs == "first" and taken["text_b"] is not None:
+                taken = _without_second(taken, source.location(row.line))
+                contexts[dataset] += 1
             yield taken
         dropped = [column for column in seen if column != text_column and column not in OTHERS]
         unsplit = "split" not in seen and ("label" in seen or "attribute" in seen)
         reports[dataset] = DocumentSetReport(
-            len(places) - before, "doc_id" not in table.columns, unsplit, dropped
+            rows=len(places) - before,
+            contexts=contexts[dataset],
+            made_ids="doc_id" not in table.columns,
+            unsplit=unsplit,
+            dropped_columns=dropped,
         )
 
     for dataset, source in dataset_names(sources).items():
         with open_table(source, text_column, OTHERS) as table:
-            write_set(rows(dataset, source, table), folder / f"{dataset}.parquet")
+            write_set(rows(dataset, source, table), folder / f"{dataset}.parquet", schema)
+    if pairs == "first" and not contexts:
+        raise RequestError(
+            f"{option('pairs')} first: no row of the documents has a second text (column `text_b`)"
+        )
     return reports
+
+
+def _without_second(row: dict[str, str | None], where: str) -> dict[str, str | None]:
+    """A pair whose second text is its context.
+
+    Raises:
+        RequestError: if it has no first text, which is all of it that would be rewritten.
+    """
+    if not (row["text"] or "").strip():
+        raise RequestError(f"{where}: the pair has no first text; give it one, or remove the row")
+    return row | {"text_b": None, CONTEXT: row["text_b"]}
 
 
 def normalised(

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lexveil.types import Floats, Ids, Vectors
 
@@ -86,6 +88,16 @@ class LanguageModel(Protocol):
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
         """Score each of n texts; ``n_tokens`` is 0 where there is nothing to predict."""
+
+
+def classified_texts(documents: pa.Table) -> list[str]:
+    """The texts of n documents as classifiers read them.
+
+    Args:
+        documents: columns text, text_b, and context: a second text that is not rewritten.
+    """
+    seconds = pc.coalesce(documents.column("text_b"), documents.column("context"))
+    return joined(documents.column("text").to_pylist(), seconds.to_pylist())
 
 
 def joined(texts: Sequence[str], seconds: Sequence[str | None]) -> list[str]:

@@ -1,6 +1,6 @@
 -- What went into each document of one run, what came out, and what does not add up.
 --
--- reads    inputs (dataset, doc_id, split, text, text_b, label, attribute): the documents as they were given
+-- reads    inputs (dataset, doc_id, split, text, text_b, label, attribute, context): the documents as they were given
 --          documents (the same, n_tokens_in, n_tokens_out, n_words_out, epsilon_spent, n_unprotected): the output
 --          ledger (dataset, doc_id, field, position, class, epsilon, action, n_words, word_id): one row per token
 --          plan (dataset, doc_id, field, budget): empty for the clean baseline
@@ -98,6 +98,7 @@ select
             (outputs.split::varchar is distinct from givens.split::varchar)::integer
             + (outputs.label::varchar is distinct from givens.label::varchar)::integer
             + (outputs.attribute::varchar is distinct from givens.attribute::varchar)::integer
+            + (outputs.context::varchar is distinct from givens.context::varchar)::integer
     end as n_miscarried,
     (outputs.text is distinct from givens.text)::integer + (outputs.text_b is distinct from givens.text_b)::integer
         as n_changed,

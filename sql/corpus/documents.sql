@@ -11,6 +11,7 @@ select
     cast(text as varchar) as text,
     cast(text_b as varchar) as text_b,
     cast(label as varchar) as label,
-    cast(attribute as varchar) as attribute
+    cast(attribute as varchar) as attribute,
+    cast(context as varchar) as context
 from documents_raw
 order by dataset, doc_id

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pyarrow as pa
 
-from lexveil.evaluation.base import Encoder, LanguageModel, joined
+from lexveil.evaluation.base import Encoder, LanguageModel, classified_texts
 from lexveil.evaluation.ngrams import CountedTexts
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.types import Floats, Rows
@@ -95,7 +95,8 @@ class DatasetTexts:
     """One data set, as it was given and rewritten, and what it is measured with.
 
     Attributes:
-        clean, private: its documents in the same order: split, label, attribute, text, text_b.
+        clean, private: its documents in the same order: split, label, attribute, text, text_b,
+            context.
     """
 
     dataset: str
@@ -122,7 +123,7 @@ class DatasetTexts:
         once.
         """
         clean, private = CountedTexts.each(
-            joined(*self._texts(self.clean)), joined(*self._texts(self.private))
+            classified_texts(self.clean), classified_texts(self.private)
         )
         return clean, private
 

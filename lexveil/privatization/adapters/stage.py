@@ -231,7 +231,7 @@ def private_documents(documents: pa.Table, rewritten: RewrittenChunk) -> pa.Tabl
         name: text.cast(pa.string())
         for name, text in zip(FIELDS, rewritten.texts.columns, strict=True)
     }
-    columns |= {name: documents.column(name) for name in ("label", "attribute")}
+    columns |= {name: documents.column(name) for name in ("label", "attribute", "context")}
     columns |= {
         "n_tokens_in": total(),
         "n_tokens_out": total(words_out > 0),
@@ -249,7 +249,9 @@ def privatize_documents(mechanism: str, strategy: str, epsilon: float, out: Path
     run = StageRun(mechanism, strategy, epsilon, Model.load(Path(), OWN))
     documents = load_documents()
     if run.engine is not None:
-        searched = run.engine.vocabulary.vectors.size if MECHANISMS[mechanism].rank_remap else 0
+        searched = (
+            run.engine.vocabulary.vectors.size if MECHANISMS[base_of(mechanism)].rank_remap else 0
+        )
         n = run.plan.n_perturbed
         work = {"tokens rewritten": n, "distances searched": n * searched}
         what, way_out = (
