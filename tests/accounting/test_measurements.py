@@ -286,3 +286,10 @@ def test_a_statement_warns_of_what_a_guarantee_hides() -> None:
         for n_kept in (3, 4)
     )
     assert few == [] and len(many) == 1 and "40% of all tokens are unprotected" in many[0]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_statement_says_that_a_part_of_a_budget_tells_the_number_of_words(strategy: str) -> None:
+    told = "B is divided by all words of a text, so that the ε_i tell how many it has"
+    because = measured("tem", strategy).guarantee().because
+    assert (told in because) == (strategy in ("S1", "S2"))

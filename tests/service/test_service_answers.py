@@ -163,7 +163,7 @@ def test_it_is_ready_once_what_goes_before_requests_is_done(service: Make) -> No
 
 def test_exhausted_subjects_get_nothing(service: Make, ledger: Path) -> None:
     """The ledger's own cap is ten document budgets, of which each of these texts takes one."""
-    fixed = {"mechanism": "tem", "strategy": "S1", "document_budget": 1.0, "max_token_epsilon": 1.0}
+    fixed = {"mechanism": "tem", "strategy": "S3", "document_budget": 1.0, "max_token_epsilon": 1.0}
     client = service(fixed=fixed)
     texts = ["The fire burned."] * 11
     answer = client.post("/v1/privatize", json={"texts": texts, "subjects": ["ann"] * 11}).json()
