@@ -92,6 +92,10 @@ class Vectors:
             en)
         version: for plain vectors: version of the model (default: 1)
         max_words: for plain vectors: take the first N usable words (default: 50000)
+        bigrams: for vectors that have collocations, such as new_york: the scores of pairs, a JSON
+            object as CLMLDP released it
+        trigrams: the same of triples
+        words: for plain vectors: a public list of words, one a line; others are left out
     """
 
     name: Text = None
@@ -100,6 +104,9 @@ class Vectors:
     collocations: Text = None
     version: Text = None
     max_words: Count | None = None
+    bigrams: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    trigrams: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    words: Annotated[Path | None, Parameter(metavar="FILE")] = None
 
 
 @model.command
@@ -113,8 +120,9 @@ def add(
 ) -> None:
     """Import a model that `lexveil model export` wrote, or make one from plain word vectors.
 
-    Plain vectors are GloVe text, word2vec text or binary, fastText .vec, or Parquet with columns
-    word and vector (and count). They have single words only. For S2 to S4 the command adds the
+    Plain vectors are GloVe text, word2vec text or binary, fastText .vec, gensim's KeyedVectors
+    (.kv), or Parquet with columns word and vector (and count). Of these single words are taken, or
+    with --bigrams and --trigrams their collocations, too. For S2 to S4 the command adds the
     collocations of another model whose words are all in the file, each with the mean of its words'
     vectors. It also computes orders for 1-Diffractor, which takes a minute for 50,000 words. Models
     are stored in your data folder (LEXVEIL_HOME sets another).

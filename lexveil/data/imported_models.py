@@ -2,13 +2,14 @@
 
 The words and their vectors are the file's. Collocations, their PMI and their counts are those of a
 model that is there, as far as the file knows their words; their vectors are composed
-(``lexveil.embeddings.composition``). Everything is public and fixed before any private text is
-seen.
+(``lexveil.embeddings.composition``). Or the file has collocations of its own, and tables of their
+scores stand beside it, as the authors of CLMLDP released them. Everything is public and fixed
+before any private text is seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,15 +28,17 @@ from lexveil.artifacts.packaged_model import (
 from lexveil.artifacts.structure import MeasuredStructure, measured
 from lexveil.config import parse_params
 from lexveil.data.default import articles
-from lexveil.data.word_vectors import WordVectors, read_model
+from lexveil.data.released_tables import read_scores
+from lexveil.data.word_vectors import JOINT, WordVectors, read_model
 from lexveil.embeddings.composition import composable, composed
 from lexveil.embeddings.word_orders import EXACT_BELOW, Search, greedy_orders
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.messages import shown
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.runtime.hashes import sha256, version
 from lexveil.runtime.stage import Progress
+from lexveil.text.normal_forms import normal_form
 from lexveil.types import Counts, Floats, Orders
 
 # unless asked otherwise: what the model that ships has, and orders of it are made in a minute
@@ -59,8 +62,12 @@ class Import:
         name, version: of the model that is made.
         license: under which the vectors may be used.
         language: of the words, e.g. en.
-        collocations: the model whose collocations are taken; None makes a model of single words.
+        collocations: the model whose collocations are taken; None makes a model of single words, or
+            of the file's own collocations.
         max_words: the first so many usable words are taken; files list frequent words first.
+        tables: released tables of the scores of pairs and of triples, for the collocations of the
+            file; None takes no collocation from the file.
+        listed: a public list of words, by which those of the file are chosen; None takes all.
     """
 
     name: str
@@ -69,6 +76,8 @@ class Import:
     collocations: PackagedModel | None
     version: str = "1"
     max_words: int = MAX_WORDS
+    tables: tuple[Path, Path] | None = None
+    listed: Path | None = None
 
 
 def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress) -> None:
@@ -81,10 +90,20 @@ def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress)
         RequestError: if the file is no set of word vectors, has fewer than two words, or its
             numbers are too large.
     """
-    model = read_model(file, wanted.max_words, wanted.language)
+    scores = None if wanted.tables is None else read_scores(*wanted.tables)
+    model = read_model(
+        file,
+        wanted.max_words,
+        wanted.language,
+        with_collocations=scores is not None,
+        listed=None if wanted.listed is None else read_word_list(wanted.listed),
+    )
     if len(model.space.tokens) < 2:
         raise RequestError(f"{shown(file)}: one usable word; a model needs two at least")
-    space, pmi = with_collocations(model.space, wanted.collocations)
+    if scores is None:
+        space, pmi = with_collocations(model.space, wanted.collocations)
+    else:
+        space, pmi = with_scores(model, scores, file)
     rows, scales = quantized(space.vectors)
     if not (np.isfinite(space.vectors).all() and (scales > 0).all()):
         raise RequestError(
@@ -132,6 +151,66 @@ def with_collocations(words: WordSpace, source: PackagedModel | None) -> tuple[W
     return WordSpace([tokens[row] for row in order.tolist()], vectors[order], every[order]), pmi[
         order
     ]
+
+
+def with_scores(
+    model: WordVectors, scores: Mapping[str, float], file: Path
+) -> tuple[WordSpace, Floats]:
+    """Words and collocations of a file that has both, by falling count, each collocation with its
+    score of a released table; one without a score is left out.
+
+    Returns:
+        V tokens with their vectors and counts, and (V,) scores in bits, 0 of words.
+
+    Raises:
+        RequestError: if a word of a collocation is no word of the file, or no collocation has a
+            score.
+    """
+    space = model.space
+    words = {token for token in space.tokens if JOINT not in token}
+    pairs = [token for token in space.tokens if JOINT in token]
+    for token in pairs:
+        if unknown := [word for word in token.split(JOINT) if word not in words]:
+            raise RequestError(
+                f"{shown(file)}: the collocation {shown(token)} has the word "
+                f"{shown(unknown[0])}, which has no vector of its own; take the words that have "
+                f"one by {option('words')} FILE"
+            )
+    if not any(token in scores for token in pairs):
+        raise RequestError(
+            f"{shown(file)}: none of its {len(pairs):,} collocations stands in the tables; are "
+            "they of this embedding?"
+        )
+    taken = [JOINT not in token or token in scores for token in space.tokens]
+    model.left_out["no_score"] = len(taken) - sum(taken)
+    rows = np.flatnonzero(taken)
+    tokens = [space.tokens[row] for row in rows.tolist()]
+    counts = space.counts[rows]
+    if not counts.any():
+        counts = counts_by_rank(len(tokens), np.empty(0, dtype=np.int64))
+    order = np.argsort(-np.clip(counts, 1, 2**32 - 1), kind="stable")
+    ordered = [tokens[row] for row in order.tolist()]
+    pmi = np.array([scores.get(token, 0.0) for token in ordered])
+    every = np.clip(counts, 1, 2**32 - 1)[order]
+    return WordSpace(ordered, space.vectors[rows][order], every), pmi
+
+
+def read_word_list(file: Path) -> frozenset[str]:
+    """Normal forms of a public list of words, one a line.
+
+    Raises:
+        RequestError: if the file cannot be read or holds no word.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise RequestError(f"{shown(file)}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{shown(file)}: not in UTF-8; a list has a word a line") from None
+    words = frozenset(normal_form(line.strip()) for line in lines if line.strip())
+    if not words:
+        raise RequestError(f"{shown(file)}: holds no word; a list has a word a line")
+    return words
 
 
 def counts_by_rank(n: int, known: Counts) -> Counts:
@@ -211,6 +290,11 @@ def _card(
             )
         )
         made_with["collocations"] = source.hash
+    if wanted.tables is not None:
+        named_tables = zip(("bigrams", "trigrams"), wanted.tables, strict=True)
+        made_with |= {name: sha256(table) for name, table in named_tables}
+    if wanted.listed is not None:
+        made_with["words"] = sha256(wanted.listed)
     faults = {
         "The texts that the vectors were made of are not known here; the licence is what the "
         "importer said.": True,
@@ -223,7 +307,7 @@ def _card(
     return {
         **{key: getattr(wanted, key) for key in ("name", "version", "language")},
         "license": " AND ".join(dict.fromkeys(each.license for each in sources)),
-        "description": f"Word vectors of {file.name} with {'composed' if source else 'no'} "
+        "description": f"Word vectors of {file.name} with {_kind_of_collocations(wanted)} "
         "collocations",
         "built": datetime.now(UTC).date().isoformat(),
         "average_words": source.card.average_words if source else 0.0,
@@ -233,12 +317,19 @@ def _card(
         "parameters": {
             "max_words": wanted.max_words,
             "counts": "of the file" if has_counts else "by rank",
-            "composition": "mean",
+            "composition": "mean" if source else "none",
         },
         "made_with": made_with,
         "quality": {},
         "known_faults": [fault for fault, applies in faults.items() if applies],
     }
+
+
+def _kind_of_collocations(wanted: Import) -> str:
+    """Where the collocations of an imported model come from, in a word."""
+    if wanted.tables is not None:
+        return "its own"
+    return "composed" if wanted.collocations else "no"
 
 
 def _notice(file: Path, wanted: Import) -> str:

@@ -119,6 +119,9 @@ class ImportOptions:
     collocations: str | None = None
     version: str | None = None
     max_words: int | None = None
+    bigrams: Path | None = None
+    trigrams: Path | None = None
+    words: Path | None = None
 
 
 def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
@@ -194,8 +197,29 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
     if not re.fullmatch(VERSION, version):
         raise RequestError(f"{option('version')} {shown(version)}: not a version, such as 1.0")
     _target(name, force)
-    collocations = None if source == "none" else model_of(source)
-    return Import(name, license, language, collocations, version, options.max_words or MAX_WORDS)
+    if (options.bigrams is None) != (options.trigrams is None):
+        raise RequestError(
+            f"{option('bigrams')} and {option('trigrams')}: the tables of a release belong "
+            "together; give both"
+        )
+    tables = None
+    if options.bigrams is not None and options.trigrams is not None:
+        tables = (options.bigrams, options.trigrams)
+    if tables is not None and options.collocations is not None:
+        raise RequestError(
+            f"{option('collocations')} {source}: the tables are of the file's own collocations; "
+            f"leave {option('collocations')} or {option('bigrams')} and {option('trigrams')} out"
+        )
+    return Import(
+        name=name,
+        license=license,
+        language=language,
+        collocations=None if source == "none" or tables is not None else model_of(source),
+        version=version,
+        max_words=options.max_words or MAX_WORDS,
+        tables=tables,
+        listed=options.words,
+    )
 
 
 def _target(name: str, force: bool) -> Path:

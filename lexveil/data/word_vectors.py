@@ -5,6 +5,7 @@ place.
 * word2vec text and fastText .vec: the same after a header line "words dimensions".
 * word2vec binary: that header, then each word, a space, and its float32 numbers (little-endian).
 * Parquet: columns word and vector (a list of numbers), and count where it is known.
+* gensim's KeyedVectors (.kv), with FILE.vectors.npy beside it (``lexveil.data.keyed_vectors``).
 
 The first three also gzipped (.gz). Which form a file has is seen from its content, not from its
 name.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,19 +26,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lexveil.data.keyed_vectors import MAGIC as PICKLED
+from lexveil.data.keyed_vectors import read_keyed_vectors
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.formats.compression import MAGIC, open_bytes
 from lexveil.formats.messages import shown
 from lexveil.text.languages import DEFAULT
-from lexveil.text.normal_forms import normal_form
+from lexveil.text.normal_forms import has_letters, normal_form
 
 # Number (of a line, of a word of a binary file, of a row of a table), word, vector, count (0 where
 # it is not known).
 Entry = tuple[int, bytes, npt.NDArray[np.float32], int]
-Form = Literal["glove text", "word2vec text", "word2vec binary", "parquet"]
+Form = Literal["glove text", "word2vec text", "word2vec binary", "parquet", "gensim"]
 # of a fault; a line in the others
-PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row"}
+PLACES: dict[Form, str] = {"word2vec binary": "word", "parquet": "row", "gensim": "word"}
+JOINT = "_"  # between the words of a collocation
+LONGEST_COLLOCATION = 3  # words
 
 LINE_LIMIT = 2**20  # bytes
 WORD_LIMIT = 2000  # bytes; a longer one means that the file is damaged
@@ -55,8 +60,9 @@ class WordVectors:
         n_read: entries read.
         left_out: entries left out, by reason: repeated (the same word again), same_form (its normal
             form was there before, e.g. The after the), no_token (the tokenizer never makes this
-            word of a text: phrases joined by ``_``, words with white space, clitics, masked
-            digits), not_utf8.
+            word of a text: phrases joined by ``_`` unless they are asked for, words with white
+            space, clitics, masked digits), not_listed (a word of it is not in the list of words),
+            not_utf8.
     """
 
     space: WordSpace
@@ -90,16 +96,25 @@ class VectorFile:
         )
 
 
-def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT) -> WordVectors:
+def read_model(
+    path: Path,
+    max_words: int | None = None,
+    language: str = DEFAULT,
+    *,
+    with_collocations: bool = False,
+    listed: frozenset[str] | None = None,
+) -> WordVectors:
     """Read a file of word vectors and bring its words to the tokenizer's normal form.
 
-    A collocation of ours joins words by ``_``. No word that is kept holds one, so none can be taken
-    for a collocation.
+    A collocation of ours joins words by ``_``. No single word that is taken holds one, so none can
+    be taken for a collocation.
 
     Args:
         path: the file.
         max_words: stop after so many usable words; files list frequent words first.
         language: of the words.
+        with_collocations: take phrases of two or three words joined by ``_`` as collocations.
+        listed: a public list of words: a token is taken if all its words are in it; None takes all.
 
     Raises:
         RequestError: naming the line (binary: the word) of the first fault: another number of
@@ -110,14 +125,26 @@ def read_model(path: Path, max_words: int | None = None, language: str = DEFAULT
         with open_bytes(path, "") as plain:
             start = plain.read(4)
         with open_bytes(path, "gz" if start.startswith(MAGIC["gz"]) else "") as stream:
-            file, entries = _parquet(path) if start == b"PAR1" else _text_or_binary(stream, path)
-            return _collect(file, entries, max_words, language)
+            if start == b"PAR1":
+                file, entries = _parquet(path)
+            elif start.startswith(PICKLED):
+                file, entries = _keyed_vectors(path)
+            else:
+                file, entries = _text_or_binary(stream, path)
+
+            def unusable(word: bytes) -> str | None:
+                return _unusable(word, language, with_collocations, listed)
+
+            return _collect(file, entries, max_words, unusable)
     except (OSError, pa.ArrowException):
         raise RequestError(f"{shown(path)}: damaged or truncated; fetch it again") from None
 
 
 def _collect(
-    file: VectorFile, entries: Iterator[Entry], max_words: int | None, language: str
+    file: VectorFile,
+    entries: Iterator[Entry],
+    max_words: int | None,
+    unusable: Callable[[bytes], str | None],
 ) -> WordVectors:
     tokens: dict[str, None] = {}
     surfaces: set[bytes] = set()
@@ -127,10 +154,12 @@ def _collect(
         if not np.isfinite(vector).all():
             raise file.fault(number, "a number is not finite")
         n_read += 1
-        reason = "repeated" if word in surfaces else _unusable(word, language)
+        reason = "repeated" if word in surfaces else unusable(word)
         surfaces.add(word)
-        if reason is None and (token := normal_form(word.decode("utf-8"))) in tokens:
-            reason = "same_form"
+        token = ""
+        if reason is None:
+            token = JOINT.join(map(normal_form, word.decode("utf-8").split(JOINT)))
+            reason = "same_form" if token in tokens else None
         if reason is not None:
             left_out[reason] += 1
             continue
@@ -154,16 +183,39 @@ def _collect(
     return WordVectors(space, file.form, n_read, dict(sorted(left_out.items())))
 
 
-def _unusable(word: bytes, language: str) -> str | None:
-    """Why a text can never contain this word as one token; None if it can."""
+def _unusable(
+    word: bytes, language: str, with_collocations: bool, listed: frozenset[str] | None
+) -> str | None:
+    """Reason why a word of a file is not taken; None if it is.
+
+    Written alone each word of a token must come out of the tokenizer as one token, and as the one
+    that is stored.
+    """
     from lexveil.text.tokenize import is_token
 
     try:
-        # Written alone it must come out of the tokenizer as one token, and as the one that is
-        # stored.
-        return None if is_token(word.decode("utf-8"), language) else "no_token"
+        text = word.decode("utf-8")
     except UnicodeDecodeError:
         return "not_utf8"
+    parts = text.split(JOINT) if with_collocations else [text]
+    is_short = len(parts) <= LONGEST_COLLOCATION
+    if not (is_short and all(part and is_token(part, language) for part in parts)):
+        return "no_token"
+    if len(parts) > 1 and not all(has_letters(part) for part in parts):
+        return "no_token"  # the tokenizer makes no collocation of a number
+    if listed is not None and not all(normal_form(part) in listed for part in parts):
+        return "not_listed"
+    return None
+
+
+def _keyed_vectors(path: Path) -> tuple[VectorFile, Iterator[Entry]]:
+    words, vectors, counts = read_keyed_vectors(path)
+    file = VectorFile(path, "gensim", vectors.shape[1], len(words))
+    numbered = enumerate(zip(words, vectors, counts.tolist(), strict=True), 1)
+    return file, (
+        (number, word.encode("utf-8", "surrogatepass"), vector, count)
+        for number, (word, vector, count) in numbered
+    )
 
 
 def _text_or_binary(stream: Any, path: Path) -> tuple[VectorFile, Iterator[Entry]]:

@@ -1,0 +1,60 @@
+"""Tables of collocations as the authors of CLMLDP released them, and others in their form.
+
+A table is a JSON object: a collocation, its words joined by ``_`` in lower case, and its score, PMI
+in bits. ``bigrams.json`` holds pairs, ``trigrams.json`` triples.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from lexveil.errors import RequestError
+from lexveil.formats.messages import shown
+
+JOINT = "_"
+
+
+def read_scores(bigrams: Path, trigrams: Path) -> dict[str, float]:
+    """Scores of all collocations of two tables, in bits.
+
+    Raises:
+        RequestError: naming the file and the entry of the first fault: no JSON object, an entry
+            twice, another number of words, capitals, or a score that is no finite number.
+    """
+    return _scores(bigrams, 2) | _scores(trigrams, 3)
+
+
+def _scores(file: Path, n_words: int) -> dict[str, float]:
+    def checked(entries: list[tuple[str, object]]) -> dict[str, float]:
+        scores: dict[str, float] = {}
+        for number, (token, score) in enumerate(entries, 1):
+            where = f"{shown(file)}, entry {number:,}, {shown(token)}"
+            words = token.split(JOINT)
+            if len(words) != n_words or not all(words):
+                raise RequestError(f"{where}: not {n_words} words joined by {JOINT}")
+            if token != token.lower():
+                raise RequestError(f"{where}: capitals; write the table in lower case")
+            if token in scores:
+                raise RequestError(f"{where}: it is there twice; keep one score")
+            if isinstance(score, bool) or not isinstance(score, int | float):
+                raise RequestError(f"{where}: its score is no number")
+            if not math.isfinite(score):
+                raise RequestError(f"{where}: its score is not finite")
+            scores[token] = float(score)
+        return scores
+
+    try:
+        with file.open(encoding="utf-8") as stream:
+            scores = json.load(stream, object_pairs_hook=checked)
+    except OSError as error:
+        raise RequestError(f"{shown(file)}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError):
+        raise RequestError(f"{shown(file)}: not valid JSON in UTF-8") from None
+    if not isinstance(scores, dict) or not scores:
+        raise RequestError(
+            f"{shown(file)}: not a JSON object with a score for each collocation, "
+            'such as {"new_york": 9.5}'
+        )
+    return scores
