@@ -15,7 +15,16 @@ STRING, INT = pa.string(), pa.int64()
 INPUTS = pa.schema(
     [
         (name, STRING)
-        for name in ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
+        for name in (
+            "dataset",
+            "doc_id",
+            "split",
+            "text",
+            "text_b",
+            "label",
+            "attribute",
+            "context",
+        )
     ]
 )
 SPENT, KEPT = ("epsilon_spent", pa.float64()), ("n_unprotected", INT)
@@ -42,10 +51,10 @@ V = 100
 
 def inputs() -> pd.DataFrame:
     rows = [
-        ("pairs", "a", "train", f"{SECRET} one.", f"two {SECRET}", "1", "x"),
-        ("pairs", "b", "test", "...", None, None, None),
-        ("singles", "a", "all", f"the {SECRET}", None, "0", None),
-        ("singles", "b", "all", "", None, "0", None),
+        ("pairs", "a", "train", f"{SECRET} one.", f"two {SECRET}", "1", "x", None),
+        ("pairs", "b", "test", "...", None, None, None, "three"),
+        ("singles", "a", "all", f"the {SECRET}", None, "0", None, None),
+        ("singles", "b", "all", "", None, "0", None, None),
     ]
     return pd.DataFrame(rows, columns=INPUTS.names, dtype=object)
 
@@ -57,7 +66,9 @@ def documents() -> pd.DataFrame:
     rewritten["text"] = pd.Series(["other words here.", "...", "a name", ""], dtype=object)
     rewritten["text_b"] = pd.Series(["else", None, None, None], dtype=object)
     numbers = [(5, 4, 5, 9.0, 1), (1, 1, 1, 0.0, 1), (2, 2, 2, 0.5, 0), (0, 0, 0, 0.0, 0)]
-    return rewritten.join(pd.DataFrame(numbers, columns=DOCUMENTS.names[7:], dtype=object))
+    return rewritten.join(
+        pd.DataFrame(numbers, columns=DOCUMENTS.names[len(INPUTS) :], dtype=object)
+    )
 
 
 def ledger() -> pd.DataFrame:
@@ -87,7 +98,9 @@ def plan() -> pd.DataFrame:
 
 def clean_documents() -> pd.DataFrame:
     numbers = [(5, 5, 5, 0.0, 5), (1, 1, 1, 0.0, 1), (2, 2, 2, 0.0, 2), (0, 0, 0, 0.0, 0)]
-    return inputs().join(pd.DataFrame(numbers, columns=DOCUMENTS.names[7:], dtype=object))
+    return inputs().join(
+        pd.DataFrame(numbers, columns=DOCUMENTS.names[len(INPUTS) :], dtype=object)
+    )
 
 
 def clean_ledger() -> pd.DataFrame:
@@ -129,7 +142,7 @@ def test_a_sound_run_and_a_sound_baseline_pass(check, out):
     assert check(clean_documents(), clean_ledger())["none/none/0.0"]["n_tokens_out"] == 8
 
 
-NOBODY = ("singles", "z", "all", "text", None, None, None, 0, 0, 0, 0.0, 0)
+NOBODY = ("singles", "z", "all", "text", None, None, None, None, 0, 0, 0, 0.0, 0)
 EXTRA = ("singles", "z", "text", 0, "word", 0.0, "kept", 1, -1)
 D, L = documents(), ledger()
 
@@ -141,6 +154,7 @@ DEFECTS = [
     (put(D, "doc_id", None, 3), L, ("is_lost", 1, 1)),
     (put(D, "text", None), L, ("n_nulls", 1, 1)),
     (put(D, "label", "2"), L, ("n_miscarried", 1, 1)),
+    (put(D, "context", "four", 1), L, ("n_miscarried", 1, 1)),
     (D, put(L, "position", 0, 1), ("n_misplaced", 1, 1)),  # twice
     (D, put(L, "position", 3, 2), ("n_misplaced", 1, 1)),  # left out
     (D, put(L, "action", None, 2), ("n_unclear", 1, 1)),

@@ -47,7 +47,8 @@ def words_only(segmentation: str) -> Lexicon:
 @pytest.fixture
 def check(docs, out, machine):
     def _check(rows=DOCUMENTS, lexicon_of=words_only, min_coverage=0.5):
-        params = parse_params({"seed": 1, "checks": {"min_coverage": min_coverage}})
+        grid = {"segmentations": ["word", "gst", "mst"]}
+        params = parse_params({"seed": 1, "checks": {"min_coverage": min_coverage}, "grid": grid})
         return check_vocab.run(
             params.model_copy(update={"machine": machine}), documents(*rows), lexicon_of, out, docs
         )

@@ -89,12 +89,13 @@ def test_documents_are_read_as_one_table(tmp_path: Path) -> None:
         "text_b",
         "label",
         "attribute",
+        "context",
     ]
     assert set(table.schema.types) == {pa.string()}
     assert [tuple(row.values()) for row in table.to_pylist()] == [
-        ("a", "1", "dev", "y", None, None, None),
-        ("b", "10", "all", "", None, "0", None),
-        ("b", "2", "all", "x", None, "1", None),
+        ("a", "1", "dev", "y", None, None, None, None),
+        ("b", "10", "all", "", None, "0", None, None),
+        ("b", "2", "all", "x", None, "1", None, None),
     ]
 
 

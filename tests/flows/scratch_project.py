@@ -207,7 +207,11 @@ def make_template(root: Path) -> None:
     (root / "behaviour.txt").write_text("")
     (root / ".gitignore").write_text("/artifacts/\n/data/\n/.lexveil/\n")
     params = (ROOT / "params.yaml").read_text()
-    for before, after in (("[S1, S2, S3, S4]", "[S1, S2]"), ("[1.0, 10.0, 50.0]", "[1.0]")):
+    for before, after in (
+        ("[madlib, tem, diffractor_geometric]", "[madlib]"),
+        ("[S1, S3]", "[S1, S2]"),
+        ("[r0.2, r0.5, 10.0]", "[1.0]"),
+    ):
         assert before in params
         params = params.replace(before, after)
     (root / "params.yaml").write_text(params)

@@ -166,7 +166,7 @@ def test_what_the_nightly_release_runs_is_audited(
     monkeypatch.setattr(
         audit_flow, "resolve_settings", lambda asked, _: resolved[asked.recovery, asked.band]
     )
-    parsed = parse_params({"seed": 1, **params})
+    parsed = parse_params({"seed": 1, "grid": {"epsilons": [1.0]}, **params})
     assert audit_flow.released(parsed) == audited
     requested = audit_flow.requested_audits(parsed, None, None, None)
     assert requested[: len(audited)] == audited and len(set(requested)) == len(requested)

@@ -65,7 +65,8 @@ def test_a_file_is_released_without_a_number(outside: Path, cli: Any) -> None:
         f"protection {DEFAULT}: a reader who knows the method is expected to name "
     )
     assert f"{100 * level.content:.0f} of 100 content words" in first
-    assert "out.csv.record.json" in out.splitlines()[1]
+    assert "whoever has the original text among 1,000" in out.splitlines()[1]
+    assert "out.csv.record.json" in out.splitlines()[2]
     assert (
         "the texts are those of column `body`;" in err
         and "unchanged, with any names in them: `id`, `title`;" in err

@@ -30,7 +30,8 @@ def documents_only(outside: Path, packaged: PackagedModel, monkeypatch: pytest.M
     write_small_documents(outside / "data/documents")
     shutil.copy(ROOT / "params.yaml", "params.yaml")
     change_params(
-        embeddings={"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500, "scale": "none"}
+        embeddings={"base": f"toy@{packaged.hash[:12]}", "base_tokens": 500, "scale": "none"},
+        grid={"segmentations": ["word", "gst", "mst"]},
     )
     return outside
 

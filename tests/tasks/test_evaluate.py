@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 SECRET = "zyxomatic"
 AUTHORS = ("quill", "bramble", "thorn")
-NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute")
+NAMES = ("dataset", "doc_id", "split", "text", "text_b", "label", "attribute", "context")
 
 
 def documents(told: bool = True, author_told: bool = True) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def documents(told: bool = True, author_told: bool = True) -> list[dict[str, Any
             ("letters", f"l{i:02}", "train" if i < 24 else "validation", text, None, label, author)
         )
     rows += [("notes", f"n{i}", "all", SECRET, None, None, None) for i in range(4)]
-    return [dict(zip(NAMES, row, strict=True)) for row in rows]
+    return [dict(zip(NAMES, (*row, None), strict=True)) for row in rows]
 
 
 def put_run(
