@@ -1,442 +1,782 @@
-"""Questions that the papers leave open, on public texts (docs/explanation/open-questions.md).
+r"""Questions that the papers leave open, measured: stop words of S1, MST, other measures of
+association, Vickrey at a low epsilon and with a public measure, and budgets that are not uniform.
 
-    uv run python -m benchmarks.open_questions --data FOLDER --corpus FOLDER
-    uv run python -m benchmarks.open_questions --data FOLDER --corpus FOLDER --only vickrey budgets
+    uv run python -m benchmarks.open_questions --data FOLDER --corpus FOLDER --work FOLDER
+    uv run python -m benchmarks.open_questions --data FOLDER --corpus FOLDER --work FOLDER
+    --parts mst other_measures
 
-The folder has sst2.parquet. Its texts are rewritten with the words of the model `en`, by budgets
-that are a base epsilon times the mean words of a text; a linear classifier learns the label from
-rewritten texts and is scored on rewritten ones. The corpus (JSON lines, compressed) gives the
-n-gram model by which cross-entropy is measured. Noise is seeded: this protects nothing. Markdown.
+Word vectors are trained as the papers say (gensim's defaults, unscaled), on the first words of the
+corpus (JSON lines, compressed), once for each way to cut it; they stay in the work folder. Texts
+are rewritten by the library's tokenizer, segmentations and mechanisms. A document has the budget
+base epsilon times the average words of its data set; S1 and S2 divide it by all words of the text,
+S3 and S4 by its tokens. Unknown words come out as random ones, punctuation is dropped. Of the
+rewritten texts: cosine similarity to their sources (TF-IDF means of the words' vectors), perplexity
+by an n-gram model of other words of the corpus, the accuracy of a linear classifier that learns
+from rewritten texts, and the share of content words that are still there. The folder of data has
+sst2.parquet, mrpc.parquet and cola.parquet. Noise is seeded: this protects nothing. Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
+import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import duckdb
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from benchmarks.problems import PROBLEMS, Problem, Sizes
-from benchmarks.protection import learnt, nats_a_word
+from benchmarks.corpus import corpus_texts
 from benchmarks.table import markdown
 from lexveil.accounting.budgets import Action, Policy
-from lexveil.artifacts.model import Model
+from lexveil.association import MEASURES, rendered
 from lexveil.embeddings.bigrams import Bigrams
+from lexveil.evaluation.classifier import Linear
 from lexveil.evaluation.encoder import TfidfMean
+from lexveil.evaluation.kneser_ney import train as train_ngrams
 from lexveil.evaluation.language_model import NgramModel
-from lexveil.mechanisms.base import Mechanism
+from lexveil.mechanisms.base_measure import BaseMeasure, base_measure
 from lexveil.mechanisms.madlib import Madlib
-from lexveil.mechanisms.registry import build_mechanism
-from lexveil.text.collocation_index import Collocations
-from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
-from lexveil.types import Floats, Ids
+from lexveil.mechanisms.vickrey import Vickrey
+from lexveil.runtime import duckdb_session
+from lexveil.text.collocation_index import BITS, Collocations
+from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode, tokenize
+from lexveil.text.languages import language_of
+from lexveil.text.normal_forms import has_letters
+from lexveil.text.segment import segment, write_lines
+from lexveil.types import Floats, Ids, Vectors
 
 SEED = 1
-EPSILONS = (5.0, 10.0, 20.0, 30.0)  # base epsilon per word, in 1 / distances of `en`
-LOW_EPSILONS = (0.1, 1.0, 10.0, 25.0)  # of CLMLDP Table 6
-CANDIDATES = 8  # nearest words of a noisy vector that are weighed
-KEPT = Policy("keep", "keep", "keep")
-PERTURBED = Policy("perturb", "keep", "keep")
-SENTENCES = 1_000  # that are cut in all ways
-Row = dict[str, Any]
+DIMENSIONS = 100
+MIN_COUNT = 5  # of a token that has a vector; gensim's default
+MIN_NGRAM = 10  # of a candidate for a collocation
+MIN_PMI = 2.0  # bits; the paper's threshold
+EPSILONS = (1.0, 5.0, 10.0, 25.0)
+STRATEGIES = {"S1": "word", "S2": "gst-pmi_bits", "S3": "gst-pmi_bits", "S4": "mst-pmi_bits"}
+PARTS = ("stopwords", "mst", "other_measures", "anomaly", "weighed", "budgets")
+Row = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class CutTexts:
-    """Texts cut into tokens, with what a budget is divided by.
+class Corpus(NamedTuple):
+    """The first words of a corpus as numbers.
 
     Attributes:
-        ids: (n,) number of the word at each perturbed token, -1 at others.
-        document_budget: B at base epsilon 1: the mean words of a text.
+        forms: (V,) normal forms by number.
+        ids: (n,) the words of all sentences.
+        offsets: (sentences + 1,) where each sentence starts.
     """
+
+    forms: list[str]
+    ids: Ids
+    offsets: Ids
+
+    @classmethod
+    def read(cls, texts: Iterator[str], n_words: int) -> Corpus:
+        """Tokenize texts until there are so many words."""
+        number: dict[str, int] = {}
+        parts: list[Ids] = []
+        sizes: list[Ids] = [np.zeros(1, dtype=np.int64)]
+        n = 0
+        while n < n_words and (some := list(islice(texts, 2048))):
+            tokens = tokenize(some)
+            renumbered = [number.setdefault(form, len(number)) for form in tokens.forms]
+            parts.append(np.array(renumbered, dtype=np.int64)[tokens.ids])
+            sizes.append(tokens.sentence_sizes.astype(np.int64))
+            n += len(parts[-1])
+        return cls(list(number), np.concatenate(parts), np.cumsum(np.concatenate(sizes)))
+
+    def counts(self) -> Ids:
+        """(V,) of each word."""
+        return np.bincount(self.ids, minlength=len(self.forms))
+
+
+class Scored(NamedTuple):
+    """Counted n-grams with the measures of their association, by column name."""
+
+    words: list[Ids]
+    scores: dict[str, Floats]
+
+    def best(self, column: str, n: int) -> tuple[list[Ids], Floats]:
+        """The n of the largest score."""
+        rows = np.sort(np.argsort(-self.scores[column], kind="stable")[:n])
+        return [column_ids[rows] for column_ids in self.words], self.scores[column][rows]
+
+
+def scored_ngrams(corpus: Corpus, size: int) -> Scored:
+    """The n-grams of two or three words, without punctuation and connectors, by the library's own
+    queries.
+    """
+    connectors = language_of("en").connectors
+    counts = corpus.counts()
+    is_content = np.array([has_letters(form) and form not in connectors for form in corpus.forms])
+    is_content &= counts >= MIN_NGRAM
+    starts = np.arange(len(corpus.ids) - size + 1)
+    sentence = np.repeat(np.arange(len(corpus.offsets) - 1), np.diff(corpus.offsets))
+    inside = sentence[starts] == sentence[starts + size - 1]
+    key = np.zeros(len(starts), dtype=np.int64)
+    for place in range(size):
+        words = corpus.ids[starts + place]
+        inside &= is_content[words]
+        key = key << BITS | words
+    keys, occurrences = np.unique(key[inside], return_counts=True)
+    frequent = occurrences >= MIN_NGRAM
+    keys, occurrences = keys[frequent], occurrences[frequent]
+    columns = [keys >> BITS * (size - 1 - place) & 2**BITS - 1 for place in range(size)]
+    places = ("first", "second", "third")[:size]
+    table = {f"{place}_id": ids for place, ids in zip(places, columns, strict=True)}
+    table |= {"count": occurrences}
+    table |= {f"{place}_count": counts[ids] for place, ids in zip(places, columns, strict=True)}
+    name = "bigrams" if size == 2 else "trigrams"
+    values: dict[str, float | None] = {measure.threshold: None for measure in MEASURES}
+    values |= {"n_tokens": len(corpus.ids), "min_count": MIN_NGRAM}
+    with duckdb.connect() as con:
+        con.execute("set threads = 1")
+        con.register(name, pa.table(table))
+        query = rendered(duckdb_session.text(f"collocations/collocation_{name}"))
+        found = con.sql(query, params=values).to_arrow_table()
+    return Scored(
+        [found.column(f"{place}_id").to_numpy() for place in places],
+        {measure.column: found.column(measure.column).to_numpy() for measure in MEASURES},
+    )
+
+
+class Space(NamedTuple):
+    """Vectors of one way to cut the corpus.
+
+    Attributes:
+        lexicon: what texts are looked up in.
+        vectors: (V, p), most frequent token first.
+        counts: (V,) of each token.
+    """
+
+    lexicon: Lexicon
+    vectors: Vectors
+    counts: Ids
+
+    def without_marks(self) -> Ids:
+        """The rows of tokens with letters, the only ones that come out."""
+        return np.flatnonzero([has_letters(token) for token in self.lexicon.tokens])
+
+
+def space_of(file: Path) -> Space:
+    """Vectors of words in a Parquet file (word, vector), most frequent first, in lower case."""
+    table = pq.read_table(file, columns=["word", "vector"])
+    row_of: dict[str, int] = {}
+    for row, word in enumerate(table.column("word").to_pylist()):
+        row_of.setdefault(word.lower(), row)
+    vectors = np.array(table.column("vector").to_pylist(), dtype=np.float32)[list(row_of.values())]
+    return Space(Lexicon.build("word", list(row_of), None), vectors, np.ones(len(vectors), int))
+
+
+class Spaces:
+    """Spaces by name: word, or SEGMENTATION-MEASURE; trained once, then read from a folder."""
+
+    def __init__(self, corpus: Corpus, work: Path) -> None:
+        self.corpus, self.work = corpus, work
+        self._pairs: Scored | None = None
+        self._triples: Scored | None = None
+        self._made: dict[str, Space] = {}
+
+    def tables(self, column: str) -> tuple[list[Ids], Floats, list[Ids], Floats]:
+        """Of a measure the best n-grams, as many as PMI reaches its threshold with."""
+        if self._pairs is None or self._triples is None:
+            self._pairs = scored_ngrams(self.corpus, 2)
+            self._triples = scored_ngrams(self.corpus, 3)
+        n = [int((of.scores["pmi_bits"] >= MIN_PMI).sum()) for of in (self._pairs, self._triples)]
+        return *self._pairs.best(column, n[0]), *self._triples.best(column, n[1])
+
+    def collocations(self, column: str) -> Collocations:
+        """Look-up by words."""
+        pairs, pair_score, triples, triple_score = self.tables(column)
+        forms = np.array(self.corpus.forms, dtype=object)
+        words = [[forms[ids].tolist() for ids in of] for of in (pairs, triples)]
+        return Collocations.build(words[0], pair_score, words[1], triple_score)
+
+    def scores(self, column: str) -> tuple[Floats, Floats]:
+        """(n,) of the pair and of the triple that starts at each word of the corpus."""
+        collocations = self.collocations(column)
+        number = collocations.ids(self.corpus.forms)
+        return collocations.scores(number[self.corpus.ids], self.corpus.offsets)
+
+    def __getitem__(self, name: str) -> Space:
+        """Train what is not there yet."""
+        if name not in self._made:
+            segmentation, _, column = name.partition("-")
+            collocations = self.collocations(column) if column else None
+            tokens, vectors, counts = self._trained(name, segmentation, column)
+            self._made[name] = Space(
+                Lexicon.build(segmentation, tokens, collocations), vectors, counts
+            )
+        return self._made[name]
+
+    def _trained(self, name: str, segmentation: str, column: str) -> tuple[list[str], Vectors, Ids]:
+        vectors_file, tokens_file = self.work / f"{name}.npz", self.work / f"{name}.json"
+        if not tokens_file.exists():
+            from gensim.models import Word2Vec
+
+            started = time.process_time()
+            lengths = np.ones(len(self.corpus.ids), dtype=np.int8)
+            if column:
+                scores = self.scores(column)
+                lengths = segment(segmentation, *scores, self.corpus.offsets)
+            words = pa.array(self.corpus.forms, pa.large_string())
+            lines = write_lines(words, self.corpus.ids, lengths, self.corpus.offsets)
+            sentences = [line.split(" ") for line in lines.decode("utf-8").splitlines()]
+            model = Word2Vec(
+                sentences, vector_size=DIMENSIONS, min_count=MIN_COUNT, workers=1, seed=SEED
+            )
+            tokens = model.wv.index_to_key
+            counts = np.array([model.wv.get_vecattr(token, "count") for token in tokens])
+            np.savez(vectors_file, vectors=model.wv.vectors, counts=counts)
+            tokens_file.write_text(json.dumps(tokens), encoding="utf-8")
+            seconds = time.process_time() - started
+            print(f"{name}: {len(tokens):,} tokens, {seconds:.0f} s", file=sys.stderr, flush=True)
+        with np.load(vectors_file) as kept:
+            vectors, counts = kept["vectors"], kept["counts"]
+        return json.loads(tokens_file.read_text(encoding="utf-8")), vectors, counts
+
+
+Weights = Callable[[Encoded, Space], Floats]
+
+
+def even(encoded: Encoded, _: Space) -> Floats:
+    """Every token gets the same share."""
+    return np.ones(len(encoded.rows))
+
+
+def by_words(encoded: Encoded, _: Space) -> Floats:
+    """A collocation gets the shares of its words."""
+    return encoded.n_words.astype(np.float64)
+
+
+def by_score(encoded: Encoded, space: Space) -> Floats:
+    """A collocation gets 1 and its PMI in units of 4 bits: about twice a word's share and more."""
+    weight = np.ones(len(encoded.rows))
+    collocations = space.lexicon.collocations
+    assert collocations is not None
+    for place in np.flatnonzero(encoded.n_words > 1).tolist():
+        n, first = int(encoded.n_words[place]), encoded.first_word[place]
+        ids = collocations.ids(encoded.words[first : first + n])
+        weight[place] += collocations.scores(ids, np.array([0, n]))[n - 2][0] / 4
+    return weight
+
+
+def token_epsilons(encoded: Encoded, strategy: str, budget: float, weight: Floats) -> Floats:
+    """(n,) of each token; punctuation has none, and what kept words leave stays unspent."""
+    counted = np.where(encoded.kind == TokenClass.PUNCTUATION.value, 0.0, weight)
+    if strategy in ("S1", "S2"):
+        parts = np.where(counted > 0, encoded.n_words, 0).astype(np.float64)
+    else:
+        parts = counted
+    whole = np.bincount(encoded.text_of, parts, encoded.n_texts)
+    return budget * counted / np.maximum(whole, 1e-300)[encoded.text_of]
+
+
+class Rewriter:
+    """Rewrites texts by one mechanism over one space."""
+
+    def __init__(
+        self, space: Space, strategy: str, mechanism: type[Madlib], **options: object
+    ) -> None:
+        self.space, self.strategy = space, strategy
+        self.out = space.without_marks()
+        self.number = np.full(len(space.vectors), -1)
+        self.number[self.out] = np.arange(len(self.out))
+        self.mechanism = mechanism(space.vectors[self.out], **options)
+
+    def epsilons(self, encoded: Encoded, base_epsilon: float, weights: Weights) -> Floats:
+        """Of each token, of the budget of a document of these texts."""
+        is_mark = encoded.kind == TokenClass.PUNCTUATION.value
+        n_words = int(encoded.n_words[~is_mark].sum())
+        budget = base_epsilon * n_words / encoded.n_texts
+        return token_epsilons(encoded, self.strategy, budget, weights(encoded, self.space))
+
+    def tokens(
+        self,
+        texts: Sequence[str],
+        base_epsilon: float,
+        stopwords: str = "paper",
+        weights: Weights = even,
+    ) -> Written:
+        """What each token of texts comes out as."""
+        rng = np.random.default_rng(SEED)
+        encoded = encode(texts, self.space.lexicon)
+        policy = Policy.of(self.strategy, stopwords, "drop", "sample")
+        known = encoded.rows >= 0
+        known[known] = self.number[encoded.rows[known]] >= 0
+        action = policy.actions(encoded.kind, known)
+        epsilon = self.epsilons(encoded, base_epsilon, weights)
+        rows = np.full(len(action), -1, dtype=np.int64)
+        sampled = action == Action.SAMPLED.value
+        rows[sampled] = self.out[rng.integers(len(self.out), size=int(sampled.sum()))]
+        drawn = np.flatnonzero(action == Action.PERTURBED.value)
+        ids = self.number[encoded.rows[drawn]]
+        noise = self.mechanism.noise(epsilon[drawn], rng)
+        self.draw(Written(encoded, rows, action), drawn, ids, epsilon[drawn], noise)
+        return Written(encoded, rows, action)
+
+    def draw(self, texts: Written, drawn: Ids, ids: Ids, epsilon: Floats, noise: Floats) -> None:
+        """Fill in the rows of the tokens that are drawn, whose places, ids, epsilons and noise are
+        given.
+        """
+        texts.rows[drawn] = self.out[self.mechanism.replace(ids, epsilon, noise)]
+
+    def written(self, texts: Written) -> list[str]:
+        """Texts of tokens, words separated by spaces."""
+        encoded, rows, action = texts
+        out: list[list[str]] = [[] for _ in range(encoded.n_texts)]
+        words = encoded.words
+        firsts, sizes = encoded.first_word.tolist(), encoded.n_words.tolist()
+        for place, (text, row, what) in enumerate(
+            zip(encoded.text_of.tolist(), rows.tolist(), action.tolist(), strict=True)
+        ):
+            if what == Action.DROPPED.value:
+                continue
+            if row < 0:
+                out[text] += words[firsts[place] : firsts[place] + sizes[place]]
+            else:
+                out[text] += self.space.lexicon.tokens[row].split("_")
+        return [" ".join(some) for some in out]
+
+    def __call__(self, texts: Sequence[str], base_epsilon: float, **options: Any) -> list[str]:
+        """Rewrite texts."""
+        return self.written(self.tokens(texts, base_epsilon, **options))
+
+
+class Written(NamedTuple):
+    """Tokens of texts, the row that each comes out as (-1: as it is), and its action."""
 
     encoded: Encoded
-    ids: Ids
-    document_budget: float
-
-    @property
-    def is_perturbed(self) -> np.ndarray:
-        """(n,) whether noise is drawn for a token."""
-        return self.ids >= 0
-
-    def per_text(self, weight: Floats) -> Floats:
-        """(n,) the sum of a weight over the text of each token."""
-        text_of = self.encoded.text_of
-        sums = np.bincount(text_of, weight, minlength=self.encoded.n_texts)
-        return np.maximum(sums, 1e-9)[text_of]
-
-    def by_words(self) -> Floats:
-        """(n,) share of B of a token in S1 and S2: one part of all words of its text."""
-        is_word = self.encoded.kind != TokenClass.PUNCTUATION.value
-        return 1 / self.per_text(self.encoded.n_words * is_word)
-
-    def by_tokens(self, weight: Floats | None = None) -> Floats:
-        """(n,) share of B of a perturbed token in S3 and S4: its weight, of the weights of all."""
-        weights = np.ones(len(self.ids)) if weight is None else weight
-        return weights / self.per_text(weights * self.is_perturbed)
+    rows: Ids
+    action: npt.NDArray[np.int8]
 
 
-class Questions:
-    """Texts, a model, and how well rewritten texts serve."""
+class WeighedRewriter(Rewriter):
+    """MADLIB's noise, then one of the k words nearest to the noisy vector, by a public measure of
+    what follows the word written before, to a power: post-processing of the noisy vector.
+    """
 
-    def __init__(self, problem: Problem, language_model: NgramModel) -> None:
-        self.problem = problem
-        self.language_model = language_model
-        self.model = Model.load(name="en")
-        words = self.model.embedding("S1")
-        self.encoder = TfidfMean.fit(words.tokens, words.vectors, problem.texts)
-        self.clean = self.encoder.encode(problem.texts)
+    def __init__(self, space: Space, measure: BaseMeasure, k: int) -> None:
+        super().__init__(space, "S1", Madlib)
+        self.measure, self.k = measure, k
 
-    def lexicon(self, segmentation: str) -> Lexicon:
-        """What texts are cut by: word, gst, mst or mst_exact."""
-        if segmentation == "word":
-            return self.model.lexicon("S1")
-        return replace(self.model.lexicon("S4"), segmentation=segmentation)
+    def draw(self, texts: Written, drawn: Ids, ids: Ids, _: Floats, noise: Floats) -> None:
+        """Fill in the rows from the first token to the last."""
+        encoded, rows, action = texts
+        noisy = self.mechanism.vectors[ids] + noise
+        near = self.out[self.mechanism.search.nearest_k(noisy, self.k)[0]]
+        uniform = np.random.default_rng(SEED + 1).random(len(drawn))
+        number = np.full(len(rows), -1)
+        number[drawn] = np.arange(len(drawn))
+        text, before = -1, -1
+        for place in np.flatnonzero(action != Action.DROPPED.value).tolist():
+            if encoded.text_of[place] != text:
+                text, before = encoded.text_of[place], -1
+            if number[place] >= 0:
+                candidates = near[number[place]]
+                sums = np.cumsum(self.mass(before, candidates))
+                at = np.searchsorted(sums, uniform[number[place]] * sums[-1], side="right")
+                rows[place] = candidates[at]
+            before = int(rows[place] if rows[place] >= 0 else encoded.rows[place])
 
-    def cut(self, lexicon: Lexicon, policy: Policy) -> CutTexts:
-        """The texts of the problem, cut."""
-        encoded = encode(self.problem.texts, lexicon)
-        action = policy.actions(encoded.kind, encoded.rows >= 0)
-        is_word = encoded.kind != TokenClass.PUNCTUATION.value
-        mean_words = float((encoded.n_words * is_word).sum()) / encoded.n_texts
-        ids = np.where(action == Action.PERTURBED.value, encoded.rows, -1)
-        return CutTexts(encoded, ids, mean_words)
+    def mass(self, before: int, words: Ids) -> Floats:
+        """(k,) the measure of each word after another one."""
+        mass = self.measure.single[words].astype(np.float64)
+        if before >= 0:
+            start, end = self.measure.starts[before : before + 2]
+            follows = self.measure.ids[start:end]
+            at = np.minimum(np.searchsorted(follows, words), max(len(follows) - 1, 0))
+            if len(follows):
+                mass += np.where(follows[at] == words, self.measure.after[start:end][at], 0)
+        return mass
 
-    def rewritten(
-        self, lexicon: Lexicon, cut: CutTexts, replacements: Ids, only_replaced: bool = False
-    ) -> list[str]:
-        """Texts with other words at their perturbed tokens; or these words alone."""
-        rows = np.full(len(cut.ids), -1, dtype=np.int64)
-        rows[cut.is_perturbed] = replacements
-        texts: list[list[str]] = [[] for _ in range(cut.encoded.n_texts)]
-        words = cut.encoded.words
-        firsts = cut.encoded.first_word.tolist()
-        lengths = cut.encoded.n_words.tolist()
-        for token, (text, row) in enumerate(
-            zip(cut.encoded.text_of.tolist(), rows.tolist(), strict=True)
-        ):
-            if row >= 0:
-                texts[text].append(lexicon.tokens[row].replace("_", " "))
-            elif not only_replaced:
-                first = firsts[token]
-                texts[text] += words[first : first + lengths[token]]
-        return [" ".join(tokens) for tokens in texts]
 
-    def drawn(self, mechanism: Mechanism, cut: CutTexts, epsilon: Floats) -> Ids:
-        """Replacements of the perturbed tokens."""
-        own = epsilon[cut.is_perturbed]
-        noise = mechanism.noise(own, np.random.default_rng(SEED))
-        return mechanism.replace(cut.ids[cut.is_perturbed], own, noise)
+def public_measure(spaces: Spaces) -> BaseMeasure:
+    """The measure of tem_context, of the corpus's words: frequency, and what follows each."""
+    space, corpus = spaces["word"], spaces.corpus
+    row = np.array([space.lexicon.rows.get(form, -1) for form in corpus.forms])[corpus.ids]
+    last = np.zeros(len(row), dtype=np.bool_)
+    last[corpus.offsets[1:] - 1] = True
+    pair = ~last[:-1] & (row[:-1] >= 0) & (row[1:] >= 0)
+    n = len(space.counts)
+    keys, counts = np.unique(row[:-1][pair] * n + row[1:][pair], return_counts=True)
+    bigrams = Bigrams.of(keys // n, keys % n, counts, n)
+    return base_measure(space.counts, bigrams, 1.0, np.zeros(n, dtype=np.uint8))
 
-    def figures(self, texts: Sequence[str]) -> Row:
-        """Utility with its interval, cosine with the clean texts, and nats a word."""
-        predicted = self.problem.predicted(texts)["utility"]
-        f1 = self.problem.f1(predicted, "utility")
-        low, high = np.percentile(f1[1:], (2.5, 97.5))
-        vectors = self.encoder.encode(texts)
-        lengths = np.linalg.norm(self.clean, axis=1) * np.linalg.norm(vectors, axis=1)
-        products = (self.clean * vectors).sum(axis=1)
-        cosine = np.divide(products, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
-        read = texts[self.problem.n_train :]
+
+class Texts(NamedTuple):
+    """Texts of a data set; of a task the labels, and how many texts teach."""
+
+    name: str
+    texts: list[str]
+    labels: list[str]
+    n_train: int
+
+    @classmethod
+    def read(cls, folder: Path, name: str, n_train: int, n_test: int) -> Texts:
+        """Random ones of the split train, and of the others for the test."""
+        table = pq.read_table(folder / f"{name}.parquet", columns=["split", "text", "label"])
+        split = np.array(table.column("split").to_pylist())
+        order = np.random.default_rng(SEED).permutation(len(split))
+        rows = [*order[split[order] == "train"][:n_train], *order[split[order] == "dev"][:n_test]]
+        texts, labels = (table.column(column).to_pylist() for column in ("text", "label"))
+        return cls(name, [texts[row] for row in rows], [str(labels[row]) for row in rows], n_train)
+
+
+class Measures:
+    """What is measured of rewritten texts."""
+
+    def __init__(self, sets: Sequence[Texts], words: Space, language_model: NgramModel) -> None:
+        self.sets, self.language_model = sets, language_model
+        self.encoders = [
+            TfidfMean.fit(words.lexicon.tokens, words.vectors, some.texts) for some in sets
+        ]
+        self.sources = [
+            encoder.encode(some.texts) for encoder, some in zip(self.encoders, sets, strict=True)
+        ]
+
+    def of(self, rewrite: Callable[[Sequence[str]], list[str]]) -> Row:
+        """Cosine and perplexity averaged over the sets, the share of content words that are still
+        there, and the accuracy of the first set, whose texts have a class.
+        """
+        rewritten = [rewrite(some.texts) for some in self.sets]
+        cosines = [
+            cosine(source, encoder.encode(texts))
+            for source, encoder, texts in zip(self.sources, self.encoders, rewritten, strict=True)
+        ]
+        scores = [self.language_model.score(texts) for texts in rewritten]
+        nats = [float(-one.log_sum.sum() / one.n_tokens.sum()) for one in scores]
+        both = zip(self.sets, rewritten, strict=True)
+        n_words = sum(len(text.split()) for texts in rewritten for text in texts)
         return {
-            "utility": f"{f1[0]:.3f} ({low:.3f} to {high:.3f})",
-            "cosine": f"{cosine.mean():.3f}",
-            "nats": f"{nats_a_word(self.language_model, read):.2f}",
+            "cosine": float(np.mean(cosines)),
+            "perplexity": float(np.mean(np.exp(nats))),
+            "accuracy": 100 * accuracy(self.sets[0], rewritten[0]),
+            "kept": 100 * float(np.mean([still_there(some.texts, texts) for some, texts in both])),
+            "words": n_words / sum(len(words_of(t)) for some in self.sets for t in some.texts),
         }
 
-    def row(
-        self,
-        lexicon: Lexicon,
-        cut: CutTexts,
-        mechanism: Mechanism,
-        of_tokens: Floats,
-        **about: Any,
-    ) -> Row:
-        """Rewrite all texts, and measure them."""
-        drawn = self.drawn(mechanism, cut, of_tokens)
-        same = float((drawn == cut.ids[cut.is_perturbed]).mean())
-        return (
-            about | {"unchanged": f"{same:.3f}"} | self.figures(self.rewritten(lexicon, cut, drawn))
-        )
 
-    def stop_words(self) -> Iterator[Row]:
-        """S1 with stop words kept or perturbed, beside S2."""
-        for name, segmentation, policy in (
-            ("S1, stop words kept", "word", KEPT),
-            ("S1, stop words perturbed", "word", PERTURBED),
-            ("S2", "gst", PERTURBED),
-        ):
-            lexicon = self.lexicon(segmentation)
-            cut = self.cut(lexicon, policy)
-            mechanism = Madlib(self.vectors(lexicon))
-            for base in EPSILONS:
-                epsilon = base * cut.document_budget * cut.by_words()
-                yield self.row(lexicon, cut, mechanism, epsilon, what=name, epsilon=base)
-
-    def vectors(self, lexicon: Lexicon) -> Any:
-        """Vectors of the tokens of a lexicon."""
-        return self.model.embedding("S1" if lexicon.segmentation == "word" else "S4").vectors
-
-    def segmentations(self) -> Iterator[Row]:
-        """GST, greedy MST and the exact optimum, each token with its part of the same budget."""
-        for segmentation in ("gst", "mst", "mst_exact"):
-            lexicon = self.lexicon(segmentation)
-            cut = self.cut(lexicon, PERTURBED)
-            mechanism = Madlib(self.vectors(lexicon))
-            n_tokens = len(cut.ids) / cut.encoded.n_texts
-            for base in EPSILONS:
-                epsilon = base * cut.document_budget * cut.by_tokens()
-                yield self.row(
-                    lexicon,
-                    cut,
-                    mechanism,
-                    epsilon,
-                    what=f"{segmentation}, {n_tokens:.2f} tokens a text",
-                    epsilon=base,
-                )
-
-    def below_optimum(self) -> Iterator[Row]:
-        """How often greedy MST is below the largest sum of scores, and GST."""
-        texts = self.problem.texts[:SENTENCES]
-        sums = {name: self.score_sums(name, texts) for name in ("gst", "mst", "mst_exact")}
-        for name in ("gst", "mst"):
-            below = int((sums[name] < sums["mst_exact"] - 1e-6).sum())
-            share = sums[name].sum() / sums["mst_exact"].sum()
-            yield {
-                "what": f"{name}: texts below the optimum, of {len(texts):,}",
-                "epsilon": below,
-                "unchanged": f"{share:.3f} of its sum",
-            }
-
-    def score_sums(self, segmentation: str, texts: Sequence[str]) -> Floats:
-        """(n,) the sum of the scores of the collocations of each text."""
-        lexicon = self.lexicon(segmentation)
-        encoded = encode(texts, lexicon)
-        assert self.model.packaged is not None
-        scores = dict(zip(self.model.packaged.tokens, self.model.packaged.pmi, strict=True))
-        of_tokens = np.array([float(scores[token]) for token in lexicon.tokens])
-        weights = np.where(encoded.rows >= 0, of_tokens[encoded.rows], 0.0)
-        return np.bincount(encoded.text_of, weights, minlength=len(texts))
-
-    def measures(self) -> Iterator[Row]:
-        """MST by other association measures than PMI."""
-        base = self.lexicon("mst")
-        scored = association_scores(base, self.model.embedding("S4").counts)
-        mechanism = Madlib(self.vectors(base))
-        for name, scores in scored.items():
-            lexicon = replace(base, collocations=with_scores(base, scores))
-            cut = self.cut(lexicon, PERTURBED)
-            n_tokens = len(cut.ids) / cut.encoded.n_texts
-            for epsilon_base in EPSILONS:
-                epsilon = epsilon_base * cut.document_budget * cut.by_tokens()
-                yield self.row(
-                    lexicon,
-                    cut,
-                    mechanism,
-                    epsilon,
-                    what=f"mst by {name}, {n_tokens:.2f} tokens a text",
-                    epsilon=epsilon_base,
-                )
-
-    def vickrey(self) -> Iterator[Row]:
-        """Vickrey at small epsilons, with the input excluded or not, read whole or without what was
-        kept.
-        """
-        lexicon = self.lexicon("word")
-        for excludes in (True, False):
-            parameters = {"vickrey": {"t": 0.75, "exclude_input": excludes}}
-            mechanism = build_mechanism("vickrey", self.vectors(lexicon), parameters)
-            for policy, kept in ((KEPT, "kept"), (PERTURBED, "perturbed")):
-                cut = self.cut(lexicon, policy)
-                for base in LOW_EPSILONS:
-                    epsilon = base * cut.document_budget * cut.by_words()
-                    what = f"input {'excluded' if excludes else 'allowed'}, stop words {kept}"
-                    drawn = self.drawn(mechanism, cut, epsilon)
-                    for only in (False, True):
-                        texts = self.rewritten(lexicon, cut, drawn, only_replaced=only)
-                        part = "replaced words alone" if only else "whole texts"
-                        yield {"what": f"{what}: {part}", "epsilon": base} | self.figures(texts)
-
-    def weighed(self) -> Iterator[Row]:
-        """Vickrey's nearest words of a noisy vector, drawn by distance or by what suits the word
-        before.
-        """
-        lexicon = self.lexicon("word")
-        cut = self.cut(lexicon, KEPT)
-        bigrams = self.model.bigrams("S1")
-        assert bigrams is not None
-        madlib = Madlib(self.vectors(lexicon))
-        for base in EPSILONS:
-            epsilon = (base * cut.document_budget * cut.by_words())[cut.is_perturbed]
-            ids = cut.ids[cut.is_perturbed]
-            noise = madlib.noise(epsilon, np.random.default_rng(SEED))
-            noisy = madlib.vectors[ids] + noise
-            near, distances = madlib.search.nearest_k(noisy, CANDIDATES)
-            choices: dict[str, Callable[[], Ids]] = {
-                "madlib": lambda near=near: near[:, 0],
-                "vickrey, t = .75": lambda near=near, distances=distances: by_distance(
-                    near, distances
-                ),
-                f"{CANDIDATES} nearest, by what is written before": (
-                    lambda near=near: self.by_context(cut, near, bigrams)
-                ),
-            }
-            for name, choose in choices.items():
-                drawn = choose()
-                same = float((drawn == ids).mean())
-                about = {"what": name, "epsilon": base, "unchanged": f"{same:.3f}"}
-                yield about | self.figures(self.rewritten(lexicon, cut, drawn))
-
-    def by_context(self, cut: CutTexts, near: Ids, bigrams: Bigrams) -> Ids:
-        """One of the nearest words of each token, by the public counts after what is written before
-        it.
-        """
-        counts = self.model.embedding("S1").counts
-        single = counts / counts.sum()
-        rng = np.random.default_rng(SEED)
-        drawn = np.empty(len(near), dtype=np.int64)
-        place = 0
-        before = -1
-        text = -1
-        for token, row in enumerate(cut.encoded.rows.tolist()):
-            if int(cut.encoded.text_of[token]) != text:
-                text = int(cut.encoded.text_of[token])
-                before = -1
-            if cut.ids[token] < 0:
-                before = row
-                continue
-            candidates = near[place]
-            weight = single[candidates].copy()
-            if before >= 0:
-                following = slice(bigrams.starts[before], bigrams.starts[before + 1])
-                after = dict(
-                    zip(
-                        bigrams.ids[following].tolist(),
-                        bigrams.counts[following].tolist(),
-                        strict=True,
-                    )
-                )
-                total = max(sum(after.values()), 1)
-                weight += [after.get(word, 0) / total for word in candidates.tolist()]
-            before = int(rng.choice(candidates, p=weight / weight.sum()))
-            drawn[place] = before
-            place += 1
-        return drawn
-
-    def budgets(self) -> Iterator[Row]:
-        """S3 with budgets of tokens by their length, or by their score, adding up to B."""
-        lexicon = self.lexicon("gst")
-        cut = self.cut(lexicon, PERTURBED)
-        mechanism = Madlib(self.vectors(lexicon))
-        assert self.model.packaged is not None
-        scores = dict(zip(self.model.packaged.tokens, self.model.packaged.pmi, strict=True))
-        of_tokens = np.array([float(scores[token]) for token in lexicon.tokens])
-        pmi = np.where(cut.ids >= 0, of_tokens[cut.ids], 0.0)
-        lengths = cut.encoded.n_words.astype(np.float64)
-        for name, weight in (
-            ("equal", np.ones(len(pmi))),
-            ("by words", lengths),
-            ("by 1 / words", 1 / lengths),
-            ("by 1 + PMI / 5 bits", 1 + pmi / 5),
-        ):
-            for base in EPSILONS:
-                epsilon = base * cut.document_budget * cut.by_tokens(weight)
-                yield self.row(lexicon, cut, mechanism, epsilon, what=name, epsilon=base)
+def cosine(left: Vectors, right: Vectors) -> float:
+    """Mean over texts; of a text without a known word 0."""
+    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    return float(np.mean(np.einsum("np,np->n", left, right) / np.maximum(lengths, 1e-12)))
 
 
-def by_distance(near: Ids, distances: Floats, t: float = 0.75) -> Ids:
-    """Vickrey's choice between the two nearest words (Algorithm 1), the input among them."""
-    first = (1 - t) * distances[:, 1]
-    chance = first / np.maximum(first + t * distances[:, 0], 1e-300)
-    is_first = np.random.default_rng(SEED).random(len(near)) < chance
-    return np.where(is_first, near[:, 0], near[:, 1])
+def accuracy(texts: Texts, rewritten: Sequence[str]) -> float:
+    """Of a linear classifier that learnt from rewritten texts."""
+    n = texts.n_train
+    guesses = Linear(SEED).fit(rewritten[:n], texts.labels[:n]).predict(rewritten[n:])
+    return float(np.mean(np.array(guesses) == np.array(texts.labels[n:])))
 
 
-def association_scores(lexicon: Lexicon, counts: Ids) -> dict[str, Floats]:
-    """(V,) scores of the collocations of a lexicon by several measures, from the counts of its
-    tokens; 0 of words.
-    """
-    total: dict[str, int] = {}
-    for token, count in zip(lexicon.tokens, counts.tolist(), strict=True):
-        for word in token.split("_"):
-            total[word] = total.get(word, 0) + count
-    n = float(sum(total.values()))
-    joint = np.maximum(counts.astype(np.float64), 1)
-    alone = np.array(
-        [np.log2([total[word] for word in token.split("_")]).sum() for token in lexicon.tokens]
-    )
-    size = lexicon.n_words.astype(np.float64)
-    log_expected = alone - (size - 1) * np.log2(n)  # bits, of the count if words were independent
-    pmi = np.log2(joint) - log_expected
-    expected = np.exp2(log_expected)
-    scores = {
-        "PMI": pmi,
-        "NPMI": pmi / np.maximum((size - 1) * (np.log2(n) - np.log2(joint)), 1e-9),
-        "log-likelihood ratio": 2 * joint * np.maximum(pmi, 0) * np.log(2),
-        "t-score": (joint - expected) / np.sqrt(joint),
-    }
-    return {name: np.where(size > 1, values, 0.0) for name, values in scores.items()}
+def words_of(text: str) -> list[str]:
+    """Words in lower case, without punctuation."""
+    return re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", text.lower())
 
 
-def with_scores(lexicon: Lexicon, scores: Floats) -> Collocations:
-    """The collocations of a lexicon with other scores; each is worth more than its words alone."""
-    least = float(scores[lexicon.n_words > 1].min())
-    shifted = scores - min(least, 0.0) + 1e-6
-    columns: dict[int, list[list[str]]] = {2: [], 3: []}
-    values: dict[int, list[float]] = {2: [], 3: []}
-    for row, token in enumerate(lexicon.tokens):
-        words = token.split("_")
-        if len(words) > 1:
-            columns[len(words)].append(words)
-            values[len(words)].append(float(shifted[row]))
-    pairs = [list(column) for column in zip(*columns[2], strict=True)]
-    triples = [list(column) for column in zip(*columns[3], strict=True)]
-    return Collocations.build(pairs, np.array(values[2]), triples, np.array(values[3]))
+def still_there(texts: Sequence[str], rewritten: Sequence[str]) -> float:
+    """The share of content words of texts that their rewritten texts have, wherever they stand."""
+    function_words = language_of("en").function_words
+    n, n_kept = 0, 0
+    for before, after in zip(texts, rewritten, strict=True):
+        content = Counter(word for word in words_of(before) if word not in function_words)
+        n += content.total()
+        n_kept += (content & Counter(words_of(after))).total()
+    return n_kept / max(n, 1)
 
 
 COLUMNS = {
     "what": "",
-    "epsilon": "base ε",
-    "unchanged": "unchanged",
-    "utility": "utility, macro F1",
+    "epsilon": "ε",
     "cosine": "cosine",
-    "nats": "nats a word",
+    "perplexity": "perplexity",
+    "accuracy": "SST-2, accuracy %",
+    "kept": "content words still there, %",
+    "words": "words per word",
 }
-QUESTIONS: dict[str, Callable[[Questions], Iterator[Row]]] = {
-    "stop_words": Questions.stop_words,
-    "segmentations": Questions.segmentations,
-    "below_optimum": Questions.below_optimum,
-    "measures": Questions.measures,
-    "vickrey": Questions.vickrey,
-    "weighed": Questions.weighed,
-    "budgets": Questions.budgets,
-}
+
+
+class Questions:
+    """Each question is a method that prints its table."""
+
+    def __init__(
+        self,
+        spaces: Spaces,
+        measures: Measures,
+        epsilons: Sequence[float],
+        sentences: int,
+        other: Path | None,
+    ) -> None:
+        self.spaces, self.measures, self.other = spaces, measures, other
+        self.epsilons, self.sentences = epsilons, sentences
+
+    def show(self, title: str, rows: Sequence[Row]) -> None:
+        """Print a table."""
+        print(f"\n### {title}\n\n{markdown(COLUMNS, rows)}", flush=True)
+
+    def row(self, what: str, epsilon: float, rewriter: Rewriter, **options: Any) -> Row:
+        """Measure one rewriting."""
+        figures = self.measures.of(lambda texts: rewriter(texts, epsilon, **options))
+        print(f"{what} {epsilon:g}: {figures}", file=sys.stderr, flush=True)
+        return {"what": what, "epsilon": f"{epsilon:g}"} | figures
+
+    def clean(self) -> None:
+        """What the texts are without rewriting."""
+        self.show("Clean", [{"what": "clean"} | self.measures.of(list)])
+
+    def stopwords(self) -> None:
+        """S1 with stop words kept and with stop words perturbed, beside S2, S3 and S4."""
+        rewriters = {
+            strategy: Rewriter(self.spaces[space], strategy, Madlib)
+            for strategy, space in STRATEGIES.items()
+        }
+        rows = [
+            self.row(f"S1, stop words {policy}", epsilon, rewriters["S1"], stopwords=policy)
+            for policy in ("keep", "perturb")
+            for epsilon in self.epsilons
+        ]
+        if self.other:
+            other = Rewriter(space_of(self.other), "S1", Madlib)
+            rows += [
+                self.row(f"S1, {self.other.stem}, perturb", epsilon, other, stopwords="perturb")
+                for epsilon in self.epsilons
+            ]
+        rows += [
+            self.row(strategy, epsilon, rewriters[strategy])
+            for strategy in ("S2", "S3", "S4")
+            for epsilon in self.epsilons
+        ]
+        self.show("Stop words of S1, MADLIB", rows)
+        self.lengths()
+
+    def lengths(self) -> None:
+        """How long vectors are, and how far the nearest word is: what an epsilon means."""
+        spaces = {name: self.spaces[name] for name in ("word", "gst-pmi_bits", "mst-pmi_bits")}
+        if self.other:
+            spaces[self.other.stem] = space_of(self.other)
+        print("\n| vectors | words | dimensions | median length | median distance to the nearest |")
+        print("| --- " * 5 + "|")
+        for name, space in spaces.items():
+            rows = space.without_marks()[:5000]
+            vectors = np.ascontiguousarray(space.vectors[rows])
+            nearest = Madlib(vectors).search.nearest_k(vectors.astype(np.float64), 2)[1][:, 1]
+            length = np.median(np.linalg.norm(vectors, axis=1))
+            print(
+                f"| {name} | {len(space.vectors):,} | {vectors.shape[1]} | {length:.2f} | "
+                f"{np.median(nearest):.2f} |"
+            )
+
+    def mst(self) -> None:
+        """How often greedy MST is below the best total, and what each segmentation keeps."""
+        pair, triple = self.spaces.scores("pmi_bits")
+        offsets = self.spaces.corpus.offsets
+        totals = {}
+        for name in ("gst", "mst", "mst_exact"):
+            lengths = segment(name, pair, triple, offsets)
+            bits = np.where(lengths == 2, pair, 0.0) + np.where(lengths == 3, triple, 0.0)
+            totals[name] = np.add.reduceat(np.where(np.isfinite(bits), bits, 0.0), offsets[:-1])
+        candidates = (pair > -np.inf).astype(int) + (triple > -np.inf)
+        density = np.add.reduceat(candidates, offsets[:-1]) / np.diff(offsets)
+        long = np.diff(offsets) >= 10
+        dense = np.flatnonzero(long)[np.argsort(-density[long], kind="stable")[: self.sentences]]
+        print(
+            "\n### Greedy and best totals\n\n| sentences | n | candidates per word | MST below "
+            "the best | GST below the best | PMI of MST, of the best | of GST |"
+        )
+        print("| --- " * 7 + "|")
+        for name, some in {
+            "all of ten words and more": np.flatnonzero(long),
+            "densest": dense,
+        }.items():
+            best = totals["mst_exact"][some]
+            below = {n: int((totals[n][some] < best - 1e-9).sum()) for n in ("mst", "gst")}
+            share = {n: totals[n][some].sum() / best.sum() for n in ("mst", "gst")}
+            print(
+                f"| {name} | {len(some):,} | {density[some].mean():.2f} | {below['mst']:,} | "
+                f"{below['gst']:,} | {share['mst']:.2%} | {share['gst']:.2%} |"
+            )
+        names = ("gst-pmi_bits", "mst-pmi_bits", "mst_exact-pmi_bits")
+        self.segmentations("GST, MST and the best total, MADLIB, S3's budget", names)
+
+    def other_measures(self) -> None:
+        """GST and MST by other measures."""
+        columns = [measure.column for measure in MEASURES]
+        names = [f"{how}-{column}" for how in ("gst", "mst") for column in columns]
+        best = {column: set(zip(*self.spaces.tables(column)[0], strict=True)) for column in columns}
+        pmi = best["pmi_bits"]
+        shared = {column: f"{len(pmi & some) / len(pmi):.0%}" for column, some in best.items()}
+        print(f"\n{len(pmi):,} bigrams by each measure; shared with PMI: {shared}")
+        self.segmentations("Association measures, MADLIB, S3's budget", names)
+
+    def segmentations(self, title: str, names: Sequence[str]) -> None:
+        """Texts cut in several ways."""
+        rows = []
+        for name in names:
+            rewriter = Rewriter(self.spaces[name], "S3", Madlib)
+            rows += [self.row(name, epsilon, rewriter) for epsilon in self.epsilons]
+        self.show(title, rows)
+
+    def anomaly(self) -> None:
+        """Vickrey in S1 at low and high epsilons, in the readings that could explain Table 6."""
+        words = self.spaces["word"]
+        readings: dict[str, Rewriter] = {
+            "madlib": Rewriter(words, "S1", Madlib),
+            "vickrey, t 0.75": Rewriter(words, "S1", Vickrey),
+            "the same, input left out": Rewriter(words, "S1", Vickrey, exclude_input=True),
+            "always the second": Rewriter(words, "S1", Vickrey, t=1.0),
+            "the same, input left out, always the second": Rewriter(
+                words, "S1", Vickrey, t=1.0, exclude_input=True
+            ),
+        }
+        rows = [
+            self.row(f"{what}, stop words {policy}", epsilon, rewriter, stopwords=policy)
+            for what, rewriter in readings.items()
+            for policy in ("keep", "perturb")
+            for epsilon in (0.1, 1.0, 10.0, 25.0)
+        ]
+        inverted = Inverted(words, "S1", Vickrey, exclude_input=True)
+        rows += [
+            self.row("noise of scale ε for 1/ε, input left out", epsilon, inverted)
+            for epsilon in (0.1, 1.0, 10.0, 25.0)
+        ]
+        for share in (0.0, 0.25, 0.5, 0.75, 0.9):
+            rewriter = Leaking(words, "S1", Madlib, share=share)
+            rows.append(self.row(f"{share:.0%} of the words as they are", 0.1, rewriter))
+        self.show("Vickrey in S1", rows)
+        self.far_out()
+
+    def far_out(self) -> None:
+        """How much the nearest words to a noisy vector depend on the word under it: the same noise
+        is added to every word of two random orders.
+        """
+        rewriter = Rewriter(self.spaces["word"], "S1", Madlib)
+        rng = np.random.default_rng(SEED)
+        vectors, search = rewriter.mechanism.vectors, rewriter.mechanism.search
+        n = 1000
+        left, right = (rng.permutation(len(vectors))[:n] for _ in range(2))
+        print(
+            "\n| ε of a token | noise, in median lengths of a word | nearest word the same for two"
+            " words, % | second the same, % | different words | median δ₂/δ₁ |"
+        )
+        print("| --- " * 6 + "|")
+        for epsilon in (0.1, 1.0, 10.0, 25.0):
+            noise = rewriter.mechanism.noise(np.full(n, epsilon), rng)
+            near, distances = search.nearest_k(vectors[left] + noise, 2)
+            other = search.nearest_k(vectors[right] + noise, 2)[0]
+            same = (near == other).mean(axis=0)
+            length = np.linalg.norm(noise, axis=1).mean() / np.median(
+                np.linalg.norm(vectors, axis=1)
+            )
+            ratio = np.median(distances[:, 1] / distances[:, 0])
+            print(
+                f"| {epsilon:g} | {length:.1f} | {same[0]:.0%} | {same[1]:.0%} | "
+                f"{len(np.unique(near)):,} of {near.size:,} | {ratio:.4f} |"
+            )
+
+    def weighed(self) -> None:
+        """The nearest words weighed by the public measure, beside MADLIB and Vickrey."""
+        words, measure = self.spaces["word"], public_measure(self.spaces)
+        rewriters: dict[str, Rewriter] = {
+            "madlib": Rewriter(words, "S1", Madlib),
+            "vickrey, t 0.75": Rewriter(words, "S1", Vickrey),
+        }
+        rewriters |= {
+            f"{k} nearest, weighed": WeighedRewriter(words, measure, k) for k in (2, 5, 20)
+        }
+        for policy in ("perturb", "keep"):
+            rows = [
+                self.row(what, epsilon, rewriter, stopwords=policy)
+                for what, rewriter in rewriters.items()
+                for epsilon in (5.0, 10.0, 25.0, 50.0)
+            ]
+            self.show(f"Neighbours weighed by a public measure, S1, stop words {policy}", rows)
+
+    def budgets(self) -> None:
+        """S3 with shares of the budget that are not even."""
+        rewriter = Rewriter(self.spaces["gst-pmi_bits"], "S3", Madlib)
+        shares = {"even": even, "by words": by_words, "by 1 + PMI/4": by_score}
+        rows = [
+            self.row(what, epsilon, rewriter, weights=weights)
+            for what, weights in shares.items()
+            for epsilon in self.epsilons
+        ]
+        self.show("Shares of a document's budget, MADLIB, S3", rows)
+
+
+class Inverted(Rewriter):
+    """Noise of scale ε where it should be 1/ε."""
+
+    def epsilons(self, encoded: Encoded, base_epsilon: float, weights: Weights) -> Floats:
+        """The reciprocal of each."""
+        return 1 / np.maximum(super().epsilons(encoded, base_epsilon, weights), 1e-9)
+
+
+class Leaking(Rewriter):
+    """A share of the words comes out as it is, as it would by a fault."""
+
+    def __init__(self, space: Space, strategy: str, mechanism: type[Madlib], share: float) -> None:
+        super().__init__(space, strategy, mechanism)
+        self.share = share
+
+    def draw(self, texts: Written, drawn: Ids, ids: Ids, epsilon: Floats, noise: Floats) -> None:
+        """Random words, but for those that leak."""
+        leaks = np.random.default_rng(SEED + 1).random(len(drawn)) < self.share
+        super().draw(texts, drawn, ids, epsilon, noise)
+        texts.rows[drawn[leaks]] = self.out[ids[leaks]]
+
+
+def language_model(texts: Iterator[str], n_words: int) -> NgramModel:
+    """Of the first words of texts."""
+    corpus = Corpus.read(texts, n_words)
+    model = train_ngrams(corpus.ids, corpus.offsets, len(corpus.forms), 3)
+    return NgramModel(model, corpus.forms)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and print a table for each question."""
+    """Measure what is asked for."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.open_questions", description=__doc__
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--only", nargs="+", default=[*QUESTIONS], choices=[*QUESTIONS])
-    parser.add_argument("--train", type=int, default=2_000, help="texts to learn from")
-    parser.add_argument("--test", type=int, default=1_500, help="texts to predict")
-    parser.add_argument("--learn", type=int, default=1_000_000, help="words of the n-gram model")
+    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER", help="public texts")
+    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER", help="keeps vectors")
+    parser.add_argument(
+        "--other", type=Path, metavar="FILE", help="other vectors for S1 (Parquet: word, vector)"
+    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
+    parser.add_argument("--learn", type=int, default=2_000_000, help="words of the vectors' corpus")
+    parser.add_argument("--train", type=int, default=2_000, help="texts of SST-2 to learn from")
+    parser.add_argument("--test", type=int, default=872, help="texts of SST-2 to predict")
+    parser.add_argument("--texts", type=int, default=300, help="of MRPC, and of CoLA")
+    parser.add_argument("--sentences", type=int, default=1_000, help="the densest of the corpus")
     options = parser.parse_args(arguments)
-    sizes = Sizes(train=options.train, test=options.test, words=40, read=8_000)
-    sst2 = next(problem for problem in PROBLEMS if problem.file == "sst2")
-    problem = sst2.drawn(options.data, sizes)
-    files = sorted(options.corpus.glob("*.json.gz"))
-    questions = Questions(problem, learnt(files, options.learn))
-    print(f"clean texts: {questions.figures(problem.texts)}")
-    for name in options.only:
-        print(f"\n## {name}\n\n{markdown(COLUMNS, [*QUESTIONS[name](questions)])}", flush=True)
+    options.work.mkdir(parents=True, exist_ok=True)
+    shards = sorted(file.name for file in options.corpus.glob("*train*.json.gz"))
+    corpus = Corpus.read(corpus_texts(options.corpus, shards[0]), options.learn)
+    spaces = Spaces(corpus, options.work)
+    sets = [
+        Texts.read(options.data, "sst2", options.train, options.test),
+        Texts.read(options.data, "mrpc", options.texts, 0),
+        Texts.read(options.data, "cola", options.texts, 0),
+    ]
+    other = language_model(corpus_texts(options.corpus, shards[-1]), options.learn)
+    measures = Measures(sets, spaces["word"], other)
+    questions = Questions(spaces, measures, options.epsilons, options.sentences, options.other)
+    questions.clean()
+    for part in options.parts:
+        getattr(questions, part)()
 
 
 if __name__ == "__main__":

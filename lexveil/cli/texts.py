@@ -60,9 +60,9 @@ def privatize(
 
         lexveil privatize tickets.csv -o out.csv
         lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
-        lexveil privatize letters.jsonl -o out.jsonl --mechanism madlib --strategy S3 --epsilon 10
+        lexveil privatize letters.jsonl -o out.jsonl --mechanism tem --strategy S3
         lexveil privatize tickets.csv -o out.csv --text-column title --text-column body \
-            --subject-column customer --mechanism tem --strategy S3 --document-budget 200
+            --subject-column customer --protection strong
         lexveil privatize archive/ -o private/ --workers 8
         lexveil privatize letters.jsonl --preview 5
         lexveil privatize postgresql://localhost/crm --sql 'SELECT id, body AS text FROM tickets' \
@@ -188,7 +188,7 @@ def inspect(
 
         lexveil inspect tickets.csv
         lexveil inspect tickets.csv --protection strong --text-column body --show-examples
-        lexveil inspect letters.jsonl --mechanism madlib --strategy S3 --epsilon 10
+        lexveil inspect letters.jsonl --mechanism tem --strategy S3 --protection strong
 
     Args:
         source: file or folder to inspect; the address of a database; - is standard input

@@ -98,6 +98,8 @@ def read_keyed_vectors(
     if not is_sound:
         raise RequestError(f"{shown(file)}: its words and vectors do not fit; {OTHER_FORM}")
     counts = getattr(held, "expandos", {}).get("count")
-    has_counts = isinstance(counts, np.ndarray) and counts.shape == (len(words),)
-    known = counts.astype(np.int64) if has_counts else np.zeros(len(words), dtype=np.int64)
+    if isinstance(counts, np.ndarray) and counts.shape == (len(words),):
+        known = counts.astype(np.int64)
+    else:
+        known = np.zeros(len(words), dtype=np.int64)
     return words, np.asarray(vectors, dtype=np.float32), known
