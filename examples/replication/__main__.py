@@ -77,7 +77,7 @@ def prepared(options: argparse.Namespace) -> None:
         full=options.full,
     )
     presets.make_project(options.project, preset, request, sets, corpus)
-    presets.run(options.project)
+    presets.run(options.project, preset, request)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -138,29 +138,21 @@ def beside_table(cells: Sequence[PrintedCell]) -> Table:
     A row of which no cell was remade is left out; its reason stands in ``reasons_table``.
     """
     lines: dict[tuple[str, ...], list[PrintedCell]] = {}
+    clean: dict[tuple[str, str], PrintedCell] = {}
     for cell in cells:
         figure = cell.figure
-        if figure.mechanism != NONE:
-            line = (
-                figure.dataset,
-                figure.measure,
-                figure.mechanism,
-                figure.variant,
-                figure.strategy,
-            )
-            lines.setdefault(line, []).append(cell)
-    clean = {
-        (cell.figure.dataset, cell.figure.measure): cell
-        for cell in cells
-        if cell.figure.mechanism == NONE
-    }
+        task = (figure.dataset, figure.measure)
+        if figure.mechanism == NONE:
+            clean[task] = cell
+        else:
+            row = (*task, figure.mechanism, figure.variant, figure.strategy)
+            lines.setdefault(row, []).append(cell)
     epsilons = sorted({cell.figure.epsilon for own in lines.values() for cell in own})
     rows = list[dict[str, object]]()
     for line, own in lines.items():
-        base = (
-            clean.pop(line[:2], None) if line[:2] not in {key[:2] for key in _seen(rows)} else None
-        )
-        if any(cell.ours is not None for cell in [*own, *([base] if base else [])]):
+        base = clean.pop((line[0], line[1]), None)
+        shown = own if base is None else [*own, base]
+        if any(cell.ours is not None for cell in shown):
             rows += _two_rows(line, own, base)
     for (dataset, measure), cell in clean.items():
         if cell.ours is not None:
@@ -182,15 +174,11 @@ def beside_table(cells: Sequence[PrintedCell]) -> Table:
     return Table("beside", columns, rows)
 
 
-def _seen(rows: Sequence[Mapping[str, object]]) -> set[tuple[object, object]]:
-    return {(row["dataset"], row["measure"]) for row in rows}
-
-
 def _two_rows(
     line: tuple[str, ...], own: Sequence[PrintedCell], base: PrintedCell | None
 ) -> list[dict[str, object]]:
     names = dict(zip(("dataset", "measure", "mechanism", "variant", "strategy"), line, strict=True))
-    source = (own[0] if own else base).figure  # type: ignore[union-attr]
+    source = next(cell.figure for cell in (*own, base) if cell is not None)
     ours = {epsilon_key(cell.figure.epsilon): cell.ours for cell in own}
     theirs = {epsilon_key(cell.figure.epsilon): cell.figure.share for cell in own}
     model = "" if source.model == NONE else f", {source.model}"

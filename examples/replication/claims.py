@@ -496,7 +496,7 @@ def madlib_resists_longer(values_of: Mapping[str, Values]) -> ReplicationClaim:
                     f"{dataset}, ε {epsilon:g}, madlib and tem",
                 )
     return ReplicationClaim(
-        f"From ε {FORMAL_TO:g} on membership is inferred no better through MADLIB than through TEM.",
+        f"From ε {FORMAL_TO:g} on membership is inferred at most as well of MADLIB as of TEM.",
         "TEM Figure 1b",
         comparisons,
         "needs membership inference of both mechanisms",

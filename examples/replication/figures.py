@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 from examples.replication.efficiency import N_WORDS, Efficiency
 from examples.replication.measured import LISTS
@@ -17,7 +18,7 @@ from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.membership import MEMBERSHIP
 from lexveil.evaluation.metrics.utility import LOSS, ON_CLEAN_MICRO
 from lexveil.mechanisms.variants import base_of
-from lexveil.report import charts
+from lexveil.report import charts, formatting
 from lexveil.report.charts import Axis, Chart, ChartPoint, Series
 from lexveil.report.data import Record
 from lexveil.report.evaluation_values import MAJORITY, Values, averages, losses, of_score
@@ -46,7 +47,7 @@ def svg(chart: Chart) -> str:
     body = drawn.group().split(">", 1)[1]
     names = "".join(
         f'<g class="{line.style}"><path class="line" d="M60 {y - 4}h20"/>'
-        f'<text x="86" y="{y}">{line.label}</text></g>'
+        f'<text x="86" y="{y}">{escape(line.label)}</text></g>'
         for y, line in zip(range(charts.HEIGHT + LEGEND, height, LEGEND), chart.drawn, strict=False)
     )
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {charts.WIDTH} {height}">'
@@ -158,7 +159,7 @@ def of_tradeoff(found: Mapping[str, Any]) -> list[Chart]:
                 for label, points in lines.items()
             ]
             title = f"Vickrey Figure {number}: inference error over utility loss, {where}"
-            across = Axis("utility loss")
+            across = Axis("utility loss", formatting.three)
             up = charts.score_axis("inference error")
             drawn.append(Chart(name=f"{name}-b", title=title, x=across, y=up, series=by_loss))
     return drawn
@@ -196,4 +197,4 @@ def _over_epsilon(
 def _chart(name: str, title: str, y_label: str, series: Sequence[Series]) -> Chart:
     epsilons = {point.x for line in series for point in line.points}
     x = charts.epsilon_axis("ε (log)", epsilons)
-    return Chart(name=name, title=title, x=x, y=Axis(y_label), series=series)
+    return Chart(name=name, title=title, x=x, y=Axis(y_label, formatting.three), series=series)

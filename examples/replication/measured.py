@@ -9,7 +9,7 @@ from examples.replication import stsb
 from examples.replication.literature import ANY, MEASURES, NONE, Literature
 from lexveil.config import CLEAN
 from lexveil.levels import Level
-from lexveil.mechanisms.variants import SEPARATOR, base_of
+from lexveil.mechanisms.variants import SEPARATOR
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import MAJORITY, Values, averages
 from lexveil.report.formatting import MeanSd
@@ -79,7 +79,7 @@ def _key(measure: str, datasets: frozenset[str], run: Key) -> MeasureKey:
 
 
 def over_lists(known: Measured) -> Measured:
-    """The mean of a one-dimensional mechanism over its list sets, and the best of both mechanisms."""
+    """The mean of a mechanism on lists over its list sets, and the best of both mechanisms."""
     means: dict[MeasureKey, list[float]] = {}
     best: dict[MeasureKey, list[MeanSd]] = {}
     for key, value in known.items():
@@ -91,16 +91,17 @@ def over_lists(known: Measured) -> Measured:
     return found | {key: max(each, key=lambda value: value.mean) for key, each in best.items()}
 
 
-def planned(report: ReportData) -> Measured:
+def planned(report: ReportData, epsilons: Sequence[float]) -> Measured:
     """Words per text, and the budget of a document at each base ε (CLMLDP Table 8)."""
     found: Measured = {}
     for plan in report.plans:
         datasets = frozenset([plan["dataset"]])
-        words = MeasureKey("words_per_text", datasets, NONE, "", NONE, 0.0)
-        found[words] = MeanSd(plan["words_per_text"], None)
-        if report.params.grid.budget == "document" and plan["epsilon"] is not None:
-            budget = MeasureKey("document_budget", datasets, ANY, "", ANY, plan["epsilon"])
-            found[budget] = MeanSd(plan["budget"], None)
+        n_words = plan["words_per_text"]
+        found[MeasureKey("words_per_text", datasets, NONE, "", NONE, 0.0)] = MeanSd(n_words, None)
+        if report.params.grid.budget == "document":
+            for epsilon in epsilons:
+                budget = MeasureKey("document_budget", datasets, ANY, "", ANY, epsilon)
+                found[budget] = MeanSd(n_words * epsilon, None)
     return found
 
 
@@ -123,27 +124,33 @@ def replaced(statistics: Sequence[Mapping[str, Any]]) -> Measured:
     return found
 
 
-def measured(report: ReportData, figures: Sequence[Literature]) -> Measured:
-    """Everything that a project's run measured of what the papers print."""
+def measured(
+    report: ReportData,
+    values_of: Mapping[str, Values],
+    figures: Sequence[Literature],
+    keys: Sequence[Key],
+) -> Measured:
+    """Everything that a project's runs measured of what the papers print.
+
+    Args:
+        report: of the main grid.
+        values_of: by data set, of the runs of all grids.
+        keys: of these runs.
+    """
     groups = sorted({figure.datasets for figure in figures if len(figure.datasets) > 1})
-    found = evaluated(report.values, groups)
-    found |= stsb_scores(report)
+    found = evaluated(values_of, groups)
+    found |= stsb_scores(keys)
     found |= over_lists(found)
-    found |= planned(report)
+    found |= planned(report, sorted({float(key[2]) for key in keys}))
     return found | replaced(report.deniability)
 
 
-def stsb_scores(report: ReportData) -> Measured:
+def stsb_scores(keys: Sequence[Key]) -> Measured:
     """The regression task of STS-B on clean texts and on those of every run; nothing without it."""
     found: Measured = {}
-    for key in (CLEAN, *report.keys):
+    for key in (CLEAN, *keys):
         correlation = stsb.of_run(key)
         if correlation is not None:
             name = _key(stsb.MEASURE, frozenset([stsb.DATASET]), key)
             found[name] = MeanSd(correlation.mean, None)
     return found
-
-
-def mechanism_names(report: ReportData) -> set[str]:
-    """The mechanisms that were run, without their variants."""
-    return {base_of(name) for name in report.params.grid.mechanisms}

@@ -25,12 +25,14 @@ from examples.replication.preset import (
     SENTENCES,
     Preset,
     ReplicationRequest,
+    grids_of,
     load_preset,
     read_request,
 )
 from lexveil.config import load_params
 from lexveil.levels import Level
 from lexveil.report import formatting
+from lexveil.report.charts import Chart
 from lexveil.report.data import ReportData
 from lexveil.report.evaluation_values import Values, at_epsilons
 from lexveil.report.records import Key
@@ -38,15 +40,15 @@ from lexveil.report.table import Column, Table
 
 FIGURES = Path("replication-figures")  # in the project
 NOTE = (
-    "Figures of the papers are as printed, slips too, measured with other models on texts rewritten "
-    "in other embeddings: compare how they change with ε, not their height. Percentages are "
-    "written as shares."
+    "Figures of the papers are as printed, slips too, measured with other models on texts "
+    "rewritten in other embeddings: compare how they change with ε, not their height. Percentages "
+    "are written as shares."
 )
 SPREAD = (
     "Spread: the standard errors of both sides together. That of a score comes from its trainings "
-    "and from the number of documents asked about, that of a cosine from its texts, that of N_w and "
-    "S_w from their quartiles over the words. Noise is drawn once per run, and so its luck is not "
-    "in the spread. Among many comparisons some exceed it by chance."
+    "and from the number of documents asked about, that of a cosine from its texts, that of N_w "
+    "and S_w from their quartiles over the words. Noise is drawn once per run, and so its luck is "
+    "not in the spread. Among many comparisons some exceed it by chance."
 )
 N_DRAWS = (20, 100)  # of each word in the trade-off: without --full, with it
 N_WORDS = 1000  # of the trade-off, without --full
@@ -85,11 +87,9 @@ def statement(report: ReportData, request: ReplicationRequest) -> str:
     texts = "all" if request.texts is None else f"{request.texts:,} of each set"
     lines = [
         f"Data sets {', '.join(request.sets)}: texts, {texts}.",
-        f"Corpus: {', '.join(request.corpus)}; {report.corpus['n_words']:,} words."
-        if "n_words" in report.corpus
-        else f"Corpus: {', '.join(request.corpus)}.",
+        f"Corpus: {', '.join(request.corpus)}; {report.corpus['n_tokens']:,} words.",
         f"Embeddings: {sizes}; {json.dumps(params.embeddings.model_dump(mode='json'))}.",
-        f"Grid: {json.dumps(params.grid.model_dump(mode='json'))}.",
+        *(f"Grid: {json.dumps(grid)}." for grid in grids_of(load_preset(request.paper), request)),
         f"Policy: stop words {params.policy.stopwords}, punctuation {params.policy.punctuation}, "
         f"unknown words {params.policy.oov}.",
         f"Evaluation: {json.dumps(params.evaluation.model_dump(mode='json'))}.",
@@ -103,15 +103,14 @@ def page(project: Path) -> str:
     preset = load_preset(request.paper)
     printed = [figure for figure in published_figures() if figure.paper == preset.paper]
     with contextlib.chdir(project):
-        report = ReportData(load_params())
-        values_of = {name: at_epsilons(values) for name, values in report.values.items()}
-        known = measured(report, printed)
-        parts = _special_parts(preset.paper, report, request, printed, known)
+        report, keys, values_of = _runs_of_all_grids(preset, request)
+        known = measured(report, values_of, printed, keys)
+        parts = _special_parts(preset.paper, report, request, printed, known, keys)
         drawn = [*figures.of_runs(values_of, preset.paper), *parts.charts]
         drawn = [chart for chart in drawn if chart.series]
         files = figures.write_figures(drawn, FIGURES)
         own_claims = claims_of(preset.paper, values_of, report.deniability, parts.tradeoff, known)
-        cells = cells_of(printed, known, _covered(report, values_of))
+        cells = cells_of(printed, known, _covered(report, values_of, keys))
         rows = counts(cells, parts.counts)
         sections = [
             f"# Replication of {preset.paper}\n",
@@ -143,6 +142,25 @@ def page(project: Path) -> str:
     return "\n".join(sections)
 
 
+def _runs_of_all_grids(
+    preset: Preset, request: ReplicationRequest
+) -> tuple[ReportData, list[Key], dict[str, Values]]:
+    """The report of the main grid, the runs of all grids, and what was measured of them."""
+    params = load_params()
+    keys: dict[Key, None] = {}
+    values_of: dict[str, dict[tuple[str, Key], Any]] = {}
+    for grid in grids_of(preset, request):
+        own = params.grid.model_copy(
+            update={"mechanisms": grid["mechanisms"], "epsilons": grid["epsilons"]}
+        )
+        report = ReportData(params.model_copy(update={"grid": own}))
+        keys |= dict.fromkeys(key for key in report.keys if not isinstance(key[2], Level))
+        for name, values in report.values.items():
+            values_of.setdefault(name, {}).update(at_epsilons(values))
+    ordered = sorted(keys, key=lambda key: (*key[:2], key[2]))
+    return report, ordered, dict(values_of)
+
+
 class _Parts:
     """What one paper has beside tables of scores.
 
@@ -152,7 +170,7 @@ class _Parts:
 
     def __init__(self) -> None:
         self.sections: list[str] = []
-        self.charts: list[figures.Chart] = []
+        self.charts: list[Chart] = []
         self.counts: dict[str, tuple[int, int]] = {}
         self.tradeoff: Mapping[str, Any] | None = None
 
@@ -163,6 +181,7 @@ def _special_parts(
     request: ReplicationRequest,
     printed: Sequence[Literature],
     known: Measured,
+    keys: Sequence[Key],
 ) -> _Parts:
     """Single texts, neighbours, trade-offs and speed; their figures are added to ``known``."""
     parts = _Parts()
@@ -188,16 +207,12 @@ def _special_parts(
         parts.sections.append(markdown("Vickrey Algorithm 2", tuned_table(parts.tradeoff)))
     for doc_id, table_of in sentences.TABLES.items():
         if table_of[0] == paper:
-            runs = sentences.runs_of_table(_base_runs(report), table_of)
+            runs = sentences.runs_of_table(keys, table_of)
             caption = f"{paper} Table {table_of[1]}: outputs of its input, here"
             parts.sections.append(markdown(caption, sentences.outputs(runs, doc_id)))
             n_printed = PRINTED_TEXTS[table_of]
             parts.counts[f"Table {table_of[1]}"] = (n_printed, min(n_printed, len(runs)))
     return parts
-
-
-def _base_runs(report: ReportData) -> list[Key]:
-    return [key for key in report.keys if not isinstance(key[2], Level)]
 
 
 def _inputs() -> dict[str, str]:
@@ -232,13 +247,14 @@ def tuned_table(found: Mapping[str, Any]) -> Table:
     return Table("tuned", columns, found["tuned"])
 
 
-def _covered(report: ReportData, values_of: Mapping[str, Values]) -> RunSettings:
-    grid = report.params.grid
+def _covered(
+    report: ReportData, values_of: Mapping[str, Values], keys: Sequence[Key]
+) -> RunSettings:
     return RunSettings(
         frozenset([*values_of, sentences.DATASET]),
-        frozenset(grid.mechanisms),
-        frozenset(grid.strategies),
-        frozenset(grid.base_epsilons),
+        frozenset(key[0] for key in keys),
+        frozenset(report.params.grid.strategies),
+        frozenset(key[2] for key in keys),
     )
 
 

@@ -44,6 +44,8 @@ class Preset:
         settings: (setting, the paper's, ours), in words.
         params: sections of params.yaml.
         full: what a run of all texts and all ε changes in them.
+        further: sections grid that are run too, unless a run is full or has ε or mechanisms of its
+            own: what only some of the mechanisms are run at.
     """
 
     paper: str
@@ -56,6 +58,7 @@ class Preset:
     settings: Sequence[tuple[str, str, str]]
     params: Mapping[str, Mapping[str, Any]]
     full: Mapping[str, Mapping[str, Any]]
+    further: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,15 +240,28 @@ def make_project(
         name = _imported(project)
         changes = merged(changes, {"embeddings": {"word_model": name}})
         changes = merged(changes, {"word_orders": {"models": ["own", name]}})
-    file = project / "params.yaml"
-    params = merged(yaml.safe_load(file.read_text(encoding="utf-8")), changes)
-    file.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    _write_params(project, changes)
     (project / REQUEST).write_text(json.dumps(asdict(request), indent=2), encoding="utf-8")
 
 
-def run(project: Path) -> None:
-    """Bring a project up to date."""
-    _lexveil("run", cwd=project)
+def grids_of(preset: Preset, request: ReplicationRequest) -> list[dict[str, Any]]:
+    """The sections grid that a run of a preset makes runs of, the main one last."""
+    main = parameters(preset, request)["grid"]
+    is_whole = request.full or request.epsilons or request.mechanisms
+    return [*([] if is_whole else [main | dict(grid) for grid in preset.further]), main]
+
+
+def run(project: Path, preset: Preset, request: ReplicationRequest) -> None:
+    """Bring a project up to date, one grid after another; the runs of each stay."""
+    for grid in grids_of(preset, request):
+        _write_params(project, {"grid": grid})
+        _lexveil("run", cwd=project)
+
+
+def _write_params(project: Path, changes: Mapping[str, Any]) -> None:
+    file = project / "params.yaml"
+    params = merged(yaml.safe_load(file.read_text(encoding="utf-8")), changes)
+    file.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), encoding="utf-8")
 
 
 def read_request(project: Path) -> ReplicationRequest:
