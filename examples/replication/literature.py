@@ -51,13 +51,6 @@ MEASURES: Mapping[Score, tuple[str, ...]] = {
     MEMBERSHIP: ("membership_auc",),
 }
 
-# Outputs of texts that the papers print, (paper, table): how many.
-PRINTED_TEXTS: Mapping[tuple[str, str], int] = {
-    ("CLMLDP", "9"): 20,  # four strategies at five ε
-    ("1-Diffractor", "6"): 18,  # two mechanisms, three list sets, three ε
-    ("1-Diffractor", "7"): 28,  # seven mechanisms at four ε
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Literature:

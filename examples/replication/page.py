@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from examples.replication import efficiency, figures, neighbours, sentences, tradeoff
+from examples.replication import efficiency, figures, neighbours, sentences, stsb, tradeoff
 from examples.replication.cells import (
     RunSettings,
     beside_table,
@@ -19,7 +19,7 @@ from examples.replication.cells import (
     reasons_table,
 )
 from examples.replication.claims import ReplicationClaim, claims_of, shapes_table
-from examples.replication.literature import PRINTED_TEXTS, Literature, places, published_figures
+from examples.replication.literature import Literature, places, published_figures
 from examples.replication.measured import Measured, measured
 from examples.replication.preset import (
     SENTENCES,
@@ -29,14 +29,15 @@ from examples.replication.preset import (
     load_preset,
     read_request,
 )
-from lexveil.config import load_params
+from lexveil.config import CLEAN, load_params
+from lexveil.evaluation.metrics.utility import UTILITY_MICRO
 from lexveil.levels import Level
 from lexveil.report import formatting
 from lexveil.report.charts import Chart
 from lexveil.report.data import ReportData
-from lexveil.report.evaluation_values import Values, at_epsilons
+from lexveil.report.evaluation_values import MAJORITY, Values, at_epsilons, of_score
 from lexveil.report.records import Key
-from lexveil.report.table import Column, Table
+from lexveil.report.table import Column, Table, epsilon_key
 
 FIGURES = Path("replication-figures")  # in the project
 NOTE = (
@@ -50,6 +51,8 @@ SPREAD = (
     "and S_w from their quartiles over the words. Noise is drawn once per run, and so its luck is "
     "not in the spread. Among many comparisons some exceed it by chance."
 )
+# The scores of STS-B are no classes, and the examples are four sentences.
+NO_CLAIM = (stsb.DATASET, sentences.DATASET)
 N_DRAWS = (20, 100)  # of each word in the trade-off: without --full, with it
 N_WORDS = 1000  # of the trade-off, without --full
 EPSILONS_OF_TRADEOFF = (2.0, 5.0, 10.0, 25.0, 100.0)
@@ -105,11 +108,12 @@ def page(project: Path) -> str:
     with contextlib.chdir(project):
         report, keys, values_of = _runs_of_all_grids(preset, request)
         known = measured(report, values_of, printed, keys)
-        parts = _special_parts(preset.paper, report, request, printed, known, keys)
+        parts = _special_parts(preset.paper, report, request, printed, known, keys, values_of)
         drawn = [*figures.of_runs(values_of, preset.paper), *parts.charts]
         drawn = [chart for chart in drawn if chart.series]
         files = figures.write_figures(drawn, FIGURES)
-        own_claims = claims_of(preset.paper, values_of, report.deniability, parts.tradeoff, known)
+        compared = {name: of for name, of in values_of.items() if name not in NO_CLAIM}
+        own_claims = claims_of(preset.paper, compared, report.deniability, parts.tradeoff, known)
         cells = cells_of(printed, known, _covered(report, values_of, keys))
         rows = counts(cells, parts.counts)
         sections = [
@@ -182,6 +186,7 @@ def _special_parts(
     printed: Sequence[Literature],
     known: Measured,
     keys: Sequence[Key],
+    values_of: Mapping[str, Values],
 ) -> _Parts:
     """Single texts, neighbours, trade-offs and speed; their figures are added to ``known``."""
     parts = _Parts()
@@ -205,13 +210,18 @@ def _special_parts(
         known |= tradeoff.known_values(parts.tradeoff, printed)
         parts.charts += figures.of_tradeoff(parts.tradeoff)
         parts.sections.append(markdown("Vickrey Algorithm 2", tuned_table(parts.tradeoff)))
-    for doc_id, table_of in sentences.TABLES.items():
-        if table_of[0] == paper:
-            runs = sentences.runs_of_table(keys, table_of)
-            caption = f"{paper} Table {table_of[1]}: outputs of its input, here"
-            parts.sections.append(markdown(caption, sentences.outputs(runs, doc_id)))
-            n_printed = PRINTED_TEXTS[table_of]
-            parts.counts[f"Table {table_of[1]}"] = (n_printed, min(n_printed, len(runs)))
+        for dataset in ("tweets", "imdb"):
+            if dataset in values_of:
+                caption = f"Vickrey Figure 2, {dataset}: share of texts that are misclassified"
+                table = misclassified_table(values_of[dataset])
+                parts.sections.append(markdown(caption, table))
+    for examples in sentences.TABLES:
+        if examples.paper == paper:
+            runs = sentences.runs_of_table(keys, examples)
+            place = f"Table {examples.number}"
+            caption = f"{paper} {place}: outputs of its input, here"
+            parts.sections.append(markdown(caption, sentences.outputs(runs, examples.doc_id)))
+            parts.counts[place] = (examples.n_printed, len(runs))
     return parts
 
 
@@ -245,6 +255,31 @@ def tuned_table(found: Mapping[str, Any]) -> Table:
         Column("utility_loss", "utility loss", formatting.three),
     ]
     return Table("tuned", columns, found["tuned"])
+
+
+def misclassified_table(values: Values) -> Table:
+    """The utility loss of texts, 1 − accuracy, by mechanism and ε."""
+    accuracy = of_score(values, UTILITY_MICRO)
+    runs = [key for key in accuracy if key not in (MAJORITY, CLEAN)]
+    epsilons = sorted({key[2] for key in runs})
+    rows = [
+        {
+            "mechanism": mechanism,
+            "clean": 1 - accuracy[CLEAN].mean,
+            **{
+                epsilon_key(epsilon): 1 - accuracy[mechanism, "S1", epsilon].mean
+                for epsilon in epsilons
+                if (mechanism, "S1", epsilon) in accuracy
+            },
+        }
+        for mechanism in dict.fromkeys(key[0] for key in runs)
+    ]
+    columns = [
+        Column("mechanism", "mechanism"),
+        Column("clean", "clean texts", formatting.three),
+        *(Column(epsilon_key(epsilon), f"ε {epsilon:g}", formatting.three) for epsilon in epsilons),
+    ]
+    return Table("misclassified", columns, rows)
 
 
 def _covered(

@@ -6,13 +6,14 @@ sentences.csv, one sentence of each; their outputs stand in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pyarrow.parquet as pq
 
 from examples.replication.literature import ANY
-from examples.replication.measured import Measured, MeasureKey
+from examples.replication.measured import LISTS, Measured, MeasureKey
 from lexveil import paths
 from lexveil.accounting.budgets import BY_WORDS, SEGMENTATION_OF
 from lexveil.collocations.lookup import of_text
@@ -25,11 +26,33 @@ from lexveil.report.table import Column, Table
 DATASET = "sentences"
 FIGURE_1 = "clmldp-figure-1"
 BUDGET = 10.0  # of the document in Figure 1
-TABLES: Mapping[str, tuple[str, str]] = {  # (paper, table): the id of its input
-    "clmldp-table-9": ("CLMLDP", "9"),
-    "diffractor-table-6": ("1-Diffractor", "6"),
-    "diffractor-table-7": ("1-Diffractor", "7"),
-}
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleTable:
+    """A table of outputs of one text.
+
+    Attributes:
+        doc_id: of its input in sentences.csv.
+        epsilons: that it shows.
+        n_printed: outputs that it prints.
+    """
+
+    paper: str
+    number: str
+    doc_id: str
+    epsilons: tuple[float, ...]
+    n_printed: int
+
+
+TABLES = (
+    # four strategies at five ε
+    ExampleTable("CLMLDP", "9", "clmldp-table-9", (0.1, 0.5, 1.0, 5.0, 10.0), 20),
+    # two mechanisms on three list sets at three ε
+    ExampleTable("1-Diffractor", "6", "diffractor-table-6", (0.1, 1.0, 3.0), 18),
+    # two mechanisms on L0 and five others at four ε
+    ExampleTable("1-Diffractor", "7", "diffractor-table-7", (0.1, 1.0, 10.0, 50.0), 28),
+)
 
 
 def figure_1(text: str) -> tuple[Measured, Table]:
@@ -95,13 +118,13 @@ def outputs(keys: Sequence[Key], doc_id: str) -> Table:
     return Table("outputs", [Column(key, head) for key, head in heads.items()], rows)
 
 
-def runs_of_table(keys: Sequence[Key], table: tuple[str, str]) -> list[Key]:
+def runs_of_table(keys: Sequence[Key], table: ExampleTable) -> list[Key]:
     """The runs that a paper's table of examples shows."""
-    paper, number = table
-    if paper == "CLMLDP":
-        return [key for key in keys if key[0] == "madlib"]
-    on_lists = [key for key in keys if base_of(key[0]).startswith("diffractor")]
-    if number == "6":
+    shown = [key for key in keys if key[2] in table.epsilons]
+    if table.paper == "CLMLDP":
+        return [key for key in shown if key[0] == "madlib"]
+    on_lists = [key for key in shown if base_of(key[0]) in LISTS]
+    if table.number == "6":
         return on_lists
     first = [key for key in on_lists if key[0].endswith("listsL0")]
-    return first + [key for key in keys if key not in on_lists]
+    return first + [key for key in shown if key not in on_lists]

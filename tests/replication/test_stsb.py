@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from examples.replication import bring, stsb
+from lexveil import paths
 
 HEADING = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore"
 
@@ -83,6 +85,27 @@ def test_similarities_of_equal_and_of_different_texts() -> None:
     equal, different = stsb.similarities(["a cat sat", "dogs ran"], ["a cat sat", "we slept"])
     assert equal == pytest.approx(np.ones(5))
     assert different == pytest.approx([0, 0, 0, 1, 0])
+
+
+def test_a_run_is_scored_on_its_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trained on pairs that are equal (5) or have no common word (0), scored on two more of each;
+    of a set that is not STS-B nothing is read, and of too few pairs there is no score."""
+    run = ("tem", "S1", 1.0)
+    file = tmp_path / paths.private(*run) / "documents.parquet"
+    file.parent.mkdir(parents=True)
+    pairs = [("a cat sat", "a cat sat", "5.0"), ("dogs ran fast", "we slept", "0.0")]
+    rows = [
+        {"dataset": "stsb", "split": split, "label": label, "text": first, "text_b": second}
+        for split in ("train", "dev")
+        for first, second, label in pairs * 2
+    ]
+    rows.append({**rows[0], "dataset": "mrpc", "label": "no number"})
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    monkeypatch.chdir(tmp_path)
+    found = stsb.of_run(run)
+    assert found is not None and found.mean == pytest.approx(1.0)
+    pq.write_table(pa.Table.from_pylist(rows[:2]), file)
+    assert stsb.of_run(run) is None
 
 
 def test_regression_learns_which_pairs_are_alike() -> None:
