@@ -604,14 +604,8 @@ def lists_take_less_memory(known: Measured) -> ReplicationClaim:
 def tradeoff_claims(tradeoff: Mapping[str, Any] | None) -> list[ReplicationClaim]:
     """The claims of Vickrey, of inference error against ε."""
     figures = {} if tradeoff is None else tradeoff["figures"]
-    lines = {
-        label: {epsilon: MeanSd(error, None) for epsilon, error, _ in points}
-        for label, points in figures.get("2", {}).items()
-    }
-    nearest = {
-        label: {epsilon: MeanSd(error, None) for epsilon, error, _ in points}
-        for label, points in figures.get("3", {}).items()
-    }
+    lines = {label: _errors(points) for label, points in figures.get("2", {}).items()}
+    nearest = {label: _errors(points) for label, points in figures.get("3", {}).items()}
     falls = [one for label, line in lines.items() for one in _rising(label, line, -1)]
     missing = "needs the trade-off of the preset vickrey"
     source = "Vickrey Figure 2"
@@ -647,6 +641,11 @@ def tradeoff_claims(tradeoff: Mapping[str, Any] | None) -> list[ReplicationClaim
     ]
 
 
+def _errors(points: Sequence[tuple[float, float, float, float]]) -> dict[float, MeanSd]:
+    """The inference error at each ε, with its standard error over runs."""
+    return {epsilon: MeanSd(error, None, spread) for epsilon, error, _, spread in points}
+
+
 def _lines_apart(
     lines: Mapping[str, Mapping[float, MeanSd]], lesser: str, greater: str
 ) -> list[Comparison]:
@@ -665,12 +664,16 @@ def _gains(nearest: Mapping[str, Mapping[float, MeanSd]]) -> list[tuple[float, M
     return [
         (
             epsilon,
-            MeanSd(third[epsilon].mean - second[epsilon].mean, None),
-            MeanSd(second[epsilon].mean - first[epsilon].mean, None),
+            _difference(third[epsilon], second[epsilon]),
+            _difference(second[epsilon], first[epsilon]),
         )
         for epsilon in first
         if epsilon in second and epsilon in third
     ]
+
+
+def _difference(of: MeanSd, less: MeanSd) -> MeanSd:
+    return MeanSd(of.mean - less.mean, None, math.hypot(of.error or 0.0, less.error or 0.0))
 
 
 def shapes_table(claims: Sequence[ReplicationClaim]) -> Table:

@@ -148,14 +148,14 @@ def of_tradeoff(found: Mapping[str, Any]) -> list[Chart]:
         name = f"vickrey-figure-{number}{f'-{dataset}' if dataset else ''}"
         where = dataset or "opinion words"
         by_epsilon = [
-            Series(label, [ChartPoint(epsilon, error) for epsilon, error, _ in points])
+            Series(label, [ChartPoint(epsilon, error) for epsilon, error, _, _ in points])
             for label, points in lines.items()
         ]
         title = f"Vickrey Figure {number}: inference error over ε, {where}"
         drawn.append(_chart(f"{name}-a", title, "inference error", by_epsilon))
         if not dataset:
             by_loss = [
-                Series(label, [ChartPoint(loss, error) for _, error, loss in points])
+                Series(label, [ChartPoint(loss, error) for _, error, loss, _ in points])
                 for label, points in lines.items()
             ]
             title = f"Vickrey Figure {number}: inference error over utility loss, {where}"

@@ -18,7 +18,7 @@ from lexveil.report.records import Key
 IQR_PER_SD = 1.349  # of a normal distribution
 LISTS = ("diffractor_geometric", "diffractor_tem")
 BEST = "diffractor_best"  # the best of all lists of both mechanisms
-MEAN_OF_LISTS = "mean of L0, L1, L2"
+MEAN_OF_LISTS = "mean of L0, L1 and L2"
 BEST_OF_LISTS = "best of all lists"
 # What a paper calls the parameters that a preset gives the mechanism itself.
 OWN_PARAMETERS = ("lambda 0.2", "k 2")

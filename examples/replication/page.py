@@ -54,6 +54,7 @@ SPREAD = (
 # The scores of STS-B are no classes, and the examples are four sentences.
 NO_CLAIM = (stsb.DATASET, sentences.DATASET)
 N_DRAWS = (20, 100)  # of each word in the trade-off: without --full, with it
+N_RUNS = (3, 100)  # that a point is the mean of, the same
 N_WORDS = 1000  # of the trade-off, without --full
 EPSILONS_OF_TRADEOFF = (2.0, 5.0, 10.0, 25.0, 100.0)
 
@@ -209,7 +210,9 @@ def _special_parts(
         parts.tradeoff = _tradeoff(request)
         known |= tradeoff.known_values(parts.tradeoff, printed)
         parts.charts += figures.of_tradeoff(parts.tradeoff)
-        parts.sections.append(markdown("Vickrey Algorithm 2", tuned_table(parts.tradeoff)))
+        sizes = "{n_words:,} words, {n_draws} draws of each, mean of {n_runs} runs"
+        caption = f"Vickrey Algorithm 2 ({sizes.format(**parts.tradeoff)} in the figures)"
+        parts.sections.append(markdown(caption, tuned_table(parts.tradeoff)))
         for dataset in ("tweets", "imdb"):
             if dataset in values_of:
                 caption = f"Vickrey Figure 2, {dataset}: share of texts that are misclassified"
@@ -237,6 +240,7 @@ def _tradeoff(request: ReplicationRequest) -> Mapping[str, Any]:
         found = tradeoff.measure_project(
             n_words=None if request.full else N_WORDS,
             n_draws=N_DRAWS[request.full],
+            n_runs=N_RUNS[request.full],
             epsilons=tradeoff.EPSILONS if request.full else EPSILONS_OF_TRADEOFF,
             others=[name for name in ("tweets", "imdb") if name in request.sets],
         )
@@ -296,8 +300,6 @@ def _covered(
 def _verdicts(own_claims: Sequence[ReplicationClaim]) -> str:
     """How many claims hold, do not, and cannot be told."""
     verdicts = [claim.verdict for claim in own_claims]
-    parts = [
-        f"{verdicts.count(verdict)} {verdict}"
-        for verdict in ("holds", "does not hold", "cannot be told")
-    ]
+    words = {"holds": "hold", "does not hold": "do not hold", "cannot be told": "cannot be told"}
+    parts = [f"{verdicts.count(verdict)} {word}" for verdict, word in words.items()]
     return f"Of {len(verdicts)} claims: {', '.join(parts)}.\n"

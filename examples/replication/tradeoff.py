@@ -152,11 +152,16 @@ def _word_list(vectors: Vectors, rows: Sequence[int], labels: Ids, counts: Ids) 
 
 
 def measured_at(
-    words: WordList, name: str, parameters: Mapping[str, Any], epsilon: float, n_draws: int
+    words: WordList,
+    name: str,
+    parameters: Mapping[str, Any],
+    epsilon: float,
+    n_draws: int,
+    run: int = 0,
 ) -> Tradeoff:
-    """Inference error and utility loss of one mechanism at one ε."""
+    """Inference error and utility loss of one mechanism at one ε, in one run."""
     mechanism = build_mechanism(name, words.vectors, {name: parameters})
-    rng = stream(SEED, STREAM, name, str(sorted(parameters.items())), str(epsilon))
+    rng = stream(SEED, STREAM, name, str(sorted(parameters.items())), str(epsilon), str(run))
     return measure(mechanism, epsilon, words.labels, words.prior, rng, n_draws)
 
 
@@ -182,21 +187,29 @@ def mechanisms_of_figure_3() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def measure_project(
-    n_words: int | None, n_draws: int, epsilons: Sequence[float], others: Sequence[str]
+    n_words: int | None,
+    n_draws: int,
+    n_runs: int,
+    epsilons: Sequence[float],
+    others: Sequence[str],
 ) -> dict[str, Any]:
     """Everything of the figures, measured in the project of this folder, as JSON values.
 
     Args:
         n_words: of the opinion words and of each other data set.
+        n_draws: of each word in a run.
+        n_runs: that a point of a figure is the mean of, at least 2.
         others: data sets whose inference error is measured without a utility loss.
     """
     words = opinion_words(n_words)
-    found: dict[str, Any] = {"n_words": len(words.prior), "n_draws": n_draws, "figures": {}}
+    sizes = {"n_words": len(words.prior), "n_draws": n_draws, "n_runs": n_runs}
+    found: dict[str, Any] = {**sizes, "figures": {}}
     for figure, lines in (("2", mechanisms_of_figure_2()), ("3", mechanisms_of_figure_3())):
-        found["figures"][figure] = _lines(words, lines, epsilons, n_draws)
+        found["figures"][figure] = _lines(words, lines, epsilons, n_draws, n_runs)
     for dataset in others:
         own = words_of_texts(dataset, len(words.prior))
-        found["figures"][f"2 {dataset}"] = _lines(own, mechanisms_of_figure_2(), epsilons, n_draws)
+        lines = mechanisms_of_figure_2()
+        found["figures"][f"2 {dataset}"] = _lines(own, lines, epsilons, n_draws, n_runs)
 
     @cache
     def at(epsilon: float, t: float) -> Tradeoff:
@@ -211,13 +224,22 @@ def _lines(
     lines: Mapping[str, tuple[str, dict[str, Any]]],
     epsilons: Sequence[float],
     n_draws: int,
-) -> dict[str, list[tuple[float, float, float]]]:
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    n_runs: int,
+) -> dict[str, list[tuple[float, float, float, float]]]:
+    """Of each line ε, inference error, utility loss, and the standard error of the former."""
+    found: dict[str, list[tuple[float, float, float, float]]] = {}
     for label, (name, parameters) in lines.items():
-        found[label] = [
-            (epsilon, *measured_at(words, name, parameters, epsilon, n_draws))
-            for epsilon in epsilons
-        ]
+        found[label] = []
+        for epsilon in epsilons:
+            runs = np.array(
+                [
+                    measured_at(words, name, parameters, epsilon, n_draws, run)
+                    for run in range(n_runs)
+                ]
+            )
+            error, loss = runs.mean(axis=0).tolist()
+            spread = float(runs[:, 0].std(ddof=1) / np.sqrt(n_runs))
+            found[label].append((epsilon, error, loss, spread))
     return found
 
 
@@ -227,7 +249,7 @@ def known_values(found: Mapping[str, Any], figures: Sequence[Literature]) -> Mea
     datasets = frozenset([LEXICON])
     for line, points in found["figures"]["2"].items():
         mechanism, _, variant = line.partition("-")
-        for epsilon, _, loss in points:
+        for epsilon, _, loss, _ in points:
             key = MeasureKey("utility_loss", datasets, mechanism, variant, "S1", epsilon)
             known[key] = MeanSd(loss, None)
     for tuned in found["tuned"]:

@@ -179,16 +179,16 @@ def test_figure_1_is_met_to_the_digit(budget: float, verdict: str) -> None:
 def test_claims_of_the_trade_off() -> None:
     """Errors that fall with ε and rise with t to 0.75; the second neighbour gains most."""
     lines = {
-        "madlib": [(1.0, 0.8, 0.1), (10.0, 0.1, 0.0)],
-        "vickrey-t0.25": [(1.0, 0.82, 0.1), (10.0, 0.3, 0.0)],
-        "vickrey-t0.5": [(1.0, 0.84, 0.1), (10.0, 0.5, 0.0)],
-        "vickrey-t0.75": [(1.0, 0.86, 0.1), (10.0, 0.7, 0.0)],
-        "vickrey-t1": [(1.0, 0.81, 0.1), (10.0, 0.75, 0.0)],
+        "madlib": [(1.0, 0.8, 0.1, 0.01), (10.0, 0.1, 0.0, 0.01)],
+        "vickrey-t0.25": [(1.0, 0.82, 0.1, 0.01), (10.0, 0.3, 0.0, 0.01)],
+        "vickrey-t0.5": [(1.0, 0.84, 0.1, 0.01), (10.0, 0.5, 0.0, 0.01)],
+        "vickrey-t0.75": [(1.0, 0.86, 0.1, 0.01), (10.0, 0.7, 0.0, 0.01)],
+        "vickrey-t1": [(1.0, 0.81, 0.1, 0.01), (10.0, 0.75, 0.0, 0.01)],
     }
     nearest = {
-        "nearest 1": [(1.0, 0.8, 0.1)],
-        "nearest 2": [(1.0, 0.9, 0.1)],
-        "nearest 3": [(1.0, 0.92, 0.1)],
+        "nearest 1": [(1.0, 0.8, 0.1, 0.01)],
+        "nearest 2": [(1.0, 0.9, 0.1, 0.01)],
+        "nearest 3": [(1.0, 0.92, 0.1, 0.01)],
     }
     made = claims.tradeoff_claims({"figures": {"2": lines, "3": nearest}})
     # t 1 is above t 0.75 at ε 10, which the third claim denies

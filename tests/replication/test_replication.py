@@ -106,7 +106,7 @@ def test_lists_have_a_mean_and_a_best() -> None:
     found = over_lists({key: MeanSd(0.5, 0.1), other: MeanSd(0.75, 0.1)})
     best = key._replace(mechanism="diffractor_best", variant="best of all lists")
     assert found[best] == MeanSd(0.75, 0.1)
-    assert found[key._replace(variant="mean of L0, L1, L2")] == MeanSd(0.5, None)
+    assert found[key._replace(variant="mean of L0, L1 and L2")] == MeanSd(0.5, None)
 
 
 def test_the_share_of_words_that_are_replaced_is_what_n_w_leaves() -> None:
