@@ -30,6 +30,7 @@ from lexveil.report.records import Key
 from lexveil.report.table import Column, Table
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told")
 
 FROM_EPSILON = 5.0  # where the strategies must be in order
 LISTS_BY = (1.0, 3.0)  # epsilons at which one-dimensional methods must be similar

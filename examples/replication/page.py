@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from examples.replication.cells import (
     counts_table,
     reasons_table,
 )
-from examples.replication.claims import ReplicationClaim, claims_of, shapes_table
+from examples.replication.claims import VERDICTS, ReplicationClaim, claims_of, shapes_table
 from examples.replication.literature import Literature, places, published_figures
 from examples.replication.measured import Measured, measured
 from examples.replication.preset import (
@@ -299,7 +300,6 @@ def _covered(
 
 def _verdicts(own_claims: Sequence[ReplicationClaim]) -> str:
     """How many claims hold, do not, and cannot be told."""
-    verdicts = [claim.verdict for claim in own_claims]
-    words = {"holds": "hold", "does not hold": "do not hold", "cannot be told": "cannot be told"}
-    parts = [f"{verdicts.count(verdict)} {word}" for verdict, word in words.items()]
-    return f"Of {len(verdicts)} claims: {', '.join(parts)}.\n"
+    n = Counter(claim.verdict for claim in own_claims)
+    parts = [f"{verdict}: {n[verdict]}" for verdict in VERDICTS]
+    return f"Of {len(own_claims)} claims, {', '.join(parts)}.\n"
