@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,12 +19,15 @@ import pyarrow.parquet as pq
 import yaml
 
 from examples.replication.bring import command_for
+from lexveil import paths
 from lexveil.errors import RequestError
 
 FOLDER = Path(__file__).with_name("presets")
 PAPERS = tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
 SENTENCES = Path(__file__).with_name("sentences.csv")  # inputs of the papers' examples
 REQUEST = Path("replication.json")  # in the project: what was asked for
+ASIDE = Path(".lexveil/replication")  # in the project: runs of further grids
+RUN_FOLDERS = ("evaluation", "private")  # of the artifacts: what the page reads of each run
 SEED = 42  # by which texts are drawn: the papers' own
 TRAIN_SHARE = 0.75  # of the texts drawn; the others are scored
 HELD_OUT = ("validation", "dev", "test")  # the first that a set has is scored
@@ -252,10 +256,31 @@ def grids_of(preset: Preset, request: ReplicationRequest) -> list[dict[str, Any]
 
 
 def run(project: Path, preset: Preset, request: ReplicationRequest) -> None:
-    """Bring a project up to date, one grid after another; the runs of each stay."""
-    for grid in grids_of(preset, request):
+    """Bring a project up to date, one grid after another, and keep the runs of each.
+
+    `lexveil run` removes the runs that its grid does not name, so those of further grids are set
+    aside, and put back at the end.
+    """
+    artifacts = project / paths.ARTIFACTS
+    aside = project / ASIDE
+    *further, main = grids_of(preset, request)
+    for grid in further:
         _write_params(project, {"grid": grid})
         _lexveil("run", cwd=project)
+        copy_runs(artifacts, aside)
+    _write_params(project, {"grid": main})
+    _lexveil("run", cwd=project)
+    copy_runs(aside, artifacts)
+
+
+def copy_runs(source: Path, target: Path) -> None:
+    """Copy texts and evaluations of runs from one folder to another; what is there stays."""
+    for name in RUN_FOLDERS:
+        for file in sorted((source / name).rglob("*")):
+            copy = target / file.relative_to(source)
+            if file.is_file() and not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
 
 
 def _write_params(project: Path, changes: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from examples.replication.__main__ import main
 from examples.replication.preset import (
     PAPERS,
     ReplicationRequest,
+    copy_runs,
     draw_texts,
     grids_of,
     load_preset,
@@ -68,6 +69,25 @@ def test_what_few_mechanisms_are_run_at_comes_before_the_main_grid() -> None:
     assert (first["mechanisms"], first["epsilons"]) == (["madlib"], [0.5, 5.0, 15.0, 50.0])
     assert first["strategies"] == main_grid["strategies"]
     assert len(grids_of(preset, request("clmldp", full=True))) == 1
+
+
+def test_runs_that_are_set_aside_come_back_and_replace_nothing(tmp_path: Path) -> None:
+    """Each file as it was; one that is there stays, and other artifacts are not copied."""
+    files = {"evaluation/madlib/S1/0.5.json": "further", "private/none/x": "old", "plans/x": "p"}
+    for name, text in files.items():
+        file = tmp_path / "aside" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    there = tmp_path / "artifacts/private/none/x"
+    there.parent.mkdir(parents=True)
+    there.write_text("new", encoding="utf-8")
+    copy_runs(tmp_path / "aside", tmp_path / "artifacts")
+    copied = {
+        file.relative_to(tmp_path / "artifacts").as_posix(): file.read_text(encoding="utf-8")
+        for file in (tmp_path / "artifacts").rglob("*")
+        if file.is_file()
+    }
+    assert copied == {"evaluation/madlib/S1/0.5.json": "further", "private/none/x": "new"}
 
 
 def test_texts_are_drawn_from_the_split_that_is_learnt_and_the_one_that_is_scored() -> None:
