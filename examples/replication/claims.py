@@ -82,6 +82,11 @@ class Comparison:
         return self.gap < 0
 
     @property
+    def is_clear(self) -> bool:
+        """Whether it is for the claim by the spread or more; without a known spread, at all."""
+        return self.gap > 0 and (self.spread is None or self.gap >= self.spread)
+
+    @property
     def is_beyond(self) -> bool:
         """Whether it does so by the spread or more; without a known spread, whether it does at
         all.
@@ -120,13 +125,23 @@ class ReplicationClaim:
         return sum(comparison.is_beyond for comparison in self.comparisons)
 
     @property
+    def n_clear(self) -> int:
+        """Comparisons that are for it by the spread or more."""
+        return sum(comparison.is_clear for comparison in self.comparisons)
+
+    @property
     def verdict(self) -> Verdict:
-        """Whether it holds, in all comparisons or in most of them."""
+        """Whether it holds, in all comparisons or in most of them.
+
+        One that need hold in most only can be told if more comparisons are clearly for it than
+        are against it at all: otherwise a coin would do as well.
+        """
         n = len(self.comparisons)
         if not n:
             return "cannot be told"
         allowed = (n - 1) // 2 if self.most else 0
-        if self.n_within + self.n_beyond <= allowed:
+        n_against = self.n_within + self.n_beyond
+        if n_against <= allowed and (not self.most or self.n_clear > n_against):
             return "holds"
         return "cannot be told" if self.n_beyond <= allowed else "does not hold"
 
@@ -684,11 +699,12 @@ def shapes_table(claims: Sequence[ReplicationClaim]) -> Table:
         Column("source", "Source"),
         Column("verdict", "Verdict"),
         Column("n", "Compared", formatting.count, "Comparisons"),
+        Column("n_clear", "clearly for it", formatting.count, "Comparisons"),
         Column("n_within", "against, within the spread", formatting.count, "Comparisons"),
         Column("n_beyond", "against, beyond it", formatting.count, "Comparisons"),
         Column("evidence", "Nearest to contradicting it"),
     ]
-    names = ("claim", "source", "verdict", "n_within", "n_beyond", "evidence")
+    names = ("claim", "source", "verdict", "n_clear", "n_within", "n_beyond", "evidence")
     rows = [
         {name: getattr(one, name) for name in names} | {"n": len(one.comparisons)} for one in claims
     ]
