@@ -2,7 +2,8 @@
 the numbers do.
 
 Each claim is a set of comparisons "this is at most that". A comparison that is against it by less
-than the spread (the standard errors of both sides together) may be chance, and is counted apart.
+than the spread (the standard errors of both sides together) may be chance, and is counted apart. A
+claim holds, does not, or cannot be told: it was not measured, or what is against it may be chance.
 """
 
 from __future__ import annotations
@@ -11,24 +12,44 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from lexveil.evaluation.metrics.attack import ADAPTIVE, STATIC
+from examples.replication.measured import LISTS, Measured, MeasureKey
+from lexveil.evaluation.metrics.attack import ADAPTIVE, GAIN, STATIC, STATIC_ACCURACY
+from lexveil.evaluation.metrics.base import Score
+from lexveil.evaluation.metrics.membership import MEMBERSHIP
+from lexveil.evaluation.metrics.perplexity import PERPLEXITY
 from lexveil.evaluation.metrics.similarity import COSINE
-from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO
+from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
+from lexveil.mechanisms.variants import base_of
 from lexveil.report import formatting
 from lexveil.report.data import Record
-from lexveil.report.evaluation_values import Values, keys_of
+from lexveil.report.evaluation_values import MAJORITY, Values, keys_of
 from lexveil.report.formatting import MeanSd
 from lexveil.report.records import Key
 from lexveil.report.table import Column, Table
 
-Verdict = Literal["holds", "holds within the spread", "does not hold", "cannot be said"]
+Verdict = Literal["holds", "does not hold", "cannot be told"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "cannot be told")
 
 FROM_EPSILON = 5.0  # where the strategies must be in order
 LISTS_BY = (1.0, 3.0)  # epsilons at which one-dimensional methods must be similar
 HIGH = 0.5  # a cosine nearer to that of the same text than to that of an unrelated one
-LISTS = ("diffractor_geometric", "diffractor_tem")
+GEOMETRIC = LISTS[0]
+SMALL = 5.0  # up to which CLMLDP finds words easier to read
+LARGE = 10.0  # from which it finds collocations better
+GUESSING_TO = 2.0  # TEM: up to which an attacker guesses
+FORMAL_TO = 4.0  # TEM: from which there is no formal privacy to speak of
+NEAR = 0.03
+FIGURE_1_BUDGETS = {"S1": 1.67, "S2": 1.67, "S3": 2.5, "S4": 2.5}
+WORDS_PER_TEXT = {
+    "cola": 7.80,
+    "mrpc": 19.54,
+    "rte": 44.48,
+    "sst2": 8.82,
+    "trustpilot": 52.16,
+    "yelp": 186.87,
+}
 IQR_PER_SD = 1.349  # of a normal distribution
 
 
@@ -59,6 +80,11 @@ class Comparison:
     def is_against(self) -> bool:
         """Whether it contradicts the claim."""
         return self.gap < 0
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is for the claim by the spread or more; without a known spread, at all."""
+        return self.gap > 0 and (self.spread is None or self.gap >= self.spread)
 
     @property
     def is_beyond(self) -> bool:
@@ -99,15 +125,25 @@ class ReplicationClaim:
         return sum(comparison.is_beyond for comparison in self.comparisons)
 
     @property
+    def n_clear(self) -> int:
+        """Comparisons that are for it by the spread or more."""
+        return sum(comparison.is_clear for comparison in self.comparisons)
+
+    @property
     def verdict(self) -> Verdict:
-        """Whether it holds, in all comparisons or in most of them."""
+        """Whether it holds, in all comparisons or in most of them.
+
+        One that need hold in most only can be told if more comparisons are clearly for it than
+        are against it at all: otherwise a coin would do as well.
+        """
         n = len(self.comparisons)
         if not n:
-            return "cannot be said"
+            return "cannot be told"
         allowed = (n - 1) // 2 if self.most else 0
-        if self.n_within + self.n_beyond <= allowed:
+        n_against = self.n_within + self.n_beyond
+        if n_against <= allowed and (not self.most or self.n_clear > n_against):
             return "holds"
-        return "holds within the spread" if self.n_beyond <= allowed else "does not hold"
+        return "cannot be told" if self.n_beyond <= allowed else "does not hold"
 
     @property
     def evidence(self) -> str:
@@ -120,25 +156,94 @@ class ReplicationClaim:
         spread = "spread not known" if worst.spread is None else f"spread {worst.spread:.3f}"
         kind = "largest shortfall" if worst.is_against else "smallest margin"
         sides = f"{worst.lesser.mean:.3f} and {worst.greater.mean:.3f}"
-        return f"{kind} {abs(worst.gap):.3f} ({spread}): {worst.where}: {sides}"
+        chance = "may be chance: " if self.verdict == "cannot be told" else ""
+        return f"{chance}{kind} {abs(worst.gap):.3f} ({spread}): {worst.where}: {sides}"
 
 
-def shapes(values_of: Mapping[str, Values], measured: Sequence[Record]) -> list[ReplicationClaim]:
-    """All claims.
+def claims_of(
+    paper: str,
+    values_of: Mapping[str, Values],
+    statistics: Sequence[Record],
+    tradeoff: Mapping[str, Any] | None,
+    known: Measured,
+) -> list[ReplicationClaim]:
+    """The claims of one paper.
 
     Args:
+        paper: its name in published.csv.
         values_of: by data set.
-        measured: the plausible deniability statistics.
+        statistics: of plausible deniability.
+        tradeoff: what ``tradeoff.measure_project`` found; None if it was not run.
+        known: all that was measured, by the names of published.csv.
     """
+    if paper == "CLMLDP":
+        return [
+            figure_1_is_met(known),
+            cosine_rises(values_of),
+            strategies_in_order(values_of),
+            words_read_better_at_small_epsilon(values_of),
+            collocations_read_better_at_large_epsilon(values_of),
+            collocations_keep_more(values_of, "madlib", "CLMLDP Table 3"),
+            greedy_keeps_more(values_of),
+            static_is_weaker(values_of),
+            words_never_gain(values_of),
+            collocations_keep_more(values_of, "mahalanobis", "CLMLDP Table 5"),
+            collocations_keep_more(values_of, "vickrey", "CLMLDP Table 6"),
+            vickrey_keeps_more_at_small_epsilon(values_of),
+            budgets_are_as_printed(known),
+        ]
+    if paper == "TEM":
+        return [
+            tem_keeps_more(values_of),
+            attackers_guess_at_small_epsilon(values_of),
+            madlib_resists_longer(values_of),
+        ]
+    if paper == "Vickrey":
+        return tradeoff_claims(tradeoff)
     return [
-        cosine_rises(values_of),
-        strategies_in_order(values_of),
-        tem_keeps_more(values_of),
         lists_are_similar(values_of),
-        comes_out_as_itself_more_often(measured),
-        fewer_words_come_out(measured),
-        static_is_weaker(values_of),
+        comes_out_as_itself_more_often(statistics),
+        fewer_words_come_out(statistics),
+        lists_keep_more(values_of),
+        geometric_keeps_more(values_of),
+        geometric_hides_less(values_of),
+        lists_are_faster(known),
+        lists_take_less_memory(known),
     ]
+
+
+def figure_1_is_met(known: Measured) -> ReplicationClaim:
+    """The ε of each token of Figure 1, to the digit."""
+    comparisons = []
+    for strategy, printed in FIGURE_1_BUDGETS.items():
+        key = MeasureKey("token_budget", frozenset(["sentences"]), "any", "", strategy, 10.0)
+        if key in known:
+            off = MeanSd(abs(round(known[key].mean, 2) - printed), None)
+            comparisons.append(Comparison(f"{strategy}, off by and 0", off, MeanSd(0.0, None)))
+    return ReplicationClaim(
+        "A token of the example has the ε 1.67 in S1 and S2, and 2.5 in S3 and S4.",
+        "CLMLDP Figure 1",
+        comparisons,
+        "needs the collocations of a corpus that the example is cut by",
+    )
+
+
+def budgets_are_as_printed(known: Measured) -> ReplicationClaim:
+    """Words per text, which make the budgets of Table 8, within 3 %."""
+    comparisons = []
+    for dataset, printed in WORDS_PER_TEXT.items():
+        key = MeasureKey("words_per_text", frozenset([dataset]), "none", "", "none", 0.0)
+        if key in known:
+            off = MeanSd(abs(known[key].mean / printed - 1), None)
+            comparisons.append(
+                Comparison(f"{dataset}, relative error and 0.03", off, MeanSd(0.03, None))
+            )
+    return ReplicationClaim(
+        "Texts have the words of Table 8, within 3 %.",
+        "CLMLDP Table 8",
+        comparisons,
+        "needs plans of the data sets",
+    )
 
 
 def cosine_rises(values_of: Mapping[str, Values]) -> ReplicationClaim:
@@ -211,7 +316,9 @@ def lists_are_similar(values_of: Mapping[str, Values]) -> ReplicationClaim:
     comparisons = []
     low, high = LISTS_BY
     for dataset, of in values_of.items():
-        for mechanism, strategy in dict.fromkeys(key[:2] for key in keys_of(of) if key[0] in LISTS):
+        for mechanism, strategy in dict.fromkeys(
+            key[:2] for key in keys_of(of) if base_of(key[0]) in LISTS
+        ):
             at = {
                 key[2]: value
                 for (name, key), value in of.items()
@@ -270,6 +377,321 @@ def static_is_weaker(values_of: Mapping[str, Values]) -> ReplicationClaim:
     )
 
 
+def _between_strategies(
+    values_of: Mapping[str, Values],
+    score: Score,
+    mechanism: str,
+    lesser: str,
+    greater: str,
+    epsilons: tuple[float, float],
+) -> list[Comparison]:
+    """A score of one strategy at most that of another, at each ε between two."""
+    comparisons = []
+    for dataset, of in values_of.items():
+        for name, strategy, epsilon in keys_of(of):
+            if (name, strategy) != (mechanism, greater):
+                continue
+            if not epsilons[0] <= epsilon <= epsilons[1]:
+                continue
+            where = f"{dataset}, {mechanism}, ε {epsilon:g}, {lesser} and {greater}"
+            low = (score.name, (mechanism, lesser, epsilon))
+            comparisons += _pair(of, low, (score.name, (mechanism, greater, epsilon)), where)
+    return comparisons
+
+
+def words_read_better_at_small_epsilon(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """Perplexity of S1 against S3 at small ε."""
+    return ReplicationClaim(
+        f"Words (S1) have a lower perplexity than collocations (S3) up to ε {SMALL:g}.",
+        "CLMLDP Table 2",
+        _between_strategies(values_of, PERPLEXITY, "madlib", "S1", "S3", (0.0, SMALL)),
+        "needs the perplexity of S1 and S3, and so a corpus",
+    )
+
+
+def collocations_read_better_at_large_epsilon(
+    values_of: Mapping[str, Values],
+) -> ReplicationClaim:
+    """Perplexity of S3 against S1 at large ε."""
+    return ReplicationClaim(
+        f"Collocations (S3) have a lower perplexity than words (S1) from ε {LARGE:g} on.",
+        "CLMLDP Table 2",
+        _between_strategies(values_of, PERPLEXITY, "madlib", "S3", "S1", (LARGE, math.inf)),
+        "needs the perplexity of S1 and S3, and so a corpus",
+    )
+
+
+def collocations_keep_more(
+    values_of: Mapping[str, Values], mechanism: str, source: str
+) -> ReplicationClaim:
+    """Utility of S3 against S1 at large ε."""
+    return ReplicationClaim(
+        f"Collocations (S3) keep more utility of {mechanism} than words (S1) from ε {LARGE:g} on.",
+        source,
+        _between_strategies(values_of, UTILITY_MICRO, mechanism, "S1", "S3", (LARGE, math.inf)),
+        f"needs the utility of {mechanism} in S1 and S3",
+        most=True,
+    )
+
+
+def greedy_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """Utility of S3 (GST) against S4 (MST)."""
+    return ReplicationClaim(
+        f"GST (S3) keeps more utility than MST (S4) from ε {LARGE:g} on.",
+        "CLMLDP Table 3",
+        _between_strategies(values_of, UTILITY_MICRO, "madlib", "S4", "S3", (LARGE, math.inf)),
+        "needs the utility of S3 and S4",
+        most=True,
+    )
+
+
+def vickrey_keeps_more_at_small_epsilon(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """The anomaly of Table 6: S1 of Vickrey at ε 0.1 above S1 at ε 25."""
+    comparisons = []
+    for dataset, of in values_of.items():
+        line = {
+            key[2]: value
+            for (name, key), value in of.items()
+            if name == UTILITY_MICRO.name and key[:2] == ("vickrey", "S1")
+        }
+        if len(line) > 1:
+            low, high = min(line), max(line)
+            where = f"{dataset}, vickrey, S1, ε {high:g} and {low:g}"
+            comparisons.append(Comparison(where, line[high], line[low]))
+    return ReplicationClaim(
+        "Words (S1) of Vickrey keep more utility at the smallest ε than at the largest.",
+        "CLMLDP Table 6",
+        comparisons,
+        "needs the utility of vickrey in S1 at two epsilons",
+    )
+
+
+def words_never_gain(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """Relative gain of S1."""
+    comparisons = []
+    for dataset, of in values_of.items():
+        for (name, key), value in of.items():
+            if name == GAIN.name and key[:2] == ("madlib", "S1"):
+                where = f"{dataset}, ε {key[2]:g}, gain and 0"
+                comparisons.append(Comparison(where, value, MeanSd(0.0, None)))
+    return ReplicationClaim(
+        "The relative gain of words (S1) is never above 0.",
+        "CLMLDP Table 4",
+        comparisons,
+        "needs a data set with a label and an attribute",
+    )
+
+
+def attackers_guess_at_small_epsilon(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """Membership inference at ε 2 and less against guessing."""
+    comparisons = []
+    for dataset, of in values_of.items():
+        for (name, key), value in of.items():
+            if name == MEMBERSHIP.name and 0 < key[2] <= GUESSING_TO and key != MAJORITY:
+                off = MeanSd(abs(value.mean - 0.5), value.sd, value.error)
+                where = f"{dataset}, {key[0]}, ε {key[2]:g}, distance from 0.5 and {NEAR:g}"
+                comparisons.append(Comparison(where, off, MeanSd(NEAR, None)))
+    return ReplicationClaim(
+        f"Membership inference guesses up to ε {GUESSING_TO:g} (AUC within {NEAR:g} of 0.5).",
+        "TEM Figure 1b",
+        comparisons,
+        "needs membership inference at small ε",
+    )
+
+
+def madlib_resists_longer(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """AUC of MADLIB at most that of TEM from ε 4 on."""
+    comparisons = []
+    for dataset, of in values_of.items():
+        for mechanism, strategy, epsilon in keys_of(of):
+            if mechanism == "tem" and epsilon >= FORMAL_TO:
+                comparisons += _pair(
+                    of,
+                    (MEMBERSHIP.name, ("madlib", strategy, epsilon)),
+                    (MEMBERSHIP.name, (mechanism, strategy, epsilon)),
+                    f"{dataset}, ε {epsilon:g}, madlib and tem",
+                )
+    return ReplicationClaim(
+        f"From ε {FORMAL_TO:g} on membership is inferred at most as well of MADLIB as of TEM.",
+        "TEM Figure 1b",
+        comparisons,
+        "needs membership inference of both mechanisms",
+    )
+
+
+def lists_keep_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """Utility of the geometric 1-Diffractor against each other mechanism at equal ε."""
+    comparisons = []
+    for dataset, of in values_of.items():
+        keys = keys_of(of)
+        lists = [key for key in keys if key[0].startswith(GEOMETRIC)]
+        for mechanism, strategy, epsilon in keys:
+            if base_of(mechanism) in LISTS:
+                continue
+            for own in lists:
+                if own[1:] == (strategy, epsilon) and own[0].endswith("L0"):
+                    comparisons += _pair(
+                        of,
+                        (UTILITY_MICRO.name, (mechanism, strategy, epsilon)),
+                        (UTILITY_MICRO.name, own),
+                        f"{dataset}, ε {epsilon:g}, {mechanism} and {own[0]}",
+                    )
+    return ReplicationClaim(
+        "The geometric 1-Diffractor keeps at least the utility of the others at equal ε, mostly.",
+        "1-Diffractor Table 3, Figure 3",
+        comparisons,
+        "needs the utility of runs with a 1-Diffractor and with others",
+        most=True,
+    )
+
+
+def geometric_keeps_more(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """Utility of the geometric 1-Diffractor against that of TEM on the same lists."""
+    return ReplicationClaim(
+        "On the same lists geometric noise keeps at least the utility of TEM, mostly.",
+        "1-Diffractor Table 1, Figure 2",
+        _between_lists(values_of, UTILITY_MICRO),
+        "needs the utility of both 1-Diffractors",
+        most=True,
+    )
+
+
+def geometric_hides_less(values_of: Mapping[str, Values]) -> ReplicationClaim:
+    """The static attacker on the geometric 1-Diffractor against that on TEM on lists."""
+    return ReplicationClaim(
+        "On the same lists the static attacker finds at least as much behind geometric noise.",
+        "1-Diffractor Table 4, Figure 5",
+        _between_lists(values_of, STATIC_ACCURACY),
+        "needs attacks on both 1-Diffractors",
+        most=True,
+    )
+
+
+def _between_lists(values_of: Mapping[str, Values], score: Score) -> list[Comparison]:
+    comparisons = []
+    for dataset, of in values_of.items():
+        for mechanism, strategy, epsilon in keys_of(of):
+            if not mechanism.startswith(GEOMETRIC):
+                continue
+            other = mechanism.replace(GEOMETRIC, LISTS[1])
+            comparisons += _pair(
+                of,
+                (score.name, (other, strategy, epsilon)),
+                (score.name, (mechanism, strategy, epsilon)),
+                f"{dataset}, ε {epsilon:g}, {other} and {mechanism}",
+            )
+    return comparisons
+
+
+def lists_are_faster(known: Measured) -> ReplicationClaim:
+    """Speed against MADLIB."""
+    comparisons = [
+        Comparison(f"{measure}, {least:g} and times as fast", MeanSd(least, None), known[key])
+        for measure, least in (("speedup_words", 15.0), ("speedup_texts", 90.0))
+        for key in [MeasureKey(measure, frozenset(["words"]), GEOMETRIC, "", "any", 0.0)]
+        if key in known
+    ]
+    return ReplicationClaim(
+        "The geometric 1-Diffractor is 15 times as fast as MADLIB on words, 90 times on texts.",
+        "1-Diffractor Figure 6",
+        comparisons,
+        "needs both mechanisms",
+    )
+
+
+def lists_take_less_memory(known: Measured) -> ReplicationClaim:
+    """Memory of the 1-Diffractors against each other mechanism."""
+    memory = {key.mechanism: value for key, value in known.items() if key.measure == "memory_total"}
+    comparisons = [
+        Comparison(f"MiB of {own} and {other}", memory[own], value)
+        for own in LISTS
+        if own in memory
+        for other, value in memory.items()
+        if other not in LISTS
+    ]
+    return ReplicationClaim(
+        "The 1-Diffractors take less memory per word than all others.",
+        "1-Diffractor Table 5, Figure 7",
+        comparisons,
+        "needs both kinds of mechanisms",
+    )
+
+
+def tradeoff_claims(tradeoff: Mapping[str, Any] | None) -> list[ReplicationClaim]:
+    """The claims of Vickrey, of inference error against ε."""
+    figures = {} if tradeoff is None else tradeoff["figures"]
+    lines = {label: _errors(points) for label, points in figures.get("2", {}).items()}
+    nearest = {label: _errors(points) for label, points in figures.get("3", {}).items()}
+    falls = [one for label, line in lines.items() for one in _rising(label, line, -1)]
+    missing = "needs the trade-off of the preset vickrey"
+    source = "Vickrey Figure 2"
+    first = ["madlib", "vickrey-t0.25", "vickrey-t0.5", "vickrey-t0.75"]
+    rises = [one for pair in itertools.pairwise(first) for one in _lines_apart(lines, *pair)]
+    second = _lines_apart(lines, "madlib", "vickrey-t1")
+    half = _lines_apart(lines, "vickrey-t1", "vickrey-t0.75")
+    gains = [
+        Comparison(
+            f"ε {epsilon:g}, gain of the third and of the second neighbour", third, to_second
+        )
+        for epsilon, third, to_second in _gains(nearest)
+    ]
+    return [
+        ReplicationClaim("Inference error falls as ε grows.", source, falls, missing),
+        ReplicationClaim(
+            "At equal ε inference error rises with t from 0 to 0.75.", source, rises, missing
+        ),
+        ReplicationClaim("It does not rise further from t 0.75 to 1.", source, half, missing),
+        ReplicationClaim(
+            "The second neighbour alone (t 1) has at least the error of MADLIB.",
+            source,
+            second,
+            missing,
+        ),
+        ReplicationClaim(
+            "The gain from the first to the second neighbour is the largest.",
+            "Vickrey Figure 3",
+            gains,
+            missing,
+            most=True,
+        ),
+    ]
+
+
+def _errors(points: Sequence[tuple[float, float, float, float]]) -> dict[float, MeanSd]:
+    """The inference error at each ε, with its standard error over runs."""
+    return {epsilon: MeanSd(error, None, spread) for epsilon, error, _, spread in points}
+
+
+def _lines_apart(
+    lines: Mapping[str, Mapping[float, MeanSd]], lesser: str, greater: str
+) -> list[Comparison]:
+    low = lines.get(lesser, {})
+    high = lines.get(greater, {})
+    return [
+        Comparison(f"ε {epsilon:g}, {lesser} and {greater}", low[epsilon], high[epsilon])
+        for epsilon in low
+        if epsilon in high
+    ]
+
+
+def _gains(nearest: Mapping[str, Mapping[float, MeanSd]]) -> list[tuple[float, MeanSd, MeanSd]]:
+    """(ε, what the third neighbour adds, what the second adds)."""
+    first, second, third = (nearest.get(f"nearest {place}", {}) for place in (1, 2, 3))
+    return [
+        (
+            epsilon,
+            _difference(third[epsilon], second[epsilon]),
+            _difference(second[epsilon], first[epsilon]),
+        )
+        for epsilon in first
+        if epsilon in second and epsilon in third
+    ]
+
+
+def _difference(of: MeanSd, less: MeanSd) -> MeanSd:
+    return MeanSd(of.mean - less.mean, None, math.hypot(of.error or 0.0, less.error or 0.0))
+
+
 def shapes_table(claims: Sequence[ReplicationClaim]) -> Table:
     """One row per claim."""
     columns = [
@@ -277,11 +699,12 @@ def shapes_table(claims: Sequence[ReplicationClaim]) -> Table:
         Column("source", "Source"),
         Column("verdict", "Verdict"),
         Column("n", "Compared", formatting.count, "Comparisons"),
+        Column("n_clear", "clearly for it", formatting.count, "Comparisons"),
         Column("n_within", "against, within the spread", formatting.count, "Comparisons"),
         Column("n_beyond", "against, beyond it", formatting.count, "Comparisons"),
         Column("evidence", "Nearest to contradicting it"),
     ]
-    names = ("claim", "source", "verdict", "n_within", "n_beyond", "evidence")
+    names = ("claim", "source", "verdict", "n_clear", "n_within", "n_beyond", "evidence")
     rows = [
         {name: getattr(one, name) for name in names} | {"n": len(one.comparisons)} for one in claims
     ]

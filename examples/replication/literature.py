@@ -1,20 +1,25 @@
 """The figures that the papers print, to stand beside those of this project.
 
-Sources: CLMLDP (Meisenbacher et al. 2024), Tables 1 to 6 and 8; 1-Diffractor (Meisenbacher et al.
-2024), Tables 1 to 4; TEM (Carvalho et al. 2023), the values that section 5.2 names of Figure 1.
-published.csv has them as printed, with the slips (CLMLDP Table 8 gives MRPC the same budget at ε 10
-and 15). Of CLMLDP Table 4 it has Yelp alone, without its clean baseline, and takes its four unnamed
-blocks to be S1 to S4 in order. Figures 2 to 5 of 1-Diffractor and those of Vickrey print no
-numbers.
+Sources: CLMLDP (Meisenbacher et al. 2024), Figure 1 and Tables 1 to 6 and 8; 1-Diffractor
+(Meisenbacher et al. 2024), Tables 1 to 5 and what its text says of Figures 4 and 6; TEM (Carvalho
+et al. 2023), the values that section 5.2 names of Figure 1; Vickrey (Xu et al. 2021), those that
+section 4 names of Figure 2. published.csv has them as printed, with the slips (CLMLDP Table 8 gives
+MRPC the same budget at ε 10 and 15). Of CLMLDP Table 4 one copy has Yelp whole, with its four
+blocks unnamed, and the other has the names of the blocks (S1 to S4 in order), both baselines of the
+adversary and the static attacker and relative gain of Trustpilot; the utility and the adaptive
+attacker of Trustpilot, and the baselines of utility, can be read in neither. Other figures are
+drawings without numbers.
+
+published_neighbours.csv has CLMLDP Table 7. The outputs of CLMLDP Table 9 and of 1-Diffractor
+Tables 6 and 7 are texts of the papers, and stand there.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from lexveil.errors import ParameterError
@@ -27,6 +32,7 @@ from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY, UTILITY_
 from lexveil.report.formatting import MeanSd
 
 PUBLISHED_CSV = Path(__file__).with_name("published.csv")
+NEIGHBOURS_CSV = Path(__file__).with_name("published_neighbours.csv")
 ANY = "any"  # a figure that does not depend on mechanism or strategy
 NONE = "none"
 _UNITS = {"percent": 100.0, "one": 1.0}
@@ -86,30 +92,9 @@ class Literature:
         return MeanSd(self.value / unit, None if self.sd is None else self.sd / unit)
 
     @property
-    def source(self) -> str:
-        """Where it is printed, of what, and with which model."""
-        where = f"Table {self.table}" if self.table.isdigit() else self.table
-        return ", ".join(
-            part
-            for part in (f"{self.paper} {where}", self.variant, self.model)
-            if part not in ("", NONE)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class LiteratureRow:
-    """The figures that belong in one row of a table of ours.
-
-    Attributes:
-        at: by base epsilon.
-        clean: what the same table prints of clean texts.
-    """
-
-    mechanism: str
-    strategy: str
-    source: str
-    at: Mapping[float, MeanSd]
-    clean: MeanSd | None
+    def place(self) -> str:
+        """Where it is printed."""
+        return f"Table {self.table}" if self.table.isdigit() else self.table
 
 
 def parse(text: str) -> list[Literature]:
@@ -118,14 +103,14 @@ def parse(text: str) -> list[Literature]:
     Raises:
         ParameterError: if a row lacks a value, or has one that cannot be.
     """
-    found = []
+    figures = []
     for line, row in enumerate(csv.DictReader(io.StringIO(text)), 2):
         try:
             if row["unit"] not in _UNITS or not all(
                 row[name] for name in row if name not in ("sd", "variant")
             ):
                 raise ValueError
-            found.append(
+            figures.append(
                 Literature(
                     **{
                         name: row[name]
@@ -142,66 +127,23 @@ def parse(text: str) -> list[Literature]:
                 f"published.csv, line {line}: not a complete row; every column but sd and variant "
                 "needs a value, unit is percent or one, and epsilon, value and sd are numbers"
             ) from None
-    return found
+    return figures
 
 
-def beside(
-    published: Iterable[Literature],
-    datasets: Sequence[str],
-    measures: Sequence[str],
-    rows: Iterable[tuple[str, str]],
-    epsilons: Sequence[float],
-) -> list[LiteratureRow]:
-    """What is printed of the same data sets, mechanisms and strategies at base epsilons that a
-    table of ours has.
-
-    Args:
-        datasets: one, or those that were averaged, in any order.
-        measures: names of published.csv that mean the same.
-        rows: (mechanism, strategy) of the table; one of ANY matches what does not depend on them.
-    """
-    wanted = set(rows)
-    own = [
-        figure
-        for figure in published
-        if sorted(figure.datasets) == sorted(datasets) and figure.measure in measures
-    ]
-    clean = {
-        (figure.paper, figure.table, figure.measure): figure.share
-        for figure in own
-        if figure.mechanism == NONE
-    }
-    found = []
-
-    def key(one: Literature) -> tuple[str, str, str, str]:
-        return one.mechanism, one.strategy, one.source, one.measure
-
-    for (mechanism, strategy, source, _), members in groupby(sorted(own, key=key), key=key):
-        some = list(members)
-        at = {figure.epsilon: figure.share for figure in some if figure.epsilon in epsilons}
-        if (mechanism, strategy) in wanted and at:
-            first = some[0]
-            found.append(
-                LiteratureRow(
-                    mechanism,
-                    strategy,
-                    source,
-                    at,
-                    clean.get((first.paper, first.table, first.measure)),
-                )
-            )
-    return found
+def published_figures() -> list[Literature]:
+    """All printed figures."""
+    return parse(PUBLISHED_CSV.read_text(encoding="utf-8"))
 
 
-def groups(
-    published: Iterable[Literature], measures: Sequence[str], datasets: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """The sets of several data sets over which a measure is printed as one average, of those that
-    are all there.
-    """
-    named = {
-        figure.datasets
-        for figure in published
-        if figure.measure in measures and len(figure.datasets) > 1
-    }
-    return sorted(group for group in named if set(group) <= set(datasets))
+def published_neighbours() -> dict[str, list[str]]:
+    """CLMLDP Table 7: the five nearest tokens of each of six, nearest first."""
+    neighbours: dict[str, list[str]] = {}
+    with NEIGHBOURS_CSV.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            neighbours.setdefault(row["token"], []).append(row["neighbour"])
+    return neighbours
+
+
+def places(figures: Sequence[Literature], paper: str) -> list[str]:
+    """The tables of a paper that have figures, in order."""
+    return list(dict.fromkeys(figure.table for figure in figures if figure.paper == paper))

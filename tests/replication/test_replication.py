@@ -1,141 +1,53 @@
-"""Shape checks, on numbers made to have the shape or not and on the papers'; figures of the papers
-beside ours."""
+"""Printed figures and ours beside them, cell by cell; figures as files; example sentences."""
 
 import csv
 import io
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
-from examples.replication import claims
-from examples.replication.__main__ import OURS, compared, markdown
-from examples.replication.literature import MEASURES, PUBLISHED_CSV, parse
+from examples.replication.cells import (
+    RunSettings,
+    beside_table,
+    cells_of,
+    counts,
+    counts_table,
+    reason_of,
+)
+from examples.replication.figures import svg
+from examples.replication.literature import (
+    PUBLISHED_CSV,
+    Literature,
+    parse,
+    published_figures,
+    published_neighbours,
+)
+from examples.replication.measured import MeasureKey, evaluated, key_of, over_lists, replaced
+from examples.replication.page import markdown
 from lexveil.config import CLEAN
 from lexveil.errors import ParameterError
-from lexveil.evaluation.metrics.attack import ADAPTIVE, STATIC
-from lexveil.evaluation.metrics.base import Score
 from lexveil.evaluation.metrics.similarity import COSINE
-from lexveil.evaluation.metrics.utility import ON_CLEAN_MICRO, UTILITY_MICRO
-from lexveil.report.evaluation_values import Values
+from lexveil.evaluation.metrics.utility import UTILITY_MICRO
+from lexveil.report.charts import Axis, Chart, ChartPoint, Series
 from lexveil.report.formatting import MeanSd
 
-HOLDS, WITHIN, FAILS, SILENT = "holds", "holds within the spread", "does not hold", "cannot be said"
-At = Mapping[float, float]
-
-
-def line(
-    measure: Score, at: At, error: float = 0.01, mechanism: str = "madlib", strategy: str = "S1"
-) -> dict[Any, MeanSd]:
-    return {
-        (measure.name, (mechanism, strategy, float(x))): MeanSd(y, 0.1, error)
-        for x, y in at.items()
-    }
-
-
-def tem_against_madlib(at: At) -> Values:
-    return line(ON_CLEAN_MICRO, at, mechanism="tem") | line(ON_CLEAN_MICRO, {1: 0.5})
-
-
-def lists(at: At) -> Values:
-    return line(COSINE, at, mechanism="diffractor_tem")
-
-
-def attacks(*gaps: float) -> Values:
-    """By how much the adaptive attacker is better, in one run each."""
-    better = {epsilon: 0.5 + gap for epsilon, gap in enumerate(gaps, 1)}
-    return line(STATIC, dict.fromkeys(better, 0.5)) | line(ADAPTIVE, better)
-
-
-def printed(measure: Score, table: str, paper: str = "CLMLDP") -> dict[Any, MeanSd]:
-    """Printed figures as values, without a spread."""
-    return {
-        (measure.name, (one.mechanism, one.strategy, one.epsilon)): one.share
-        for one in parse(PUBLISHED_CSV.read_text(encoding="utf-8"))
-        if (one.paper, one.table) == (paper, table)
-        and one.measure in MEASURES[measure]
-        and "best" not in one.mechanism
-    }
-
-
-def measured(
-    statistic: str, at: Mapping[float, float | None], quartile: float = 1.0
-) -> list[dict[str, Any]]:
-    rows = [
-        {"epsilon": x, "n_words": 100}
-        | {statistic: None if y is None else {"mean": y, "q25": y - quartile, "q75": y + quartile}}
-        for x, y in at.items()
-    ]
-    return [{"mechanism": "madlib", "segmentation": "gst", "statistics": rows}]
-
-
-@pytest.mark.parametrize(
-    ("claim", "of", "verdict", "n_within", "n_beyond"),
-    [
-        (claims.cosine_rises, line(COSINE, {10: 0.5, 1: 0.2, 50: 0.5}), HOLDS, 0, 0),
-        (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.49, 50: 0.9}), WITHIN, 1, 0),
-        (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.49, 50: 0.9}, error=0.007), FAILS, 0, 1),
-        # steps add up
-        (
-            claims.cosine_rises,
-            line(COSINE, {x: 0.5 - 0.008 * x for x in (1, 2, 3, 4)}),
-            FAILS,
-            3,
-            1,
-        ),
-        # a flat line says nothing
-        (claims.cosine_rises, line(COSINE, {1: 0.5, 10: 0.5}), SILENT, 0, 0),
-        (
-            claims.strategies_in_order,
-            line(COSINE, {5: 0.6}) | line(COSINE, {5: 0.5}, strategy="S2"),
-            FAILS,
-            0,
-            1,
-        ),
-        (claims.tem_keeps_more, tem_against_madlib({1: 0.4}), FAILS, 0, 1),
-        (claims.lists_are_similar, lists({1: 0.3, 5: 0.9}), FAILS, 0, 1),
-        # The static attacker need be weaker in most runs only; half is not most.
-        (claims.static_is_weaker, attacks(0.1, 0.2, -0.3), HOLDS, 0, 1),
-        (claims.static_is_weaker, attacks(0.1, -0.3), FAILS, 0, 1),
-        (claims.static_is_weaker, attacks(0.1, -0.3, -0.001), WITHIN, 1, 1),
-        # The papers have the shapes that are taken from them; 0.17 and 0.15 of S4 are their own
-        # exception.
-        (claims.cosine_rises, printed(COSINE, "1"), FAILS, 0, 1),
-        (claims.strategies_in_order, printed(COSINE, "1"), HOLDS, 0, 0),
-        (claims.lists_are_similar, printed(COSINE, "2", "1-Diffractor"), HOLDS, 0, 0),
-        (claims.static_is_weaker, printed(STATIC, "4") | printed(ADAPTIVE, "4"), HOLDS, 0, 0),
-        (claims.tem_keeps_more, printed(ON_CLEAN_MICRO, "text on Figure 1", "TEM"), HOLDS, 0, 0),
-    ],
-)
-def test_verdicts(
-    claim: Callable[[Mapping[str, Values]], claims.ReplicationClaim],
-    of: Values,
-    verdict: str,
-    n_within: int,
-    n_beyond: int,
-) -> None:
-    made = claim({"a": of})
-    assert (made.verdict, made.n_within, made.n_beyond) == (verdict, n_within, n_beyond)
-
-
-def test_deniability_rises_and_falls_by_a_spread_from_its_quartiles() -> None:
-    rises, falls = claims.comes_out_as_itself_more_often, claims.fewer_words_come_out
-    assert rises(measured("n_w", {1.0: 2, 10.0: 60, 50.0: None})).verdict == HOLDS
-    assert rises(measured("n_w", {1.0: 60, 10.0: 2})).verdict == FAILS
-    assert falls(measured("s_w", {1.0: 80, 10.0: 20})).verdict == HOLDS
-    assert falls(measured("s_w", {1.0: 20, 10.0: 80})).evidence.endswith(
-        "ε 10 and 1: 80.000 and 20.000"
-    )
-    # ± 5 around each mean, 100 words: (10 / 1.349) / √100 = 0.741 a side, 1.048 for both.
-    (one,) = rises(measured("n_w", {1.0: 21.0, 10.0: 20.0}, quartile=5.0)).comparisons
-    assert one.spread == pytest.approx(1.0483, abs=1e-4) and not one.is_beyond and one.is_against
-    # without a spread
-    assert claims.Comparison("w", MeanSd(0.5, None), MeanSd(0.4999, None)).is_beyond
-
-
 TEXT = PUBLISHED_CSV.read_text(encoding="utf-8")
-PUBLISHED = parse(TEXT)
+SETTINGS = RunSettings(
+    datasets=frozenset(["sst2", "sentences"]),
+    mechanisms=frozenset(["madlib", "diffractor_geometric-listsL0"]),
+    strategies=frozenset(["S1"]),
+    epsilons=frozenset([1.0]),
+)
+
+
+def figures_of(paper: str, table: str, **names: object) -> list[Literature]:
+    return [
+        figure
+        for figure in published_figures()
+        if (figure.paper, figure.table) == (paper, table)
+        and all(getattr(figure, name) == value for name, value in names.items())
+    ]
 
 
 def test_figures_are_as_printed() -> None:
@@ -155,25 +67,116 @@ def test_a_row_that_is_not_complete_is_refused(before: str, after: str) -> None:
         parse(TEXT.replace(before, after, 1))
 
 
-def test_figures_of_the_papers_stand_below_ours() -> None:
-    """Of the mechanisms, strategies and epsilons of the run alone, and nothing of a set that nobody
-    printed."""
-    runs = [("madlib", "S1", 1.0), ("madlib", "S1", 2.0)]
-    values = {(UTILITY_MICRO.name, key): MeanSd(0.625, 0.0625) for key in (CLEAN, *runs)}
-    ((caption, table),) = compared({"sst2": values, "mine": values}, runs, PUBLISHED)
-    assert [[cell.text for cell in (*row[:3], *row[4:])] for row in table.cells] == [
-        ["madlib", "S1", OURS, "0.625", "0.625"],
-        ["madlib", "S1", "1-Diffractor Table 3, bert-base-uncased", "0.530 ± 0.015", "–"],
-        ["madlib", "S1", "CLMLDP Table 3, deberta-v3-base", "0.539 ± 0.029", "–"],
-    ]
-    start = "**sst2: utility**\n\n| mechanism | strategy | figures of | clean texts | ε 1 |"
-    assert markdown(caption, table).startswith(start)
-    four = {
-        key: {("cosine", ("madlib", "S2", 50.0)): MeanSd(0.5, 0.1)}
-        for key in ("cola", "mrpc", "rte", "sst2")
+def test_no_figure_is_there_twice() -> None:
+    keys = [(figure.paper, figure.table, key_of(figure)) for figure in published_figures()]
+    assert len(set(keys)) == len(keys)
+
+
+def test_tables_have_as_many_figures_as_are_printed() -> None:
+    """Table 4 of CLMLDP: 8 ε of four measures and four strategies of Yelp, of two measures of
+    Trustpilot, two baselines."""
+    assert len(figures_of("CLMLDP", "4")) == 8 * 4 * 4 + 8 * 4 * 2 + 2
+    assert len(figures_of("1-Diffractor", "1")) == 9 * 6 * 6 + 9
+    assert len(figures_of("1-Diffractor", "5")) == 2 * 7
+    assert [len(near) for near in published_neighbours().values()] == [5] * 6
+
+
+def test_scores_of_runs_get_the_names_of_the_papers() -> None:
+    """Two data sets, and their mean where a paper prints one; a variant is told apart."""
+    run = ("vickrey-t0.25", "S1", 1.0)
+    values = {
+        "mrpc": {(COSINE.name, run): MeanSd(0.25, 0.1), (COSINE.name, CLEAN): MeanSd(1.0, 0.0)},
+        "rte": {(COSINE.name, run): MeanSd(0.75, 0.1)},
     }
-    ((caption, table),) = compared(four, [("madlib", "S2", 50.0)], PUBLISHED)
-    assert (caption, [row[-1].text for row in table.cells]) == (
-        "cola, mrpc, rte, sst2: cosine",
-        ["0.500", "0.940"],
+    known = evaluated(values, [("mrpc", "rte"), ("mrpc", "sst2")])
+    key = MeasureKey("cosine", frozenset(["mrpc"]), "vickrey", "t0.25", "S1", 1.0)
+    assert known == {
+        key: MeanSd(0.25, 0.1),
+        key._replace(mechanism="none", variant="", strategy="none", epsilon=0.0): MeanSd(1.0, 0.0),
+        key._replace(datasets=frozenset(["rte"])): MeanSd(0.75, 0.1),
+        key._replace(datasets=frozenset(["mrpc", "rte"])): MeanSd(0.5, None),
+    }
+
+
+def test_lists_have_a_mean_and_a_best() -> None:
+    key = MeasureKey(
+        "utility_accuracy", frozenset(["sst2"]), "diffractor_tem", "listsL0", "S1", 1.0
     )
+    other = key._replace(mechanism="diffractor_geometric", variant="listsL1")
+    found = over_lists({key: MeanSd(0.5, 0.1), other: MeanSd(0.75, 0.1)})
+    best = key._replace(mechanism="diffractor_best", variant="best of all lists")
+    assert found[best] == MeanSd(0.75, 0.1)
+    assert found[key._replace(variant="mean of L0, L1 and L2")] == MeanSd(0.5, None)
+
+
+def test_the_share_of_words_that_are_replaced_is_what_n_w_leaves() -> None:
+    rows = [
+        {"epsilon": 1.0, "n_w": {"mean": 5.0}, "n_draws": 20},
+        {"epsilon": 2.0, "n_w": None, "n_draws": 20},
+    ]
+    record = {"mechanism": "diffractor_tem-listsL0", "segmentation": "word", "statistics": rows}
+    found = replaced([record])
+    assert set(found.values()) == {MeanSd(0.75, None)}
+    assert {key.variant for key in found} == {"", "listsL0"}
+
+
+def test_ours_stand_above_theirs_of_the_cells_that_were_remade() -> None:
+    figures = figures_of("CLMLDP", "3", dataset="sst2", strategy="S1")
+    figures += figures_of("CLMLDP", "3", dataset="sst2", strategy="none")
+    known = {key_of(figure): MeanSd(0.625, 0.0625) for figure in figures if figure.epsilon <= 1}
+    del known[key_of(figures[0])]  # ε 0.1
+    cells = cells_of(figures, known, SETTINGS)
+    table = beside_table(cells)
+    shown = [[cell.text for cell in row] for row in table.cells]
+    heads = [column.head for column in table.columns]
+    ours, theirs = (dict(zip(heads, row, strict=True)) for row in shown)
+    assert ours["figures of"] == "ours" and theirs["figures of"] == "CLMLDP, deberta-v3-base"
+    assert (ours["ε 1"], theirs["ε 1"]) == ("0.625 ± 0.062", "0.539 ± 0.029")
+    assert (ours["ε 0.1"], theirs["ε 0.1"]) == ("–", "0.588 ± 0.019")
+    assert (ours["clean texts"], theirs["clean texts"]) == ("0.625 ± 0.062", "0.943 ± 0.002")
+    assert markdown("sst2", table).startswith("**sst2**\n\n| data set | measure | mechanism |")
+    rows = counts(cells, {"Table 9": (20, 4)})
+    assert [(row.place, row.printed, row.remade) for row in rows] == [
+        ("Table 3", 9, 3),
+        ("Table 9", 20, 4),
+        ("all", 29, 7),
+    ]
+    assert [cell.text for cell in counts_table(rows).cells[-1]] == ["all", "29", "7"]
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "names", "reason"),
+    [
+        ("CLMLDP", "3", {"dataset": "rte"}, "data set rte is not at hand"),
+        ("CLMLDP", "5", {"strategy": "S1"}, "mahalanobis is not in the grid"),
+        ("CLMLDP", "3", {"dataset": "sst2", "epsilon": 50.0}, r"ε 50 is not in the grid"),
+        ("CLMLDP", "3", {"dataset": "sst2", "epsilon": 1.0, "strategy": "S3"}, "S3 is not"),
+        ("1-Diffractor", "1", {"dataset": "sst2", "variant": "listsL1"}, "L1 is not in the grid"),
+        ("1-Diffractor", "1", {"dataset": "sst2", "variant": "listsL2"}, "L2 is L0 where"),
+        ("CLMLDP", "3", {"dataset": "sst2", "epsilon": 1.0, "strategy": "S1"}, "has no label"),
+    ],
+)
+def test_a_cell_that_is_not_remade_says_why(
+    paper: str, table: str, names: dict[str, object], reason: str
+) -> None:
+    figures = [
+        figure for figure in figures_of(paper, table, **names) if "tem" not in figure.mechanism
+    ]
+    assert reason in reason_of(figures[0], SETTINGS)
+
+
+def test_a_figure_is_a_file_of_its_own() -> None:
+    line = Series("S1 & co", [ChartPoint(1.0, 0.5), ChartPoint(2.0, 0.75)])
+    chart = Chart(name="a", title="A figure", x=Axis("ε"), y=Axis("F1"), series=[line])
+    drawn = svg(chart)
+    assert drawn.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    texts = [element.text for element in ElementTree.fromstring(drawn).iter() if element.text]
+    assert "S1 & co" in texts and "A figure" in texts
+
+
+def test_utility_is_the_accuracy_of_one_paper_and_the_micro_f1_of_the_other() -> None:
+    values = {"sst2": {(UTILITY_MICRO.name, ("madlib", "S1", 1.0)): MeanSd(0.5, 0.1)}}
+    assert {key.measure for key in evaluated(values, [])} == {
+        "utility_micro_f1",
+        "utility_accuracy",
+    }

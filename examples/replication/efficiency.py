@@ -1,0 +1,157 @@
+"""1-Diffractor Table 5 and Figures 6 and 7: memory and speed of mechanisms on this machine.
+
+Source: 1-Diffractor, section 6: a random set of 1,000 words is perturbed; then the words of SST-2.
+Memory is the peak of what NumPy and Python allocate while 1,000 words are replaced at once, without
+the vectors and lists that were made before. Speed is of the same words one after another, as the
+paper's code does it, and of the words of SST-2 at once.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from examples.replication.measured import Measured, MeasureKey
+from lexveil import paths
+from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.mechanisms import prepare
+from lexveil.config import Params
+from lexveil.mechanisms.registry import Mechanism
+from lexveil.mechanisms.variants import base_of
+from lexveil.report import formatting
+from lexveil.report.formatting import MeanSd
+from lexveil.report.table import Column, Table
+from lexveil.text.tokenize import sentences
+from lexveil.types import Ids
+
+N_WORDS = 1000
+N_PASSES = 5  # the fastest of which is taken
+EPSILON = 1.0
+SEED = 42
+DAY = 86_400.0  # seconds
+MIB = 2**20
+TEXTS = "sst2"
+MVC = "madlib"
+ON_LISTS = "diffractor_geometric"
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """What one mechanism takes.
+
+    Attributes:
+        mebibytes: peak of memory over N_WORDS words.
+        words_per_day: of N_WORDS words, one after another.
+        texts_per_day: tokens of SST-2, all at once; None without it.
+    """
+
+    mechanism: str
+    mebibytes: float
+    words_per_day: float
+    texts_per_day: float | None
+
+
+def measure_efficiency(params: Params) -> list[Efficiency]:
+    """Each mechanism of the grid once, of the lists L0."""
+    space = load_embedding("word")
+    policy = Policy.of("S1", params.policy.stopwords, params.policy.punctuation, params.policy.oov)
+    measured = []
+    for base in dict.fromkeys(base_of(name) for name in params.grid.mechanisms):
+        own = prepare(base, "word", space, policy, params.mechanisms)
+        ids = np.random.default_rng(SEED).integers(own.mechanism.size, size=N_WORDS)
+        tokens = _tokens_of_texts(space.tokens, own.vocabulary.number)
+        measured.append(_measure(base, own.mechanism, ids, tokens))
+    return measured
+
+
+def _measure(name: str, mechanism: Mechanism, ids: Ids, tokens: Ids | None) -> Efficiency:
+    rng = np.random.default_rng(SEED)
+    _replace(mechanism, ids[:10], rng)  # what is compiled or sorted once
+    tracemalloc.start()
+    _replace(mechanism, ids, rng)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    def each() -> None:
+        for place in range(len(ids)):
+            _replace(mechanism, ids[place : place + 1], rng)
+
+    singly = _fastest(each)
+    per_day = DAY * len(ids) / singly
+    if tokens is None:
+        return Efficiency(name, peak / MIB, per_day, None)
+    together = _fastest(lambda: _replace(mechanism, tokens, rng))
+    return Efficiency(name, peak / MIB, per_day, DAY * len(tokens) / together)
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    """Seconds of the fastest of some passes: what else runs on the machine makes others slower."""
+    seconds = []
+    for _ in range(N_PASSES):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
+def _replace(mechanism: Mechanism, ids: Ids, rng: np.random.Generator) -> None:
+    budgets = np.full(len(ids), EPSILON)
+    mechanism.replace(ids, budgets, mechanism.noise(budgets, rng))
+
+
+def _tokens_of_texts(tokens: Sequence[str], number: Ids) -> Ids | None:
+    """The known words of SST-2 as ids; None without the set."""
+    file = paths.DOCUMENTS / f"{TEXTS}.parquet"
+    if not file.is_file():
+        return None
+    row = {token: place for place, token in enumerate(tokens)}
+    texts = pq.read_table(file, columns=["text"]).column("text").to_pylist()
+    words = [word for text in texts for sentence in sentences(text) for word in sentence]
+    ids = number[np.array([row[word] for word in words if word in row], dtype=np.int64)]
+    return ids[ids >= 0]
+
+
+def known_values(measured: Sequence[Efficiency]) -> Measured:
+    """Table 5, and how many times as fast as MADLIB the geometric 1-Diffractor is."""
+    words = frozenset(["words"])
+    known: Measured = {}
+    for one in measured:
+        total = MeasureKey("memory_total", words, one.mechanism, "", "any", 0.0)
+        known[total] = MeanSd(one.mebibytes, None)
+        per_word = total._replace(measure="memory_per_word")
+        known[per_word] = MeanSd(one.mebibytes / N_WORDS, None)
+    by_name = {one.mechanism: one for one in measured}
+    if MVC in by_name and ON_LISTS in by_name:
+        fast, slow = by_name[ON_LISTS], by_name[MVC]
+        key = MeasureKey("speedup_words", words, ON_LISTS, "", "any", 0.0)
+        known[key] = MeanSd(fast.words_per_day / slow.words_per_day, None)
+        if fast.texts_per_day is not None and slow.texts_per_day is not None:
+            texts = key._replace(measure="speedup_texts")
+            known[texts] = MeanSd(fast.texts_per_day / slow.texts_per_day, None)
+    return known
+
+
+def efficiency_table(measured: Sequence[Efficiency]) -> Table:
+    """One row per mechanism: Figures 6 and 7 in numbers."""
+    columns = [
+        Column("mechanism", "mechanism"),
+        Column("words", f"tokens a day, {N_WORDS:,} words one by one", formatting.count),
+        Column("texts", "tokens a day, SST-2 at once", formatting.count),
+        Column("memory", f"MiB for {N_WORDS:,} words", formatting.two),
+    ]
+    rows = [
+        {
+            "mechanism": one.mechanism,
+            "words": round(one.words_per_day),
+            "texts": None if one.texts_per_day is None else round(one.texts_per_day),
+            "memory": one.mebibytes,
+        }
+        for one in measured
+    ]
+    return Table("efficiency", columns, rows)

@@ -1,0 +1,50 @@
+"""CLMLDP Table 7: the nearest tokens of six, and of six of ours of the same kinds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from examples.replication.literature import published_neighbours
+from lexveil import paths
+from lexveil.artifacts.embeddings import load_embedding
+from lexveil.embeddings.word_space import WordSpace, unit_vectors
+from lexveil.report.table import Column, Table
+
+N_NEAREST = 5
+SEED = 42
+
+
+def nearest(space: WordSpace, row: int) -> list[str]:
+    """The tokens most similar to one by cosine, as gensim's most_similar gives them."""
+    unit = unit_vectors(np.asarray(space.vectors))
+    similar = unit @ unit[row]
+    similar[row] = -np.inf
+    return [space.tokens[number] for number in np.argsort(-similar)[:N_NEAREST].tolist()]
+
+
+def table_7() -> tuple[Table, int]:
+    """The six tokens of the paper with their neighbours and ours, and two tokens of each length
+    drawn at random of ours.
+
+    Returns:
+        The table, and of how many printed neighbours ours stand beside.
+    """
+    space = load_embedding("gst")
+    number = {token: row for row, token in enumerate(space.tokens)}
+    rows, n_remade = list[dict[str, object]](), 0
+    for token, theirs in published_neighbours().items():
+        ours = nearest(space, number[token]) if token in number else []
+        n_remade += len(ours)
+        shown = (
+            ", ".join(ours)
+            or f"not among the {len(space.tokens):,} tokens of {paths.embedding('gst').name}"
+        )
+        rows.append({"token": token, "theirs": ", ".join(theirs), "ours": shown})
+    rng = np.random.default_rng(SEED)
+    for size in (1, 2, 3):
+        own = np.flatnonzero(space.n_words == size)
+        for row in rng.choice(own, size=min(2, len(own)), replace=False).tolist():
+            ours = nearest(space, row)
+            rows.append({"token": space.tokens[row], "theirs": None, "ours": ", ".join(ours)})
+    heads = {"token": "token", "theirs": "nearest in CLMLDP Table 7", "ours": "nearest here"}
+    return Table("table-7", [Column(key, head) for key, head in heads.items()], rows), n_remade
