@@ -114,6 +114,12 @@ class TableRequest:
         """The columns that are not written back as they were."""
         return [*self.texts, *([] if self.spans is None else [self.spans])]
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns whose values are used: texts, spans and subject."""
+        used = [*self.rewritten, *([] if self.subject is None else [self.subject])]
+        return list(dict.fromkeys(used))
+
     def check(self, table: InputTable) -> None:
         """See that the table has the requested columns.
 

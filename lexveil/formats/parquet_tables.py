@@ -58,9 +58,8 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
             raise RequestError(
                 f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another"
             )
-    chosen = [*dict.fromkeys([*request.rewritten, *([request.subject] if request.subject else [])])]
     for number, batch in _batches(file, chunks.ROWS, None, where):
-        values = _python_rows(batch.select(chosen), number, where)
+        values = _python_rows(batch.select(request.columns), number, where)
         rows = (
             request.parse(row, line, table.source) for line, row in enumerate(values, number + 1)
         )

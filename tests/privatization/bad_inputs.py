@@ -138,6 +138,9 @@ BAD: dict[str, Bad] = {
     "no text in a later object": Bad("f.jsonl", lines(GOOD, {"id": 2, "txt": SECRET})),
     "a column twice, CSV": Bad("f.csv", b"text,text\na,b\n"),
     "a column twice, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "text": "Zanzibar"}\n'),
+    "a subject twice, JSON": Bad(
+        "f.jsonl", lines(GOOD) + b'{"id": 1, "text": "Zanzibar", "\\u0069d": 2}\n', ABOUT
+    ),
     "a column twice, Parquet": Bad(
         "f.parquet", parquet(pa.table([["a"], ["b"]], names=["text", "text"]))
     ),
