@@ -99,7 +99,8 @@ def privatize(
             its batches, one after the other.
         column: of a table: its text column.
         subjects: n of them: whom each text is about, whose budget the ledger keeps over all
-            releases. None: each text is a subject of its own. Of a table also the name of a column.
+            releases; a Series of pandas belongs to texts of pandas by the labels of its index, all
+            else by position. None: each text is a subject of its own. Of a table also the name of a column.
         spans: n of them: what was found in each text, a list of ``{"start": 8, "end": 18, "type":
             "PERSON"}``, in characters, as JSON or not; None is nothing. Of a table also the name of
             a column, which comes out empty.

@@ -187,3 +187,82 @@ class UserText(str):
 def test_texts_of_a_class_of_the_users_are_plain_in_workers() -> None:
     (chunk,) = whole_chunks(Texts([UserText("one two")]))
     assert b"UserText" not in pickle.dumps(chunk)
+
+
+LABELS = ["a", "b", "c"]
+PEOPLE = ["ana", "ben", "carl"]
+SHUFFLED = [2, 0, 1]
+
+
+def text_sides() -> dict[str, Any]:
+    """Texts of pandas, each with the labels a, b, c."""
+    return {
+        "a Series": pd.Series(["x", "y", "z"], index=LABELS),
+        "a DataFrame": pd.DataFrame({"body": ["x", "y", "z"]}, index=LABELS),
+    }
+
+
+@pytest.mark.parametrize("side", text_sides())
+@pytest.mark.parametrize(
+    ("labels", "n_levels"),
+    [(LABELS, 1), ([1, 2, 3], 1), (["1970", "1971", "1972"], 0), (LABELS, 2)],
+)
+def test_subjects_of_pandas_belong_to_texts_by_their_labels(
+    side: str, labels: list[Any], n_levels: int
+) -> None:
+    index = pd.Index(labels) if n_levels == 1 else pd.to_datetime(labels) if not n_levels else None
+    if index is None:
+        index = pd.MultiIndex.from_tuples([(label, number) for number, label in enumerate(labels)])
+    texts = text_sides()[side].set_axis(index, axis=0)
+    people = pd.Series(PEOPLE, index=index).iloc[SHUFFLED]
+    assert frames.column_list(people, "") != PEOPLE
+    assert frames.column_list(frames.aligned(people, texts, "subjects"), "") == PEOPLE
+
+
+@pytest.mark.parametrize("side", text_sides())
+@pytest.mark.parametrize(
+    ("people", "message"),
+    [
+        (pd.Series(PEOPLE), "are not those of the texts"),
+        (pd.Series(PEOPLE, index=["c", "b", "x"]), "are not those of the texts"),
+        (pd.Series([*PEOPLE, "dora"], index=["b", "a", "c", "d"]), "are not those of the texts"),
+        (pd.Series(PEOPLE[:2], index=["a", "b"]), "are not those of the texts"),
+        (pd.Series(PEOPLE, index=["a", "a", "b"]), "occur twice"),
+    ],
+)
+def test_subjects_whose_labels_do_not_say_whose_they_are_are_refused(
+    side: str, people: pd.Series, message: str
+) -> None:
+    with pytest.raises(lexveil.RequestError, match=rf"subjects: .*{message}"):
+        frames.aligned(people, text_sides()[side], "subjects")
+
+
+def test_labels_that_occur_twice_in_one_order_are_taken_as_they_stand() -> None:
+    index = ["a", "a", "b"]
+    texts, people = pd.Series(["x", "y", "z"], index=index), pd.Series(PEOPLE, index=index)
+    assert frames.column_list(frames.aligned(people, texts, "subjects"), "") == PEOPLE
+
+
+@pytest.mark.parametrize("people", [PEOPLE, tuple(PEOPLE), pa.array(PEOPLE), pl.Series(PEOPLE)])
+@pytest.mark.parametrize("side", text_sides())
+def test_what_has_no_labels_belongs_by_position(side: str, people: Any) -> None:
+    assert frames.aligned(people, text_sides()[side], "subjects") is people
+    shuffled = pd.Series(PEOPLE, index=LABELS).iloc[SHUFFLED]
+    assert frames.aligned(shuffled, people, "subjects") is shuffled
+
+
+def test_a_call_rewrites_each_text_by_the_spans_and_subject_of_its_label(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, whole = list[Texts](), frames.privatize_texts
+    monkeypatch.setattr(
+        frames,
+        "privatize_texts",
+        lambda source, *a, **kw: (seen.append(source), whole(source, *a, **kw))[1],
+    )
+    texts = pd.Series(["She told the doctor.", "No."], index=["long", "short"])
+    spans = pd.Series([[], [{"start": 13, "end": 19, "type": "PERSON"}]], index=["short", "long"])
+    people = pd.Series(["ben", "ana"], index=["short", "long"])
+    done = lexveil.privatize(texts, spans=spans, subjects=people, seed=7, project=built, **HOW)
+    assert seen[0].subjects == ["ana", "ben"]
+    assert "PERSON" in done.values["long"].upper() and list(done.values.index) == ["long", "short"]

@@ -124,7 +124,7 @@ def privatize(
                 named[role] = frame.read(frame.named(value, role))
         texts = named["column"]
     who, found = (
-        None if value is None else column_list(value, role)
+        None if value is None else column_list(aligned(value, values, role), role)
         for role, value in list(named.items())[1:]
     )
     source = Texts(texts, who, found, column or "values")
@@ -315,6 +315,34 @@ def column_list(values: Any, name: str) -> list[Any]:
     if hasattr(values, "to_list"):  # polars
         return list(values.to_list())
     raise RequestError(f"{name}: a {type(values).__name__}; give {KINDS}")
+
+
+def aligned(column: Any, values: Any, role: str) -> Any:
+    """A column in the order of the texts that it is about: by labels where both have some (pandas),
+    else as it is.
+
+    Raises:
+        RequestError: if the labels do not say which is whose.
+    """
+    if not (_has_labels(column) and _has_labels(values)) or column.index.equals(values.index):
+        return column
+    if not (column.index.is_unique and values.index.is_unique):
+        raise RequestError(
+            f"{role}: labels of the index occur twice, and stand in another order than those of "
+            "the texts; give both one index, or a list in the order of the texts"
+        )
+    places = column.index.get_indexer(values.index)
+    if len(column) != len(values) or (places < 0).any():
+        raise RequestError(
+            f"{role}: the labels of the index are not those of the texts; give both one index, "
+            "or a list in the order of the texts"
+        )
+    return column.iloc[places]
+
+
+def _has_labels(values: Any) -> bool:
+    """Whether this is a Series or a DataFrame of pandas."""
+    return hasattr(values, "iloc") and hasattr(values, "index")
 
 
 def column_like(values: Any, rewritten: list[str | None]) -> Any:
