@@ -151,6 +151,17 @@ BAD: dict[str, Bad] = {
     "a number for a text": Bad("f.jsonl", lines(GOOD, {"text": 5})),
     "numbers, Parquet": Bad("f.parquet", parquet(texts(5))),
     "bytes, Parquet": Bad("f.parquet", parquet(texts(SECRET.encode()))),
+    "a type with a name of its own, Parquet": Bad(
+        "f.parquet",
+        parquet(
+            texts("ok").append_column(
+                "note",
+                pa.ExtensionArray.from_storage(
+                    pa.opaque(pa.string(), SECRET, SECRET), pa.array(["x"])
+                ),
+            )
+        ),
+    ),
     # syntax
     "broken JSON": Bad("f.jsonl", lines(GOOD) + b"\n" + b'{"text": "Zanzibar\n'),
     "a JSON array": Bad("f.json", json.dumps([GOOD], indent=1).encode()),

@@ -66,6 +66,19 @@ def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> Non
     assert found["body"] != ROWS["body"] and rows_of(given)["body"] == ROWS["body"]
 
 
+@pytest.mark.parametrize("labels", [[0, 1, 2], [("a", 1), ("a", 2), ("b", 1)], [2020, "body", 1]])
+def test_columns_of_pandas_may_have_any_labels(
+    labels: list[Any], texts: list[Any], built: Path
+) -> None:
+    given = pd.DataFrame(ROWS).set_axis(pd.Index(labels, tupleize_cols=True), axis=1)
+    done = lexveil.privatize(
+        given, column=labels[1], subjects=labels[2], seed=7, project=built, **HOW
+    )
+    assert list(done.values.columns) == labels and list(done.values[labels[0]]) == ROWS["id"]
+    found = [None if pd.isna(value) else value for value in done.values[labels[1]]]
+    assert found == texts
+
+
 @pytest.mark.parametrize(
     ("given", "column", "message"),
     [
@@ -128,7 +141,7 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
 def replaced(table: Any, *texts: str) -> Any:
     frame = frames.frame_of(table)
     assert frame is not None
-    return frame.replaced("body", list(texts))
+    return frame.replacing("body")(list(texts))
 
 
 def test_metadata_of_tables_is_not_passed_on() -> None:
