@@ -14,7 +14,7 @@ from typing import IO, Any
 from lexveil.errors import RequestError
 from lexveil.formats.base import InputRow, InputTable, Source, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.formats.lines import LineFormat, LineWriter, read_lines
+from lexveil.formats.lines import LineFormat, LineWriter, described, open_lines
 from lexveil.formats.messages import name, no_documents
 from lexveil.formats.values import type_name
 
@@ -35,11 +35,13 @@ class JsonLines(LineFormat):
     endings = ("json", "jsonl", "ndjson")
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
-        rows = _rows(read_lines(stream, source), source.shown, request.columns)
+        text = open_lines(stream, source)
+        rows = _rows(text.lines, source.shown, request.columns)
         first = next(rows, None)
         if first is None:
             raise no_documents(source.shown)
-        return InputTable(source, list(first.values), itertools.chain([first], rows))
+        table = InputTable(source, list(first.values), itertools.chain([first], rows))
+        return described(table, text)
 
     def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
         return _cut(row.raw, request.rewritten)

@@ -83,6 +83,8 @@ class Reader:
         subject_column: the column that names the subject of a row.
         spans_column: the column that says what a detector found in a row; it is not written back.
         spool: where the bytes are, if they are not at the source's path.
+        tell: is called once, when reading begins, with how the file is read where that is not what
+            its name says.
         table: known once reading has begun.
 
     Raises:
@@ -94,6 +96,7 @@ class Reader:
     subject_column: str | None = None
     spans_column: str | None = None
     spool: SpooledRows | None = None
+    tell: Callable[[str], object] | None = None
     table: InputTable = field(init=False)
 
     def __post_init__(self) -> None:
@@ -168,6 +171,9 @@ class Reader:
         stream = self.spool.reopen() if self.spool else None
         with open_bytes(self.source.path, self.source.compression, stream) as content:
             self.table = self.source.format.table(content, self.source, request)
+            if self.tell is not None and self.table.remark:
+                self.tell(self.table.remark)
+            self.tell = None
             request.check(self.table)
             yield request
 
