@@ -253,3 +253,34 @@ def test_whether_a_text_is_quoted_follows_from_it_alone(tmp_path: Path, new: str
 def test_mixed_line_ends_stay(tmp_path: Path) -> None:
     source = b"a,text\r\n1,x\n2,y\r\n3,z"
     assert rewritten(tmp_path, "f.csv", source, new=None) == source + b"\r\n"
+
+
+TEXTS = ("the room was very cold", "we had a good time", "nobody was there at all")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column"),
+    [
+        ("f.csv", ",review\n" + "".join(f"{n},{text}\n" for n, text in enumerate(TEXTS)), "review"),
+        ("f.csv", ",great\n" + "".join(f"x{n},{text}\n" for n, text in enumerate(TEXTS)), None),
+        ("f.csv", ",great,5\n" + "".join(f"{n},{text},4\n" for n, text in enumerate(TEXTS)), None),
+        ("f.csv", "2020,review\n" + "".join(f"1,{text}\n" for text in TEXTS), None),
+        ("f.jsonl", "".join(f'{{"1": "{text}", "2020": 5}}\n' for text in TEXTS), "1"),
+        ("f.jsonl", "".join(f'{{"a b c": "{text}", "2020": 5}}\n' for text in TEXTS), None),
+        ("f.jsonl", "{}\n", None),
+    ],
+)
+def test_a_header_is_told_from_a_row(
+    tmp_path: Path, name: str, content: str, column: str | None
+) -> None:
+    """The index of pandas has no name, and keys may be numbers; else a row would be published."""
+    (tmp_path / name).write_text(content)
+    source = as_source(tmp_path / name)
+    assert source is not None
+    reader = Reader(source, [])
+    if column is None:
+        with pytest.raises(RequestError, match="there is no column `text`"):
+            reader.find_text_column()
+    else:
+        reader.find_text_column()
+        assert reader.text_columns == [column]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -279,3 +280,9 @@ def test_a_call_rewrites_each_text_by_the_spans_and_subject_of_its_label(
     done = lexveil.privatize(texts, spans=spans, subjects=people, seed=7, project=built, **HOW)
     assert seen[0].subjects == ["ana", "ben"]
     assert "PERSON" in done.values["long"].upper() and list(done.values.index) == ["long", "short"]
+
+
+def test_arrays_of_numpy_are_columns(texts: list[Any], built: Path) -> None:
+    given, people = np.array(ROWS["body"], dtype=object), np.array(ROWS["who"])
+    done = lexveil.privatize(given, subjects=people, seed=7, project=built, **HOW)
+    assert isinstance(done.values, np.ndarray) and list(done.values) == texts

@@ -14,8 +14,10 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lexveil.accounting.measurements import Measurement
@@ -262,7 +264,9 @@ class Frame:
 
     def is_label(self, value: Any) -> bool:
         """Whether a value names a column, and is none itself."""
-        return isinstance(value, str | int) or (isinstance(value, tuple) and value in self.columns)
+        return isinstance(value, str | Integral) or (
+            isinstance(value, tuple) and value in self.columns
+        )
 
     def named(self, column: Any, role: str) -> Any:
         """A column that is there.
@@ -314,6 +318,8 @@ def column_list(values: Any, name: str) -> list[Any]:
         RequestError: if it is no column.
     """
     if isinstance(values, list | tuple):
+        return list(values)
+    if isinstance(values, np.ndarray) and values.ndim == 1:
         return list(values)
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
@@ -367,6 +373,8 @@ def column_like(values: Any, rewritten: list[str | None]) -> Any:
         return type(values)(rewritten, index=values.index, name=values.name, dtype=dtype)
     if hasattr(values, "to_list"):  # polars
         return type(values)(values.name, rewritten, dtype=_polars_type(values, rewritten))
+    if isinstance(values, np.ndarray):
+        return np.array(rewritten, dtype=object)
     return tuple(rewritten) if isinstance(values, tuple) else rewritten
 
 
