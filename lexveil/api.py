@@ -17,7 +17,7 @@ from lexveil.auditing.request import AuditRequest
 from lexveil.errors import LexveilError, ParameterError, RequestError
 from lexveil.parameters import nearest
 from lexveil.privatization.adapters import memory as in_memory
-from lexveil.privatization.adapters.memory import Privatized
+from lexveil.privatization.adapters.memory import Label, Privatized
 from lexveil.privatization.looking import inspect as inspection
 from lexveil.privatization.looking.inspect import Inspection
 from lexveil.request import FileRequest, Options, Request
@@ -81,7 +81,7 @@ def takes_options(model: type[Options], leave_out: tuple[str, ...] = ()) -> Call
 def privatize(
     texts: Any,
     *,
-    column: str | None = None,
+    column: Label | None = None,
     subjects: Any = None,
     spans: Any = None,
     project: Project = None,
@@ -97,9 +97,11 @@ def privatize(
             of pandas or polars. None is no text. Or a table: a DataFrame of pandas or polars, a
             Table of pyarrow, a relation of DuckDB, a Dataset of Hugging Face; of one that streams,
             its batches, one after the other.
-        column: of a table: its text column.
+        column: of a table: its text column; the others keep types and values.
         subjects: n of them: whom each text is about, whose budget the ledger keeps over all
-            releases. None: each text is a subject of its own. Of a table also the name of a column.
+            releases; a Series of pandas belongs to texts of pandas by the labels of its index, all
+            else by position. None: each text is a subject of its own. Of a table also the name of a
+            column.
         spans: n of them: what was found in each text, a list of ``{"start": 8, "end": 18, "type":
             "PERSON"}``, in characters, as JSON or not; None is nothing. Of a table also the name of
             a column, which comes out empty.

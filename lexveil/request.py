@@ -8,18 +8,19 @@ it as it calls it.
 
 from __future__ import annotations
 
+import codecs
 import typing
 from collections.abc import Collection, Mapping
 from copy import copy
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from lexveil.errors import option
 from lexveil.mechanisms import mechanism_names
-from lexveil.parameters import Documented, ListFile, OneOf, Section, validated
+from lexveil.parameters import Documented, ListFile, OneOf, Section, refused, validated
 from lexveil.protection import DEFAULT as DEFAULT_LEVEL
 from lexveil.protection import LevelName
 
@@ -60,6 +61,33 @@ def _int(value: Any) -> Any:
 
 def _columns(value: Any) -> Any:
     return tuple(dict.fromkeys([value] if isinstance(value, str) else value))
+
+
+# what a command line can hardly hold
+DELIMITER_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|"}
+
+
+def _delimiter(value: str | None) -> str | None:
+    if value is None:
+        return None
+    character = DELIMITER_NAMES.get(value, value)
+    if len(character) != 1 or character.isalnum() or character in '"\r\n\0 \ufeff':
+        raise refused("is no character that can stand between fields, nor the name of one")
+    return character
+
+
+def _encoding(value: str | None) -> str | None:
+    if value is None:
+        return None
+    sample = '\ta,"b";\r\n'
+    try:
+        name = codecs.lookup(value).name
+        is_of_text = sample.encode(name).decode(name) == sample
+    except (LookupError, ValueError):
+        is_of_text = False
+    if not is_of_text or name in ("utf-7", "unicode_escape", "raw_unicode_escape", "punycode"):
+        raise refused("is the name of no encoding of texts")
+    return "utf-8" if name == "utf-8-sig" else name
 
 
 Positive = Annotated[float, BeforeValidator(_float), Field(ge=SMALLEST_EPSILON, le=LARGEST_EPSILON)]
@@ -259,6 +287,14 @@ class FileRequest(Request):
     content)"""
     form: Annotated[str | None, OptionHelp("input", "F")] = None
     """the format of standard input, by its ending, such as csv or txt (default: jsonl)"""
+    delimiter: Annotated[
+        str | None, AfterValidator(_delimiter), OptionHelp("input", "CHARACTER")
+    ] = None
+    """what stands between fields of CSV or TSV: a character, or comma, semicolon, tab or bar
+    (default: as the first line shows; standard error says so where the name says otherwise)"""
+    encoding: Annotated[str | None, AfterValidator(_encoding), OptionHelp("input", "NAME")] = None
+    """as what the text of a file is encoded, such as utf-16 or cp1252 (default: UTF-8, or UTF-16 by
+    its byte order mark)"""
     sql: Annotated[str | None, OptionHelp("input", "SELECT")] = None
     """the query to read, if IN is a database (postgresql://host/database, sqlite:///path); the
     address holds no password, which comes from where the database's own clients read it"""

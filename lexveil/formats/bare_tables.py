@@ -1,25 +1,45 @@
-"""Columns of Arrow with their values and nothing else: no metadata, no entry or byte that no row
-has.
+"""Columns of Arrow with their types and values and nothing else: no metadata, no entry or byte that
+no row has.
 
 Any program may have put texts into metadata of fields, names of extension types and entries of
-dictionaries, and a part of an array still holds the bytes of the whole.
+dictionaries, and a part of an array still holds the bytes of the whole. What says the type of a
+column stays: extension types whose names are fixed, the categories of an ordered dictionary, and
+those that Polars declares of an Enum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from lexveil.errors import RequestError
+from lexveil.formats.messages import name
+from lexveil.types import Flags, Ids
+
+# Extension types that have no parameter in which a text could stand.
+FIXED_EXTENSIONS = (pa.UuidType, pa.JsonType, pa.Bool8Type)
+# What Polars says of a column of Categorical or Enum, whose categories an Enum declares.
+POLARS_KEYS = re.compile(rb"_PL_(ENUM_VALUES|CATEGORICAL)2?")
+EXTENSION_KEY = b"ARROW:extension:name"  # of a type that this process does not know
 
 
 def bare_field(field: pa.Field) -> pa.Field:
-    """A field without metadata, its own and those of the fields in it, and without extension
-    types.
+    """A field without metadata, its own and those of the fields in it, and without extension types
+    that have parameters.
     """
-    return pa.field(field.name, _bare_type(field.type), field.nullable)
+    kept = {
+        key: value for key, value in (field.metadata or {}).items() if POLARS_KEYS.fullmatch(key)
+    }
+    return pa.field(field.name, _bare_type(field.type), field.nullable, kept or None)
 
 
 def _bare_type(kind: pa.DataType) -> pa.DataType:
+    if isinstance(kind, FIXED_EXTENSIONS):
+        return kind
     return (
         _bare_type(kind.storage_type)
         if isinstance(kind, pa.BaseExtensionType)
@@ -34,54 +54,156 @@ def _with_inner(kind: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa
         return pa.struct([change(field) for field in kind])
     if types.is_map(kind):
         return pa.map_(change(kind.key_field), change(kind.item_field), kind.keys_sorted)
-    if types.is_large_list(kind):
-        return pa.large_list(change(kind.value_field))
     if types.is_fixed_size_list(kind):
         return pa.list_(change(kind.value_field), kind.list_size)
-    return pa.list_(change(kind.value_field)) if types.is_list(kind) else kind
+    for is_kind, make in (
+        (types.is_list, pa.list_),
+        (types.is_large_list, pa.large_list),
+        (types.is_list_view, pa.list_view),
+        (types.is_large_list_view, pa.large_list_view),
+    ):
+        if is_kind(kind):
+            return make(change(kind.value_field))
+    if types.is_union(kind):
+        return pa.union([change(field) for field in kind], kind.mode, kind.type_codes)
+    return kind
+
+
+def require_plain_types(schema: pa.Schema, rewritten: Collection[str], where: str) -> None:
+    """See that every column that is not rewritten can come out with its type.
+
+    Raises:
+        RequestError: naming the first that cannot.
+    """
+    for field in schema:
+        if field.name not in rewritten and _has_free_names(field):
+            raise RequestError(
+                f"{where}: {name(field.name)} is of an extension type, whose name and parameters "
+                "could hold text; cast it to a plain type, or leave it out"
+            )
+
+
+def _has_free_names(field: pa.Field) -> bool:
+    """Whether an extension type with names or parameters of its own is in a field."""
+    kind = field.type
+    if isinstance(kind, FIXED_EXTENSIONS):
+        return False
+    if isinstance(kind, pa.BaseExtensionType) or EXTENSION_KEY in (field.metadata or {}):
+        return True
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _has_free_names(pa.field("", kind.value_type))
+    return any(_has_free_names(kind.field(number)) for number in range(kind.num_fields))
 
 
 def bare_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """An array as its bare type."""
-    if isinstance(array, pa.ExtensionArray):
+    if isinstance(array, pa.ExtensionArray) and not isinstance(kind, pa.BaseExtensionType):
         array = array.storage
     return array if array.type.equals(kind, check_metadata=True) else array.cast(kind)
 
 
 def bare_column(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column of a table in memory as its bare type, in memory of its own."""
+    """A column of a table in memory as its bare type, in memory of its own.
+
+    Raises:
+        pa.ArrowNotImplementedError: if Arrow cannot copy the rows of this type alone.
+    """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    bare = pa.chunked_array([bare_array(chunk, kind) for chunk in chunks], kind)
-    try:
-        return only_used(bare.take(pa.array(range(len(bare)))))
-    except pa.ArrowNotImplementedError:  # of views of strings, for one
-        return pa.chunked_array([pa.array(bare.to_pylist(), kind)])
+    if not sum(map(len, chunks)):
+        return pa.chunked_array([pa.nulls(0, kind)])
+    return _own_column(pa.chunked_array([bare_array(chunk, kind) for chunk in chunks], kind))
 
 
 def only_used(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column whose dictionaries, if it has any, hold what is in the column and nothing else."""
-    kind = column.type
-    if not pa.types.is_dictionary(kind):
-        plain = _decoded(kind)
-        if plain.equals(kind):
-            return column
-        # Taken row by row, because a part of a list array still has the values of the whole.
-        return column.cast(plain).take(pa.array(range(len(column)))).cast(kind)
-    encoded = column.cast(kind.value_type).combine_chunks().dictionary_encode()
-    indices = encoded.indices.cast(kind.index_type)
-    return pa.chunked_array(
-        [pa.DictionaryArray.from_arrays(indices, encoded.dictionary, ordered=kind.ordered)]
-    )
+    """A column whose dictionaries, if it has any, hold what is in the column and nothing else; of
+    ordered ones all, for they are its type.
+    """
+    return _own_column(column) if len(column) and _has_dictionary(column.type) else column
 
 
-def _decoded(kind: pa.DataType) -> pa.DataType:
-    """A type with the values in place of each dictionary in it."""
-    return (
-        _decoded(kind.value_type)
-        if pa.types.is_dictionary(kind)
-        else _with_inner(kind, _decoded_field)
-    )
+def _has_dictionary(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return True
+    return any(_has_dictionary(kind.field(number).type) for number in range(kind.num_fields))
 
 
-def _decoded_field(field: pa.Field) -> pa.Field:
-    return field.with_type(_decoded(field.type))
+def _own_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    chunks = [_own(chunk) for chunk in column.chunks if len(chunk)]
+    if pa.types.is_dictionary(column.type) and not column.type.ordered:
+        # One dictionary, in the order in which the rows have its entries.
+        whole = pa.chunked_array([chunk.dictionary_decode() for chunk in chunks])
+        return pa.chunked_array([_encoded(whole.combine_chunks(), column.type)])
+    return pa.chunked_array(chunks, column.type)
+
+
+def _encoded(values: pa.Array, kind: pa.DictionaryType) -> pa.Array:
+    encoded = values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.cast(kind.index_type), encoded.dictionary)
+
+
+VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
+def _own(array: pa.Array) -> pa.Array:
+    """An array in memory of its own, in which nothing is that no row shows: a part of an array
+    still has the values of the whole, and there may be values below a null.
+    """
+    kind, types = array.type, pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, _own(array.storage))
+    if types.is_dictionary(kind):
+        if not kind.ordered:
+            return _encoded(_own(array.dictionary_decode()), kind)
+        indices, dictionary = _own(array.indices), _own(array.dictionary)
+        return pa.DictionaryArray.from_arrays(indices, dictionary, ordered=True)
+    if types.is_run_end_encoded(kind):
+        decoded = _own(pc.run_end_decode(array))
+        return pc.run_end_encode(decoded, run_end_type=kind.run_end_type)
+    if types.is_union(kind):
+        raise pa.ArrowNotImplementedError("union")
+    if types.is_struct(kind):
+        # With what is null of the struct null in its fields.
+        fields = [_own(values) for values in array.flatten()]
+        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=array.is_null())
+    if types.is_nested(kind):
+        return _own_list(array)
+    return _take(array, np.arange(len(array)))
+
+
+def _take(array: pa.Array, places: Ids, is_null: Flags | None = None) -> pa.Array:
+    """Values of an array, in memory of their own, and nulls."""
+    kind = array.type
+    plain = VIEWS.get(kind, kind)
+    indices = pa.array(places, pa.int64(), mask=is_null)
+    return array.take(indices) if plain == kind else array.cast(plain).take(indices).cast(kind)
+
+
+def _own_list(array: pa.Array) -> pa.Array:
+    """A list of any kind, or a map, as ``_own`` has it."""
+    kind, types, mask = array.type, pa.types, array.is_null()
+    if types.is_fixed_size_list(kind):
+        size, valid = kind.list_size, np.flatnonzero(array.is_valid().to_numpy(False))
+        places = np.full((len(array), size), -1)
+        places[valid] = np.arange(len(valid) * size).reshape(-1, size)
+        # Nothing stands below a null.
+        values = _take(_own(array.flatten()), places.ravel(), places.ravel() < 0)
+        return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
+    if types.is_map(kind):
+        entries = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+        offsets, (keys, items) = _offsets(entries), entries.flatten().flatten()
+        return pa.MapArray.from_arrays(offsets, _own(keys), _own(items), type=kind, mask=mask)
+    offsets, values = _offsets(array), _own(array.flatten())
+    if types.is_list(kind) or types.is_large_list(kind):
+        make = pa.ListArray if types.is_list(kind) else pa.LargeListArray
+        return make.from_arrays(offsets, values, type=kind, mask=mask)
+    width = pa.int32() if types.is_list_view(kind) else pa.int64()
+    starts, sizes = offsets[:-1].cast(width), pa.array(np.diff(offsets.to_numpy())).cast(width)
+    make = pa.ListViewArray if types.is_list_view(kind) else pa.LargeListViewArray
+    return make.from_arrays(starts, sizes, values, type=kind, mask=mask)
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Where each list begins and ends among the values of all, those of null left out."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    is_large = pa.types.is_large_list(array.type) or pa.types.is_large_list_view(array.type)
+    return pa.array(np.append(0, np.cumsum(lengths)), pa.int64() if is_large else pa.int32())

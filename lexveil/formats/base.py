@@ -35,12 +35,16 @@ class Source:
     Attributes:
         compression: its ending, "" for none.
         stem: the file's name without the endings of format and compression.
+        delimiter: what the user says stands between fields; None: as the file shows.
+        encoding: as what the user says text is encoded; None: as the file shows.
     """
 
     path: Path
     format: Format
     compression: str
     stem: str
+    delimiter: str | None = None
+    encoding: str | None = None
 
     @property
     def shown(self) -> str:
@@ -81,6 +85,9 @@ class InputTable:
         layout: what its format needs to write the table back: the line end of CSV, the file of
             Parquet.
         n_rows: how many there are, if the file says so.
+        encoding: as what the text of the file is encoded, as Python calls it.
+        mark: a byte order mark, if one stands before the text.
+        remark: how the file is read, where that is not what its name says; empty where it is.
     """
 
     source: Source
@@ -88,6 +95,9 @@ class InputTable:
     rows: Iterator[InputRow]
     layout: Any = None
     n_rows: int | None = None
+    encoding: str = "utf-8"
+    mark: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,12 @@ class TableRequest:
     def rewritten(self) -> list[str]:
         """The columns that are not written back as they were."""
         return [*self.texts, *([] if self.spans is None else [self.spans])]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns whose values are used: texts, spans and subject."""
+        used = [*self.rewritten, *([] if self.subject is None else [self.subject])]
+        return list(dict.fromkeys(used))
 
     def check(self, table: InputTable) -> None:
         """See that the table has the requested columns.

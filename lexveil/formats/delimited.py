@@ -1,5 +1,5 @@
 """Formats with a header and fields between separators; a field that is not rewritten keeps its
-characters.
+bytes, quotes and all.
 """
 
 from __future__ import annotations
@@ -7,27 +7,39 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from io import StringIO
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import IO, Any, ClassVar, NamedTuple
 
 from lexveil.errors import RequestError, option
 from lexveil.formats import lines
 from lexveil.formats.base import InputRow, InputTable, Source, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.formats.lines import LineFormat, LineWriter, read_lines
+from lexveil.formats.lines import LineFormat, LineWriter, described, open_lines
 from lexveil.formats.messages import no_documents, require_distinct
 
 FORMULA = re.compile(r"[=+\-@\t\r]")  # a spreadsheet takes a cell that begins so for a formula
-
-
-MARK = "\ufeff"  # a byte order mark, by which Excel knows UTF-8
+# What may stand between fields, and what messages call it.
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+# The first line by which Excel is told what stands between fields.
+EXCEL = re.compile(r"sep=([,;\t|])\r?\n?")
+# Characters of the lines that are looked at where the header could be cut in two ways.
+LOOKED_AT = 2**16
 
 
 class Layout(NamedTuple):
-    """What of a file is no field: a byte order mark or nothing, and the end of a line."""
+    """How a file is cut, and what of it is no field.
 
-    mark: str
+    Attributes:
+        delimiter: what stands between fields.
+        has_quotes: whether quotes are part of the syntax, not of fields.
+        header: the lines before the first row.
+        end: of a line.
+    """
+
+    delimiter: str
+    has_quotes: bool
+    header: str
     end: str
 
 
@@ -35,69 +47,95 @@ class Delimited(LineFormat):
     """Fields are quoted where needed.
 
     Attributes:
-        separator: the name of what separates fields.
-        dialect: the options of the module csv.
+        delimiter: what stands between fields, unless the header shows something else.
+        has_quotes: whether fields between these delimiters may be quoted.
     """
 
-    separator: ClassVar[str]
-    dialect: ClassVar[dict[str, Any]]
-
-    def joined(self, rows: Sequence[Sequence[str]], end: str) -> str:
-        """Rows as text."""
-        buffer = StringIO()
-        csv.writer(buffer, lineterminator=end, **self.dialect).writerows(rows)
-        return buffer.getvalue()
-
-    def check(self, fields: Sequence[str], position: int, where: str) -> None:
-        """See that a row with a rewritten field at ``position`` can be written.
-
-        Raises:
-            RequestError: if it cannot.
-        """
+    delimiter: ClassVar[str]
+    has_quotes: ClassVar[bool] = True
 
     def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
-        where = source.shown
-        content = read_lines(stream, source, keeps_mark=True)
-        head = next(content, "")
-        layout = Layout(
-            MARK if head.startswith(MARK) else "", "\r\n" if head.endswith("\r\n") else "\n"
-        )
-        csv.field_size_limit(lines.LINE_LIMIT)
-        parser = csv.reader(
-            itertools.chain([head.removeprefix(MARK)], content), strict=True, **self.dialect
-        )
-        records = _records(parser, where)
-        header = next(records, (0, []))[1]
+        where, text = source.shown, open_lines(stream, source)
+        first, content = _looked_at(text.lines)
+        excel = EXCEL.fullmatch(first[0]) if first else None
+        preamble = "" if excel is None else first[0]
+        sample = first if excel is None else first[1:]
+        said = source.delimiter or (excel[1] if excel else None)
+        delimiter = said or self._delimiter(sample, where, request)
+        has_quotes = self.has_quotes or delimiter != self.delimiter
+        recorded = _Recorded(itertools.islice(content, bool(preamble), None))
+        records = _records(recorded, _options(delimiter, has_quotes), where, bool(preamble))
+        _, header, raw = next(records, (0, [], ""))
         if not header:
             raise no_documents(where)
-        if len(header) == 1 and ";" in header[0] and header[0] not in request.texts:
+        require_distinct(header, f"{where}, line {1 + bool(preamble)}")
+        end = "\r\n" if raw.endswith("\r\n") else "\n"
+        complete = raw if raw.endswith("\n") else raw + end
+        layout = Layout(delimiter, has_quotes, preamble + complete, end)
+        rows = _rows(records, header, where, has_quotes)
+        is_other = source.delimiter is None and delimiter != self.delimiter
+        remarks = [f"with a {_name(delimiter)} between fields"] if is_other else []
+        return described(InputTable(source, header, rows, layout), text, *remarks)
+
+    def _delimiter(self, sample: Sequence[str], where: str, request: TableRequest) -> str:
+        """What stands between fields, by the header; rows are looked at only where it could be cut
+        in two ways, for they are private.
+
+        Raises:
+            RequestError: if it cannot be told.
+        """
+
+        def counts(delimiter: str) -> list[int]:
+            has_quotes = self.has_quotes or delimiter != self.delimiter
+            return _counts(sample, delimiter, has_quotes)
+
+        possible = [delimiter for delimiter in DELIMITERS if next(iter(counts(delimiter)), 0) > 1]
+        if possible in ([], [self.delimiter]):
+            return self.delimiter
+        if self.delimiter not in possible and sample[0].strip("\r\n") in request.texts:
+            return self.delimiter  # the name of a single column
+        if len(possible) > 1:
+            agreeing = [delimiter for delimiter in possible if len(set(counts(delimiter))) == 1]
+            if not agreeing and self.delimiter in possible:
+                return self.delimiter  # the first row that does not agree will be named
+            possible = agreeing or possible
+        if len(possible) > 1:
+            known = " or a ".join(_name(delimiter) for delimiter in possible)
             raise RequestError(
-                f"{where}: its first line has semicolons where {self.title} has a "
-                f"{self.separator}; save it with a "
-                f"{self.separator} between fields"
+                f"{where}: a {known} could stand between its fields; {option('delimiter')} says "
+                "which"
             )
-        if any("\x00" in column for column in header):
-            raise RequestError(
-                f"{where}, line 1: a column's name holds a NUL character; convert UTF-16 to UTF-8"
-            )
-        require_distinct(header, f"{where}, line 1")
-        return InputTable(source, header, _rows(records, header, where), layout)
+        return possible[0]
 
     def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
-        return list(row.values.values())
+        return row.raw
 
     def header(self, table: InputTable) -> str:  # noqa: D102
         layout: Layout = table.layout
-        return layout.mark + self.joined([table.columns], layout.end)
+        return table.mark + layout.header
 
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: D102
+        layout: Layout = writer.table.layout
         positions = [writer.table.columns.index(column) for column in writer.columns]
+        every, lines_out = [*texts], list[str]()
         for written, row in enumerate(rows, writer.n_rows + 1):
-            fields, where = chunk.rest[row], writer.table.source.location(chunk.places[row])
-            for position, text in zip(positions, texts[row], strict=True):
-                fields[position] = _cell(text or "", written, where, writer)
-                self.check(fields, position, where)
-        return self.joined([chunk.rest[row] for row in rows], writer.table.layout.end)
+            raw, where = chunk.rest[row], writer.table.source.location(chunk.places[row])
+            content = raw.rstrip("\r\n")
+            fields = _raw_fields(content, layout.delimiter, layout.has_quotes)
+            for position, text in zip(positions, every[row], strict=True):
+                cell = _cell(text or "", written, where, writer)
+                if not layout.has_quotes:
+                    _require_one_line(cell, layout, where)
+                elif text is not None:
+                    cell = _quoted(cell, fields[position], layout.delimiter)
+                fields[position] = cell
+            if fields == [""]:
+                raise RequestError(
+                    f"{where}: nothing is left of a text, which a {self.title} of one column "
+                    "cannot hold; write CSV"
+                )
+            lines_out += (layout.delimiter.join(fields), raw[len(content) :] or layout.end)
+        return "".join(lines_out)
 
 
 class CommaSeparated(Delimited):
@@ -106,8 +144,7 @@ class CommaSeparated(Delimited):
     name = "csv"
     title = "CSV"
     endings = ("csv",)
-    separator = "comma"
-    dialect: ClassVar = {"delimiter": ","}
+    delimiter = ","
 
 
 class TabSeparated(Delimited):
@@ -118,19 +155,92 @@ class TabSeparated(Delimited):
     name = "tsv"
     title = "TSV"
     endings = ("tsv",)
-    separator = "tab"
-    dialect: ClassVar = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
+    delimiter = "\t"
+    has_quotes = False
 
-    def check(self, fields: Sequence[str], position: int, where: str) -> None:  # noqa: D102
-        if any(mark in fields[position] for mark in "\t\n\r"):
-            raise RequestError(
-                f"{where}: a rewritten text holds a tab or line break, which TSV cannot; write CSV"
-            )
-        if fields == [""]:
-            raise RequestError(
-                f"{where}: nothing is left of a text, which a TSV of one column cannot hold; "
-                "write CSV"
-            )
+
+def _raw_fields(content: str, delimiter: str, has_quotes: bool) -> list[str]:
+    """The fields of a valid record, without its line end, with their quotes."""
+    if not has_quotes or '"' not in content:
+        return content.split(delimiter)
+    return _field(delimiter).findall(content)
+
+
+@lru_cache
+def _field(delimiter: str) -> re.Pattern[str]:
+    mark = re.escape(delimiter)
+    return re.compile(rf'(?:^|{mark})("[^"]*(?:""[^"]*)*"|[^{mark}]*)')
+
+
+@lru_cache
+def _special(delimiter: str) -> re.Pattern[str]:
+    return re.compile(rf'[{re.escape(delimiter)}"\r\n]')
+
+
+def _quoted(text: str, raw: str, delimiter: str) -> str:
+    """A rewritten text as a field. Whether it has quotes follows from it alone, but for nothing in
+    the place of nothing: an empty field is null to some readers, and two quotes are not.
+    """
+    if not text:
+        return '""' if raw else ""
+    if _special(delimiter).search(text) is None:
+        return text
+    escaped = text.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _require_one_line(text: str, layout: Layout, where: str) -> None:
+    """See that a text can be written where fields have no quotes.
+
+    Raises:
+        RequestError: if it cannot.
+    """
+    if _special(layout.delimiter).search(text.replace('"', "")):
+        raise RequestError(
+            f"{where}: a rewritten text holds a tab or line break, which TSV cannot; write CSV"
+        )
+
+
+def _name(delimiter: str) -> str:
+    return DELIMITERS.get(delimiter, repr(delimiter))
+
+
+def _options(delimiter: str, has_quotes: bool) -> dict[str, Any]:
+    """Of the module csv."""
+    if has_quotes:
+        return {"delimiter": delimiter}
+    return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "quotechar": None}
+
+
+def _looked_at(content: Iterator[str]) -> tuple[list[str], Iterator[str]]:
+    """The first lines, and all lines."""
+    first, size = list[str](), 0
+    for line in content:
+        first.append(line)
+        size += len(line)
+        if size >= LOOKED_AT:
+            break
+    return first, itertools.chain(first, content)
+
+
+def _counts(sample: Sequence[str], delimiter: str, has_quotes: bool) -> list[int]:
+    """How many fields the header and each record have; -1 where the rest cannot be cut so, and
+    nothing where quotes of the header would stand within fields.
+    """
+    raw = _raw_fields(sample[0], delimiter, has_quotes) if sample else []
+    if has_quotes and any('"' in field and not field.startswith('"') for field in raw):
+        return []
+    csv.field_size_limit(lines.LINE_LIMIT)
+    counts, parser = list[int](), csv.reader(sample, strict=True, **_options(delimiter, has_quotes))
+    try:
+        for fields in parser:
+            if fields:
+                counts.append(len(fields))
+    except csv.Error:
+        # The sample may end within a record.
+        is_cut = parser.line_num == len(sample) and sum(map(len, sample)) >= LOOKED_AT
+        counts += [] if is_cut and counts else [-1]
+    return counts
 
 
 def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
@@ -147,12 +257,36 @@ def _cell(text: str, row: int, where: str, writer: LineWriter) -> str:
     return f"'{text}" if writer.formulas == "quote" else text
 
 
-def _records(parser: Any, where: str) -> Iterator[tuple[int, list[str]]]:
-    """The first line and the fields of each record."""
+class _Recorded:
+    """Lines, and those of them that were taken since they were last asked for."""
+
+    def __init__(self, content: Iterable[str]) -> None:
+        self.content, self.since = iter(content), list[str]()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self.content)
+        self.since.append(line)
+        return line
+
+    def taken(self) -> str:
+        """What was taken; forgotten then."""
+        since, self.since = self.since, []
+        return since[0] if len(since) == 1 else "".join(since)
+
+
+def _records(
+    content: _Recorded, options: dict[str, Any], where: str, n_before: int
+) -> Iterator[tuple[int, list[str], str]]:
+    """The first line, the fields and the characters of each record."""
+    csv.field_size_limit(lines.LINE_LIMIT)
+    parser = csv.reader(content, strict=True, **options)
     # parser.line_num is the last line of a record, which may span several: the next one begins a
     # line later.
     while True:
-        line = parser.line_num + 1
+        line = parser.line_num + n_before + 1
         try:
             fields = next(parser)
         except StopIteration:
@@ -161,17 +295,19 @@ def _records(parser: Any, where: str) -> Iterator[tuple[int, list[str]]]:
             raise RequestError(
                 f"{where}, line {line}: not valid CSV ({error}); correct quotes or line ends"
             ) from None
+        raw = content.taken()
         if fields:
-            yield line, fields
+            yield line, fields, raw
 
 
 def _rows(
-    records: Iterator[tuple[int, list[str]]], header: list[str], where: str
+    records: Iterator[tuple[int, list[str], str]], header: list[str], where: str, has_quotes: bool
 ) -> Iterator[InputRow]:
-    for number, (line, fields) in enumerate(records, 1):
+    for number, (line, fields, raw) in enumerate(records, 1):
         if len(fields) != len(header):
+            way_out = "quote texts" if has_quotes else "TSV has no quotes: write CSV"
             raise RequestError(
                 f"{where}, line {line}: {len(fields)} fields, the header has {len(header)}; "
-                "quote texts"
+                f"{way_out}"
             )
-        yield InputRow(number, line, dict(zip(header, fields, strict=True)))
+        yield InputRow(number, line, dict(zip(header, fields, strict=True)), raw)

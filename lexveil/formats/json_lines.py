@@ -14,7 +14,7 @@ from typing import IO, Any
 from lexveil.errors import RequestError
 from lexveil.formats.base import InputRow, InputTable, Source, TableRequest
 from lexveil.formats.chunks import Chunk, Texts
-from lexveil.formats.lines import LineFormat, LineWriter, read_lines
+from lexveil.formats.lines import LineFormat, LineWriter, described, open_lines
 from lexveil.formats.messages import name, no_documents
 from lexveil.formats.values import type_name
 
@@ -34,32 +34,35 @@ class JsonLines(LineFormat):
     title = "JSON lines"
     endings = ("json", "jsonl", "ndjson")
 
-    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: ARG002, D102
-        rows = _rows(read_lines(stream, source), source.shown)
+    def table(self, stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:  # noqa: D102
+        text = open_lines(stream, source)
+        rows = _rows(text.lines, source.shown, request.columns)
         first = next(rows, None)
         if first is None:
             raise no_documents(source.shown)
-        return InputTable(source, list(first.values), itertools.chain([first], rows))
+        table = InputTable(source, list(first.values), itertools.chain([first], rows))
+        return described(table, text)
 
-    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: D102
-        return _cut(row.raw, request.rewritten, table.source.location(row.line))
+    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
+        return _cut(row.raw, request.rewritten)
 
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
         every = [*texts]
         return "".join([_joined(chunk.rest[row], every[row]) for row in rows])
 
 
-def _rows(lines: Iterable[str], where: str) -> Iterator[InputRow]:
+def _rows(lines: Iterable[str], where: str, columns: Sequence[str]) -> Iterator[InputRow]:
     number = 0
+    keys = [_ENCODER.encode(column) for column in columns]
     for line_number, line in enumerate(lines, 1):
         if line.strip():
             number += 1
-            yield InputRow(
-                number,
-                line_number,
-                _object(line, f"{where}, line {line_number}", number == 1),
-                line,
-            )
+            place = f"{where}, line {line_number}"
+            values = _object(line, place, number == 1)
+            # Without an escape a key that stands twice is written twice.
+            if "\\u" in line or "\\/" in line or any(line.count(key) > 1 for key in keys):
+                _require_distinct_keys(line, columns, place)
+            yield InputRow(number, line_number, values, line)
 
 
 def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
@@ -89,17 +92,8 @@ def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
     return values
 
 
-def _cut(line: str, columns: Sequence[str], where: str) -> tuple[list[str], list[int]]:
-    """Cut the line of a valid object at the values of some columns.
-
-    Returns:
-        What is between the values, and the number of each value's column, in the order of the line.
-
-    Raises:
-        RequestError: if a column occurs twice: the second would hide the first from every reader
-            but this one.
-    """
-    pieces, numbers, start = list[str](), list[int](), 0
+def _members(line: str) -> Iterator[tuple[str, int, int]]:
+    """Each key of a valid object, and where its value begins and ends in the line."""
     position = line.index("{") + 1
     while (member := _KEY.match(line, position)) is not None:
         position, key = member.end(), member[1]
@@ -107,15 +101,39 @@ def _cut(line: str, columns: Sequence[str], where: str) -> tuple[list[str], list
             key, _ = scanstring(line, member.start(1))
         plain = _PLAIN.match(line, position)
         end = plain.end() if plain is not None else _DECODER.raw_decode(line, position)[1]
-        if key in columns:
-            if (number := columns.index(key)) in numbers:
-                raise RequestError(f"{where}: duplicate key {name(key)} in the object; remove one")
-            pieces.append(line[start:position])
-            numbers.append(number)
-            start = end
+        yield key, position, end
         position = _END.match(line, end).end()  # type: ignore[union-attr]
         if line[position - 1] == "}":
             break
+
+
+def _require_distinct_keys(line: str, columns: Sequence[str], where: str) -> None:
+    """See that no column occurs twice in the line of a valid object: the second would hide the
+    first from this reader, and the first the second from others.
+
+    Raises:
+        RequestError: naming the column.
+    """
+    keys = set[str]()
+    for key, _, _ in _members(line):
+        if key in keys and key in columns:
+            raise RequestError(f"{where}: duplicate key {name(key)} in the object; remove one")
+        keys.add(key)
+
+
+def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Cut the line of a valid object, in which no column occurs twice, at the values of some
+    columns.
+
+    Returns:
+        What is between the values, and the number of each value's column, in the order of the line.
+    """
+    pieces, numbers, start = list[str](), list[int](), 0
+    for key, position, end in _members(line):
+        if key in columns:
+            pieces.append(line[start:position])
+            numbers.append(columns.index(key))
+            start = end
     return [*pieces, line[start:]], numbers
 
 

@@ -4,36 +4,59 @@ as they were.
 
 from __future__ import annotations
 
+import codecs
+import io
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
-from lexveil.errors import RequestError
-from lexveil.formats.base import Format, Formulas, InputTable, Source, Writer
+from lexveil.errors import RequestError, option
+from lexveil.formats.base import (
+    Format,
+    Formulas,
+    InputRow,
+    InputTable,
+    Source,
+    TableRequest,
+    Writer,
+)
 from lexveil.formats.chunks import Chunk, Texts
 from lexveil.formats.compression import MAGIC, compressed
+from lexveil.formats.messages import no_documents
 
 if TYPE_CHECKING:
     from lexveil.types import Flags
-from collections.abc import Iterable
-from typing import Any
-
-from lexveil.formats.base import InputRow, TableRequest
-from lexveil.formats.messages import no_documents
 
 # bytes; what is longer is not one document, and would have to fit into memory
 LINE_LIMIT = 16 * 2**20
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MARK = "\ufeff"  # a byte order mark, by which Excel knows UTF-8
+# Bytes before text, and the encoding that they mean; the longer first.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+# What files begin with that are no text, and what to do with them.
+OTHER_KINDS = {
+    b"PK\x03\x04": "a spreadsheet (xlsx, ods) or an archive; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet (xls); save the sheet as CSV",
+    b"PAR1": "Parquet; give it a name that ends in .parquet",
+    b"BZh": "compressed by bzip2; decompress it first",
+    b"\xfd7zXZ": "compressed by xz; decompress it first",
+    b"SQLite format 3\x00": "a database of SQLite; give its address, sqlite:///FILE",
+}
 
 
 class LineFormat(Format):
     """A format of text files."""
 
-    def header(self, table: InputTable) -> str:  # noqa: ARG002
+    def header(self, table: InputTable) -> str:
         """What is before the first row."""
-        return ""
+        return "" if table.encoding == "utf-8" else table.mark
 
     @abstractmethod
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:
@@ -67,46 +90,133 @@ class LineWriter(Writer):
         """Write the chosen rows."""
         content = self.format.encode(chunk, texts, keep.nonzero()[0].tolist(), self)
         self.n_rows += int(keep.sum())
-        if self.header:
-            self.stream.write(self.header.encode("utf-8"))
-        self.stream.write(content.encode("utf-8"))
+        # A word that an old encoding does not have becomes a question mark.
+        self.stream.write((self.header + content).encode(self.table.encoding, "replace"))
         self.header = ""
 
 
-def read_lines(stream: IO[bytes], source: Source, *, keeps_mark: bool = False) -> Iterator[str]:
-    """The lines of a text file, line ends included.
+@dataclass(frozen=True, slots=True)
+class TextLines:
+    """The text of a file.
 
-    Args:
-        keeps_mark: leave a byte order mark at the beginning of the first line.
+    Attributes:
+        lines: with their ends, without a byte order mark.
+        encoding: as Python calls it.
+        mark: the byte order mark, if there is one.
+    """
+
+    lines: Iterator[str]
+    encoding: str
+    mark: str
+
+
+def open_lines(stream: IO[bytes], source: Source) -> TextLines:
+    """The text of a file: UTF-8, or what a byte order mark or the user says.
 
     Raises:
-        RequestError: naming file and line: not UTF-8, too long, or not readable.
+        RequestError: naming file and line: no text, not of this encoding, too long, or not
+            readable; also while lines are read.
     """
     where = source.shown
+    first = _raw_line(stream, source, 1)
+    _require_text(first, where, source.encoding)
+    encoding = source.encoding or "utf-8"
+    by_mark = next((name for mark, name in MARKS.items() if first.startswith(mark)), None)
+    if source.encoding is None or source.encoding in ("utf-16", "utf-32"):
+        # Without a mark as Windows writes it.
+        encoding = by_mark or (encoding if encoding == "utf-8" else f"{encoding}-le")
+    lines = (
+        _utf8_lines(first, stream, source)
+        if encoding == "utf-8"
+        else _decoded_lines(first, stream, source, encoding)
+    )
+    head = next(lines, "")
+    mark = MARK if head.startswith(MARK) else ""
+    if "\x00" in head:
+        raise RequestError(
+            f"{where}, line 1: NUL characters, as UTF-16 without a byte order mark has; if it is, "
+            f"{option('encoding')} utf-16-le reads it"
+        )
+    return TextLines(itertools.chain([head.removeprefix(mark)], lines), encoding, mark)
+
+
+def _require_text(first: bytes, where: str, encoding: str | None) -> None:
+    """See that a file does not begin as one of another kind does."""
+    for ending, magic in MAGIC.items():
+        if first.startswith(magic):
+            raise RequestError(f"{where}: compressed; give it a name that ends in .{ending}")
+    for magic, kind in OTHER_KINDS.items():
+        if encoding is None and first.startswith(magic):
+            raise RequestError(f"{where}: {kind}")
+
+
+def _raw_line(stream: IO[bytes], source: Source, number: int) -> bytes:
+    try:
+        raw = stream.readline(LINE_LIMIT + 1)
+    except OSError as error:
+        raise RequestError(
+            f"{source.shown}: {_damage(error, source.compression, number)}"
+        ) from None
+    if len(raw) > LINE_LIMIT:
+        raise _too_long(source.shown, number)
+    return raw
+
+
+def _too_long(where: str, number: int) -> RequestError:
+    return RequestError(f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it")
+
+
+def _utf8_lines(first: bytes, stream: IO[bytes], source: Source) -> Iterator[str]:
+    raw = first
     for number in itertools.count(1):
-        try:
-            raw = stream.readline(LINE_LIMIT + 1)
-        except OSError as error:
-            raise RequestError(f"{where}: {_damage(error, source.compression, number)}") from None
         if not raw:
             return
-        if number == 1:
-            for ending, magic in MAGIC.items():
-                if raw.startswith(magic):
-                    raise RequestError(
-                        f"{where}: compressed; give it a name that ends in .{ending}"
-                    )
-            raw = raw if keeps_mark else raw.removeprefix(BYTE_ORDER_MARK)
-        if len(raw) > LINE_LIMIT:
-            raise RequestError(
-                f"{where}, line {number}: longer than {LINE_LIMIT // 2**20} MiB; divide it"
-            )
         try:
             yield raw.decode("utf-8")
         except UnicodeDecodeError as error:
             raise RequestError(
-                f"{where}, line {number}: not UTF-8 at byte {error.start + 1}; convert it"
+                f"{source.shown}, line {number}: not UTF-8 at byte {error.start + 1}; convert it, "
+                f"or name its encoding with {option('encoding')}"
             ) from None
+        raw = _raw_line(stream, source, number + 1)
+
+
+def _decoded_lines(first: bytes, stream: IO[bytes], source: Source, encoding: str) -> Iterator[str]:
+    whole = io.BufferedReader(_Joined(first, stream), 2**17)
+    text = io.TextIOWrapper(whole, encoding, newline="\n")
+    for number in itertools.count(1):
+        try:
+            line = text.readline(LINE_LIMIT + 1)
+        except OSError as error:
+            problem = _damage(error, source.compression, number)
+            raise RequestError(f"{source.shown}: {problem}") from None
+        except UnicodeError:
+            raise RequestError(
+                f"{source.shown}: not {encoding} after line {number - 1}; convert it, or name its "
+                f"encoding with {option('encoding')}"
+            ) from None
+        if not line:
+            return
+        if len(line) > LINE_LIMIT:
+            raise _too_long(source.shown, number)
+        yield line
+
+
+class _Joined(io.RawIOBase):
+    """Bytes that were read already, and those that follow them in a stream."""
+
+    def __init__(self, first: bytes, stream: IO[bytes]) -> None:
+        self.first, self.stream = first, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        content = self.first[: len(view)] or self.stream.read(len(view))
+        self.first = self.first[len(content) :]
+        view[: len(content)] = content
+        return len(content)
 
 
 def _damage(error: OSError, compression: str, number: int) -> str:
@@ -123,6 +233,24 @@ def _damage(error: OSError, compression: str, number: int) -> str:
     return f"{after}; copy it again, or drop .{compression} from the name of a plain file"
 
 
+def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
+    """A table with what is said of its text.
+
+    Args:
+        remarks: how else it is read, where that is not what the file's name says.
+    """
+    said = [*remarks]
+    if text.encoding != "utf-8" and table.source.encoding is None:
+        said.append(f"as {text.encoding[:6].upper()}")
+    remark = ""
+    if said:
+        remark = (
+            f"{table.source.shown}: read {' and '.join(said)}; the output is written in the same "
+            "way"
+        )
+    return replace(table, encoding=text.encoding, mark=text.mark, remark=remark)
+
+
 class PlainText(LineFormat):
     """Texts, one per line. A text with line breaks of its own needs another format."""
 
@@ -137,9 +265,9 @@ class PlainText(LineFormat):
                 f"{source.shown}: a text file has no columns; name neither texts nor subjects"
             )
         column = request.texts[0] if request.texts else "text"
-        return InputTable(
-            source, [column], _rows(read_lines(stream, source), column, request.keeps_blanks)
-        )
+        text = open_lines(stream, source)
+        rows = _rows(text.lines, column, request.keeps_blanks)
+        return described(InputTable(source, [column], rows), text)
 
     def chunks(  # noqa: D102
         self, table: InputTable, request: TableRequest, for_writing: bool

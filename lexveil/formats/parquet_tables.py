@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lexveil.errors import RequestError
 from lexveil.formats import chunks
-from lexveil.formats.bare_tables import bare_array, bare_field, only_used
+from lexveil.formats.bare_tables import bare_array, bare_field, only_used, require_plain_types
 from lexveil.formats.base import Formulas, InputRow, InputTable, Source, TableRequest, Writer
 from lexveil.formats.chunks import Chunk, Texts, gather, is_text, rewritten_type
 from lexveil.formats.compression import require_plausible
@@ -24,11 +26,24 @@ from lexveil.formats.messages import name, no_documents, require_distinct
 
 # of a row group that is written, at most
 GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS
+INT96 = "INT96"  # of old timestamps, in nanoseconds
 BATCH_ROWS = 1024  # read at a time where nothing is written back
 
 
+class ParquetLayout(NamedTuple):
+    """An opened file of Parquet.
+
+    Attributes:
+        file: what is read.
+        exact: the same file, with the old timestamps (INT96) in nanoseconds; None if it has none.
+    """
+
+    file: pq.ParquetFile
+    exact: pq.ParquetFile | None
+
+
 def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> InputTable:
-    """Open a Parquet file; its layout is the file.
+    """Open a Parquet file; its layout is a ``ParquetLayout``.
 
     Raises:
         RequestError: if it is empty, damaged, or has a duplicate column.
@@ -41,7 +56,11 @@ def open_parquet(stream: IO[bytes], source: Source, request: TableRequest) -> In
             column for column in columns if column in request.others or column in request.texts
         ]
     return InputTable(
-        source, columns, _rows(file, chosen, source.shown), file, file.metadata.num_rows
+        source,
+        columns,
+        _rows(file, chosen, source.shown),
+        ParquetLayout(file, _nanoseconds(file, stream)),
+        file.metadata.num_rows,
     )
 
 
@@ -51,16 +70,19 @@ def parquet_chunks(table: InputTable, request: TableRequest) -> Iterator[Chunk]:
     Raises:
         RequestError: if a text column holds no texts; naming the first row with a fault.
     """
-    where, file = table.source.shown, table.layout
+    layout: ParquetLayout = table.layout
+    where, file = table.source.shown, layout.file
     for column in request.texts:
         kind = file.schema_arrow.field(column).type
         if not is_text(kind):
             raise RequestError(
                 f"{where}: {name(column)} is of type {_type_name(kind)}, not text; choose another"
             )
-    chosen = [*dict.fromkeys([*request.rewritten, *([request.subject] if request.subject else [])])]
+    _require_writable(file, request.rewritten, where)
+    exact = iter(()) if layout.exact is None else layout.exact.iter_batches(chunks.ROWS)
     for number, batch in _batches(file, chunks.ROWS, None, where):
-        values = _python_rows(batch.select(chosen), number, where)
+        _require_microseconds(batch, next(exact, None), where)
+        values = _python_rows(batch.select(request.columns), number, where)
         rows = (
             request.parse(row, line, table.source) for line, row in enumerate(values, number + 1)
         )
@@ -82,12 +104,9 @@ class ParquetWriter(Writer):
         self, table: InputTable, columns: Sequence[str], out: Path | IO[bytes], formulas: Formulas
     ) -> None:
         super().__init__(table, columns, formulas)
-        self.schema = pa.schema(
-            bare_field(_rewritten(field) if field.name in columns else field)
-            for field in table.layout.schema_arrow
-        )
+        self.schema = _written_schema(table.layout.file, columns)
         self.writer = self.files.enter_context(
-            pq.ParquetWriter(out, self.schema, compression="zstd")
+            pq.ParquetWriter(out, self.schema, compression="zstd", **_old_types(table.layout.file))
         )
         self.files.callback(self._end_group)
         self.waiting: list[pa.RecordBatch] = []
@@ -156,6 +175,129 @@ def _rewritten(field: pa.Field) -> pa.Field:
     )
 
 
+def _written_schema(file: pq.ParquetFile, rewritten: Collection[str]) -> pa.Schema:
+    return pa.schema(
+        bare_field(_rewritten(field) if field.name in rewritten else field)
+        for field in file.schema_arrow
+    )
+
+
+def _leaves(schema: pq.ParquetSchema) -> Iterator[Any]:
+    return (schema.column(number) for number in range(len(schema)))
+
+
+def _old_types(file: pq.ParquetFile) -> dict[str, bool]:
+    """How a writer is to write times and timestamps, so that they have the source's types."""
+    kinds = [_type_of(leaf) for leaf in _leaves(file.schema)]
+    return {
+        "use_deprecated_int96_timestamps": INT96 in kinds,
+        "write_time_adjusted_to_utc": any(
+            "Time {" in kind and '"isAdjustedToUTC": true' in kind for kind in kinds
+        ),
+    }
+
+
+def _type_of(leaf: Any) -> str:
+    """What a column of Parquet is said to be; as what it is stored where nothing is said."""
+    said = json.loads(leaf.logical_type.to_json())
+    kind = said.pop("Type")
+    if kind == "None" or (kind == "Int" and said["isSigned"] and said["bitWidth"] >= 32):
+        return str(leaf.physical_type)
+    return f"{kind} {json.dumps(said, sort_keys=True)}"
+
+
+def _require_writable(file: pq.ParquetFile, rewritten: Collection[str], where: str) -> None:
+    """See that every column that is not rewritten can be written with its type.
+
+    Raises:
+        RequestError: naming the first that cannot.
+    """
+    require_plain_types(file.schema_arrow, rewritten, where)
+    for column in _geometries(file):
+        if column not in rewritten:
+            raise RequestError(
+                f"{where}: {name(column)} is a geometry of GeoParquet, whose description is not "
+                "passed on; write it as bytes or text, or leave it out"
+            )
+    schema, out = _written_schema(file, rewritten), io.BytesIO()
+    with pq.ParquetWriter(out, schema, **_old_types(file)):
+        pass
+    source, written = _leaves(file.schema), _leaves(pq.ParquetFile(out).schema)
+    for field in schema:
+        for _ in range(_n_leaves(field.type)):
+            kind = _type_of(next(source))
+            is_same = kind == _type_of(next(written))
+            if field.name not in rewritten and not is_same:
+                raise RequestError(
+                    f"{where}: {name(field.name)} is of a type of Parquet that cannot be written "
+                    f"back beside the others ({kind.partition(' ')[0]}); cast it to another, or "
+                    "leave it out"
+                )
+
+
+def _nanoseconds(file: pq.ParquetFile, stream: IO[bytes]) -> pq.ParquetFile | None:
+    if INT96 not in map(_type_of, _leaves(file.schema)):
+        return None
+    return pq.ParquetFile(stream, pre_buffer=False)
+
+
+def _require_microseconds(batch: pa.RecordBatch, exact: pa.RecordBatch | None, where: str) -> None:
+    """See that no old timestamp has a part of a microsecond, which is not read.
+
+    Args:
+        batch: with such timestamps in microseconds.
+        exact: the same rows with them in nanoseconds, which wrap around for far dates.
+
+    Raises:
+        RequestError: naming the column.
+    """
+    if exact is None:
+        return
+    for field, column, other in zip(batch.schema, batch.columns, exact.columns, strict=True):
+        for rough, fine in zip(_flat(column), _flat(other), strict=True):
+            if fine.type == rough.type or not pa.types.is_timestamp(fine.type):
+                continue
+            micros = pc.fill_null(rough.cast(pa.int64()), 0).to_numpy()
+            nanos = pc.fill_null(fine.cast(pa.int64()), 0).to_numpy()
+            if ((nanos // 1000 == micros) & (nanos % 1000 != 0)).any():
+                raise RequestError(
+                    f"{where}: {name(field.name)} holds old timestamps (INT96) with parts of a "
+                    "microsecond, which are not kept; write it in another type"
+                )
+
+
+def _flat(array: pa.Array) -> Iterator[pa.Array]:
+    """The arrays of values in an array."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        for values in array.flatten():
+            yield from _flat(values)
+    elif pa.types.is_map(kind):
+        yield from (*_flat(array.keys), *_flat(array.items))
+    elif pa.types.is_nested(kind):
+        yield from _flat(array.flatten())
+    else:
+        yield array
+
+
+def _geometries(file: pq.ParquetFile) -> list[str]:
+    """The columns that metadata of the file make geometries."""
+    try:
+        described = json.loads((file.metadata.metadata or {}).get(b"geo", b"{}"))["columns"]
+        return [column for column in file.schema_arrow.names if column in described]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _n_leaves(kind: pa.DataType) -> int:
+    """How many columns of Parquet a type of Arrow takes."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _n_leaves(kind.storage_type)
+    if pa.types.is_dictionary(kind) or not kind.num_fields:
+        return 1
+    return sum(_n_leaves(kind.field(number).type) for number in range(kind.num_fields))
+
+
 def _type_name(kind: pa.DataType) -> str:
     """A type without the fields and the time zone in it, whose names are the user's."""
     return re.split(r"[<\[]", str(kind))[0]
@@ -169,8 +311,14 @@ def _open(stream: IO[bytes], source: Source) -> pq.ParquetFile:
     """
     where = source.shown
     try:
-        file = pq.ParquetFile(stream, pre_buffer=False)  # else it keeps all that it has read
+        # Unless told not to, it keeps all that it has read; and it takes INT96 for nanoseconds,
+        # which wrap around before 1677 and after 2262.
+        file = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="us")
         columns = file.schema_arrow.names
+    except pa.ArrowNotImplementedError:
+        raise RequestError(
+            f"{where}: has a column of a type that Arrow does not know; leave it out, or cast it"
+        ) from None
     # the last one from names that are no UTF-8
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         if stream.seek(0, io.SEEK_END) == 0:

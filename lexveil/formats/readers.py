@@ -19,6 +19,7 @@ from lexveil.errors import RequestError, option
 from lexveil.formats.base import Formulas, InputTable, Source, TableRequest, Writer
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
+from lexveil.formats.delimited import Delimited
 from lexveil.formats.messages import NoColumn, is_a_value, no_documents, shown
 from lexveil.runtime.objects import ObjectPath
 
@@ -83,6 +84,8 @@ class Reader:
         subject_column: the column that names the subject of a row.
         spans_column: the column that says what a detector found in a row; it is not written back.
         spool: where the bytes are, if they are not at the source's path.
+        tell: is called once, when reading begins, with how the file is read where that is not what
+            its name says.
         table: known once reading has begun.
 
     Raises:
@@ -94,6 +97,7 @@ class Reader:
     subject_column: str | None = None
     spans_column: str | None = None
     spool: SpooledRows | None = None
+    tell: Callable[[str], object] | None = None
     table: InputTable = field(init=False)
 
     def __post_init__(self) -> None:
@@ -114,15 +118,24 @@ class Reader:
             if usual in columns or not self.source.format.has_columns:
                 self.text_columns = [usual]
                 return []
-            n_words = dict.fromkeys(columns, 0.0)
+            n_words, is_indexed = dict.fromkeys(columns, 0.0), False
             for n_rows, row in enumerate(itertools.islice(self.table.rows, LOOKED_AT), start=1):
+                # pandas writes the number of a row in a first column without a name.
+                is_indexed = (
+                    columns[:1] == [""]
+                    and (is_indexed or n_rows == 1)
+                    and (str(row.values.get("")).isdigit())
+                )
                 for column in columns:
                     value = row.values.get(column)
                     words = len(value.split()) if isinstance(value, str) else 0
                     n_words[column] += (words - n_words[column]) / n_rows
         ordered = sorted(columns, key=lambda column: -n_words[column])
         texts = [column for column in ordered if n_words[column] >= SEVERAL_WORDS]
-        if not texts or len(texts[0].split()) >= SEVERAL_WORDS or any(map(is_a_value, columns)):
+        is_row = bool(texts) and len(texts[0].split()) >= SEVERAL_WORDS
+        if isinstance(self.source.format, Delimited):  # keys of JSON may be numbers
+            is_row = is_row or any(map(is_a_value, columns[is_indexed:]))
+        if not texts or is_row:
             # A row in place of a header would be published as it is.
             problem = (
                 "its first line looks like a row and no header"
@@ -168,6 +181,9 @@ class Reader:
         stream = self.spool.reopen() if self.spool else None
         with open_bytes(self.source.path, self.source.compression, stream) as content:
             self.table = self.source.format.table(content, self.source, request)
+            if self.tell is not None and self.table.remark:
+                self.tell(self.table.remark)
+            self.tell = None
             request.check(self.table)
             yield request
 

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import math
 import re
+import uuid
 
 from lexveil.errors import RequestError
 from lexveil.formats.messages import name
@@ -63,6 +64,7 @@ def plain_value(value: object, column: str, where: str, one_line: bool = True) -
         RequestError: if it is a list, an object or bytes, or, if ``one_line``, a string with
             control characters.
     """
+    value = _plain_scalar(value)
     if (
         value is None
         or value == ""
@@ -90,6 +92,27 @@ def plain_value(value: object, column: str, where: str, one_line: bool = True) -
     raise RequestError(
         f"{where}: {name(column)} holds {type_name(value)}; it must be a string or a number"
     )
+
+
+def _plain_scalar(value: object) -> object:
+    """A scalar of NumPy, or a UUID, as the value of Python that it stands for; any other as it is.
+
+    A float32 becomes the shortest number that is this one among its kind: .1 is .1.
+    """
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, datetime.datetime) and value != value:  # noqa: PLR0124
+        return None  # NaT of pandas
+    if type(value).__module__ != "numpy" or not hasattr(value, "item"):
+        return value
+    kind = type(value).__name__
+    if kind.startswith("float"):
+        return decimal.Decimal(str(value))
+    plain = value.item()
+    if kind == "datetime64" and isinstance(plain, int):  # of nanoseconds
+        rough = value.astype("datetime64[us]")  # type: ignore[attr-defined]
+        return rough.item() if rough == value else str(value)
+    return plain
 
 
 def type_name(value: object) -> str:

@@ -25,9 +25,11 @@ from lexveil.service.bodies import (
     PrivatizeAnswer,
     PrivatizeBody,
     ReadyAnswer,
+    duplicate_problem,
     problems,
 )
 from lexveil.service.gate import METRICS, Gate, Limits, Metrics, Rates, RequestQueue, key_access
+from lexveil.service.json_bodies import DuplicateKey, JsonRoute
 from lexveil.service.keys import Keys
 from lexveil.service.refusals import REFUSALS, Refusal
 from lexveil.service.rewriting import TextRewriter
@@ -55,7 +57,7 @@ def _errors() -> dict[int | str, dict[str, Any]]:
     }
 
 
-secured, public = APIRouter(responses=_errors()), APIRouter()
+secured, public = APIRouter(responses=_errors(), route_class=JsonRoute), APIRouter()
 
 
 @secured.post("/v1/privatize", response_model=PrivatizeAnswer)
@@ -90,6 +92,7 @@ async def inspect(body: InspectBody, request: Request) -> Response:
     )
 
 
+@public.head(HEALTH, include_in_schema=False)
 @public.get(HEALTH, response_model=HealthAnswer, responses={503: {"model": HealthAnswer}})
 async def health(request: Request) -> Response:
     """Whether the service can serve; needs no API key."""
@@ -99,6 +102,7 @@ async def health(request: Request) -> Response:
     return JSONResponse(body.model_dump(), 200 if is_well else 503)
 
 
+@public.head(READY, include_in_schema=False)
 @public.get(READY, response_model=ReadyAnswer, responses={503: {"model": ReadyAnswer}})
 async def ready(request: Request) -> Response:
     """Whether a first request would be answered at the speed of later ones; needs no API key."""
@@ -160,6 +164,8 @@ def create_app(rewriter: TextRewriter) -> FastAPI:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
+    if isinstance(error.__cause__, DuplicateKey):
+        raise Refusal("invalid", fields=[duplicate_problem(error.__cause__.key)]) from None
     raise Refusal("invalid", fields=list(problems(error.errors()).items())) from None
 
 

@@ -176,6 +176,11 @@ def problems(errors: Sequence[Any]) -> dict[str, str]:
     return said
 
 
+def duplicate_problem(key: str) -> tuple[str, str]:
+    """What to say of a key that stands twice in an object: only known keys are named."""
+    return (key if key in _KNOWN else "body", "stands twice in an object; give it once")
+
+
 def _words_of(error: Any) -> str:
     kind, last = error["type"], error["loc"][-1] if error["loc"] else ""
     if kind == "extra_forbidden":

@@ -24,6 +24,8 @@ REFUSALS = {
     ),
     "too_large": (413, "the request's body is larger than this service takes"),
     "too_many_texts": (413, "the request has more texts than this service takes at once"),
+    "encoded": (415, "the request's body is compressed; send it without Content-Encoding"),
+    "not_json": (415, "send the body as JSON, with Content-Type: application/json"),
     "invalid": (422, "the request is not valid; fields names what to change"),
     "fixed": (422, "the operator has fixed this setting; leave it out"),
     "incomplete": (

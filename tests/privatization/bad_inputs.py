@@ -1,6 +1,7 @@
 """Every kind of input that is refused; what is said of each stands in
 docs/reference/bad-input.md."""
 
+import bz2
 import gzip
 import io
 import json
@@ -113,7 +114,11 @@ BAD: dict[str, Bad] = {
     "not UTF-8, CSV": Bad("f.csv", b"id,text\n1,ok\n2,Zanzibar \xe9\n"),
     "not UTF-8, text": Bad("f.txt", b"ok\nZanzibar \xff\n"),
     "not UTF-8, Parquet": Bad("f.parquet", not_utf8()),
-    "UTF-16 CSV": Bad("f.csv", f"text\n{SECRET}\n".encode("utf-16-le")),
+    "not the encoding that is named": Bad(
+        "f.csv", "text\nZanzibar \xe9\n".encode("latin-1"), ("--encoding", "ascii")
+    ),
+    "an encoding that nobody knows": Bad("f.csv", b"text\nZanzibar\n", ("--encoding", "hex")),
+    "UTF-16 without a byte order mark": Bad("f.csv", f"text\n{SECRET}\n".encode("utf-16-le")),
     "a NUL byte, text": Bad("f.txt", b"ok\nZanzibar\0\n"),
     "a NUL byte, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "Zanzibar\0"}\n'),
     "a NUL character, Parquet": Bad("f.parquet", parquet(texts("ok", f"{SECRET}\0"))),
@@ -138,6 +143,9 @@ BAD: dict[str, Bad] = {
     "no text in a later object": Bad("f.jsonl", lines(GOOD, {"id": 2, "txt": SECRET})),
     "a column twice, CSV": Bad("f.csv", b"text,text\na,b\n"),
     "a column twice, JSON": Bad("f.jsonl", lines(GOOD) + b'{"text": "a", "text": "Zanzibar"}\n'),
+    "a subject twice, JSON": Bad(
+        "f.jsonl", lines(GOOD) + b'{"id": 1, "text": "Zanzibar", "\\u0069d": 2}\n', ABOUT
+    ),
     "a column twice, Parquet": Bad(
         "f.parquet", parquet(pa.table([["a"], ["b"]], names=["text", "text"]))
     ),
@@ -148,6 +156,17 @@ BAD: dict[str, Bad] = {
     "a number for a text": Bad("f.jsonl", lines(GOOD, {"text": 5})),
     "numbers, Parquet": Bad("f.parquet", parquet(texts(5))),
     "bytes, Parquet": Bad("f.parquet", parquet(texts(SECRET.encode()))),
+    "a type with a name of its own, Parquet": Bad(
+        "f.parquet",
+        parquet(
+            texts("ok").append_column(
+                "note",
+                pa.ExtensionArray.from_storage(
+                    pa.opaque(pa.string(), SECRET, SECRET), pa.array(["x"])
+                ),
+            )
+        ),
+    ),
     # syntax
     "broken JSON": Bad("f.jsonl", lines(GOOD) + b"\n" + b'{"text": "Zanzibar\n'),
     "a JSON array": Bad("f.json", json.dumps([GOOD], indent=1).encode()),
@@ -155,6 +174,9 @@ BAD: dict[str, Bad] = {
     "too many fields": Bad("f.csv", b"text,label\na,1\nZanzibar,b,1\n"),
     "too few fields": Bad("f.csv", b'text,label\n"a\nb",1\nZanzibar\n'),
     "too many fields, TSV": Bad("f.tsv", b"text\tlabel\na\t1\nZanzibar\tb\t1\n"),
+    "two delimiters": Bad("f.csv", b"text,id;note\nZanzibar,a;b\n"),
+    "a delimiter of JSON": Bad("f.jsonl", lines(GOOD), ("--delimiter", "tab")),
+    "a delimiter of two characters": Bad("f.csv", b"text\nZanzibar\n", ("--delimiter", "::")),
     "an open quote": Bad("f.csv", b'text\nok\n"Zanzibar\n'),
     # damage
     "not Parquet": Bad("f.parquet", lines(GOOD)),
@@ -167,6 +189,9 @@ BAD: dict[str, Bad] = {
     "a damaged zst": Bad("f.jsonl.zst", spoiled(packed(MANY, "zst"))),
     "not gz": Bad("f.jsonl.gz", lines(GOOD)),
     "zst by another name": Bad("f.csv", packed(lines(GOOD), "zst")),
+    "a spreadsheet by another name": Bad("f.csv", b"PK\x03\x04Zanzibar"),
+    "bzip2 by another name": Bad("f.csv", bz2.compress(b"text\nZanzibar\n")),
+    "Parquet by another name": Bad("f.csv", parquet(texts(SECRET))),
     "another ending": Bad("f.xlsx", b"PK"),
     "a line of 50 MB, JSON": Bad(
         "f.jsonl", lambda: lines(GOOD) + b'{"text": "' + b"Zanzibar " * 5_600_000 + b'"}\n'

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -64,6 +65,19 @@ def test_a_table_keeps_its_kind(kind: str, texts: list[Any], built: Path) -> Non
     assert list(found) == list(ROWS)
     assert found == ROWS | {"body": texts}
     assert found["body"] != ROWS["body"] and rows_of(given)["body"] == ROWS["body"]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [("a", 1), ("a", 2), ("b", 1)], [2020, "body", 1]])
+def test_columns_of_pandas_may_have_any_labels(
+    labels: list[Any], texts: list[Any], built: Path
+) -> None:
+    given = pd.DataFrame(ROWS).set_axis(pd.Index(labels, tupleize_cols=True), axis=1)
+    done = lexveil.privatize(
+        given, column=labels[1], subjects=labels[2], seed=7, project=built, **HOW
+    )
+    assert list(done.values.columns) == labels and list(done.values[labels[0]]) == ROWS["id"]
+    found = [None if pd.isna(value) else value for value in done.values[labels[1]]]
+    assert found == texts
 
 
 @pytest.mark.parametrize(
@@ -128,7 +142,7 @@ def test_a_released_dataset_holds_nothing_that_follows_from_the_source(
 def replaced(table: Any, *texts: str) -> Any:
     frame = frames.frame_of(table)
     assert frame is not None
-    return frame.replaced("body", list(texts))
+    return frame.replacing("body")(list(texts))
 
 
 def test_metadata_of_tables_is_not_passed_on() -> None:
@@ -187,3 +201,88 @@ class UserText(str):
 def test_texts_of_a_class_of_the_users_are_plain_in_workers() -> None:
     (chunk,) = whole_chunks(Texts([UserText("one two")]))
     assert b"UserText" not in pickle.dumps(chunk)
+
+
+LABELS = ["a", "b", "c"]
+PEOPLE = ["ana", "ben", "carl"]
+SHUFFLED = [2, 0, 1]
+
+
+def text_sides() -> dict[str, Any]:
+    """Texts of pandas, each with the labels a, b, c."""
+    return {
+        "a Series": pd.Series(["x", "y", "z"], index=LABELS),
+        "a DataFrame": pd.DataFrame({"body": ["x", "y", "z"]}, index=LABELS),
+    }
+
+
+@pytest.mark.parametrize("side", text_sides())
+@pytest.mark.parametrize(
+    ("labels", "n_levels"),
+    [(LABELS, 1), ([1, 2, 3], 1), (["1970", "1971", "1972"], 0), (LABELS, 2)],
+)
+def test_subjects_of_pandas_belong_to_texts_by_their_labels(
+    side: str, labels: list[Any], n_levels: int
+) -> None:
+    index = pd.Index(labels) if n_levels == 1 else pd.to_datetime(labels) if not n_levels else None
+    if index is None:
+        index = pd.MultiIndex.from_tuples([(label, number) for number, label in enumerate(labels)])
+    texts = text_sides()[side].set_axis(index, axis=0)
+    people = pd.Series(PEOPLE, index=index).iloc[SHUFFLED]
+    assert frames.column_list(people, "") != PEOPLE
+    assert frames.column_list(frames.aligned(people, texts, "subjects"), "") == PEOPLE
+
+
+@pytest.mark.parametrize("side", text_sides())
+@pytest.mark.parametrize(
+    ("people", "message"),
+    [
+        (pd.Series(PEOPLE), "are not those of the texts"),
+        (pd.Series(PEOPLE, index=["c", "b", "x"]), "are not those of the texts"),
+        (pd.Series([*PEOPLE, "dora"], index=["b", "a", "c", "d"]), "are not those of the texts"),
+        (pd.Series(PEOPLE[:2], index=["a", "b"]), "are not those of the texts"),
+        (pd.Series(PEOPLE, index=["a", "a", "b"]), "occur twice"),
+    ],
+)
+def test_subjects_whose_labels_do_not_say_whose_they_are_are_refused(
+    side: str, people: pd.Series, message: str
+) -> None:
+    with pytest.raises(lexveil.RequestError, match=rf"subjects: .*{message}"):
+        frames.aligned(people, text_sides()[side], "subjects")
+
+
+def test_labels_that_occur_twice_in_one_order_are_taken_as_they_stand() -> None:
+    index = ["a", "a", "b"]
+    texts, people = pd.Series(["x", "y", "z"], index=index), pd.Series(PEOPLE, index=index)
+    assert frames.column_list(frames.aligned(people, texts, "subjects"), "") == PEOPLE
+
+
+@pytest.mark.parametrize("people", [PEOPLE, tuple(PEOPLE), pa.array(PEOPLE), pl.Series(PEOPLE)])
+@pytest.mark.parametrize("side", text_sides())
+def test_what_has_no_labels_belongs_by_position(side: str, people: Any) -> None:
+    assert frames.aligned(people, text_sides()[side], "subjects") is people
+    shuffled = pd.Series(PEOPLE, index=LABELS).iloc[SHUFFLED]
+    assert frames.aligned(shuffled, people, "subjects") is shuffled
+
+
+def test_a_call_rewrites_each_text_by_the_spans_and_subject_of_its_label(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, whole = list[Texts](), frames.privatize_texts
+    monkeypatch.setattr(
+        frames,
+        "privatize_texts",
+        lambda source, *a, **kw: (seen.append(source), whole(source, *a, **kw))[1],
+    )
+    texts = pd.Series(["She told the doctor.", "No."], index=["long", "short"])
+    spans = pd.Series([[], [{"start": 13, "end": 19, "type": "PERSON"}]], index=["short", "long"])
+    people = pd.Series(["ben", "ana"], index=["short", "long"])
+    done = lexveil.privatize(texts, spans=spans, subjects=people, seed=7, project=built, **HOW)
+    assert seen[0].subjects == ["ana", "ben"]
+    assert "PERSON" in done.values["long"].upper() and list(done.values.index) == ["long", "short"]
+
+
+def test_arrays_of_numpy_are_columns(texts: list[Any], built: Path) -> None:
+    given, people = np.array(ROWS["body"], dtype=object), np.array(ROWS["who"])
+    done = lexveil.privatize(given, subjects=people, seed=7, project=built, **HOW)
+    assert isinstance(done.values, np.ndarray) and list(done.values) == texts

@@ -185,3 +185,50 @@ def test_inspecting_charges_nothing(service: Make, ledger: Path) -> None:
     assert seen["budget"]["max_token_epsilon"] == 40.0 and not ledger.exists()
     assert seen["tried"]["documents"]["documents"] == 2
     assert any("of the content words of a text" in line for line in answer.json()["in_words"])
+
+
+@pytest.mark.parametrize(
+    ("content", "field"),
+    [
+        ('{"texts": ["a"], "texts": ["b"]}', "texts"),
+        ('{"texts": ["a"], "\\u0074exts": ["b"]}', "texts"),
+        ('{"texts": ["a"], "subjects": ["ana"], "subjects": ["ana"]}', "subjects"),
+        ('{"texts": ["a"], "settings": {"epsilon": 1, "epsilon": 2}}', "epsilon"),
+        ('{"settings": {}, "texts": ["a"], "settings": {"epsilon": 2}}', "settings"),
+        ('{"texts": ["a"], "zanzibar": 1, "zanzibar": 2}', "body"),
+        ('{"texts": [{"x": 1, "\\u0078": 2}]}', "body"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(
+    service: Make, ledger: Path, content: str, field: str
+) -> None:
+    client = service()
+    for path in ("/v1/privatize", "/v1/inspect"):
+        answer = client.post(path, content=content, headers={"content-type": "application/json"})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], error["charged"]) == (422, "invalid", False)
+        message = "stands twice in an object; give it once"
+        assert error["fields"] == [{"field": field, "message": message}]
+        assert "zanzibar" not in answer.text
+    assert not ledger.exists() or charges(ledger) == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"content-type": "text/plain"}, "not_json"),
+        ({"content-type": "application/x-www-form-urlencoded"}, "not_json"),
+        ({"content-type": ""}, "not_json"),
+        ({"content-type": "application/json", "content-encoding": "gzip"}, "encoded"),
+    ],
+)
+def test_a_body_that_is_not_said_to_be_json_is_refused_by_its_header(
+    service: Make, headers: dict[str, str], code: str
+) -> None:
+    answer = service().post("/v1/privatize", content='{"texts": ["a"]}', headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, code)
+
+
+def test_probes_may_ask_for_the_head_alone(service: Make) -> None:
+    answer = service().head("/v1/health")
+    assert answer.status_code == 200 and answer.content == b""

@@ -18,7 +18,9 @@ from lexveil.artifacts.model import Model
 from lexveil.databases.address import is_address, read_address
 from lexveil.errors import RequestError, option
 from lexveil.formats.base import Source
+from lexveil.formats.delimited import Delimited
 from lexveil.formats.input_files import find_sources
+from lexveil.formats.lines import LineFormat
 from lexveil.formats.messages import is_name, is_of_persons, names, shown
 from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
@@ -145,9 +147,34 @@ def find_readers(source: Path | str, request: FileRequest, spool: Path) -> Itera
                 rows = replace(rows, engine=engine, kinds=kinds)
             file.flush()
             readers = [Reader(origin, *columns, rows)]
+        for reader in readers:
+            reader.source = _insisted(reader.source, request)
+            reader.tell = _tell_dialect
         if not request.text_column:
             _find_text_column(readers)
         yield readers
+
+
+def _insisted(source: Source, request: FileRequest) -> Source:
+    """A file with what the user says of its text.
+
+    Raises:
+        RequestError: if it is not of a format that has such.
+    """
+    if request.delimiter is not None and not isinstance(source.format, Delimited):
+        raise RequestError(
+            f"{source.shown}: {option('delimiter')} is for CSV and TSV; leave it out"
+        )
+    if request.encoding is not None and not isinstance(source.format, LineFormat):
+        raise RequestError(f"{source.shown}: {option('encoding')} is for text; leave it out")
+    return replace(source, delimiter=request.delimiter, encoding=request.encoding)
+
+
+def _tell_dialect(remark: str) -> None:
+    print(
+        f"{remark}; --delimiter and --encoding (delimiter=, encoding=) name another",
+        file=sys.stderr,
+    )
 
 
 def _find_text_column(readers: Sequence[Reader]) -> None:

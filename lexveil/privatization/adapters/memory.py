@@ -10,11 +10,14 @@ print(done.record.guarantee.formula)
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lexveil.accounting.measurements import Measurement
@@ -23,9 +26,9 @@ from lexveil.accounting.record import PrivacyRecord
 from lexveil.artifacts.model import Model
 from lexveil.detectors.given import given_spans
 from lexveil.errors import RequestError
-from lexveil.formats.bare_tables import bare_column, bare_field
+from lexveil.formats.bare_tables import bare_column, bare_field, require_plain_types
 from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, gather, is_text, rewritten_type
-from lexveil.formats.messages import name, names
+from lexveil.formats.messages import name, names, require_distinct
 from lexveil.formats.values import plain_value, text_value
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of, open_charge
@@ -39,6 +42,7 @@ KINDS = (
     "a list of strings, a column or table of pandas, Polars or Arrow, a DuckDB relation, "
     "or a datasets.Dataset"
 )
+Label = str | int | tuple[Any, ...]  # of a column; all but str of pandas alone
 SPANS = "spans"  # what messages call those that are given
 SMALL = 2**20  # characters below which worker processes cost more than they save
 
@@ -81,7 +85,7 @@ def privatize(
     request: Request,
     model: Model,
     *,
-    column: str | None = None,
+    column: Label | None = None,
     subjects: Any = None,
     spans: Any = None,
     watch: Watch | None = None,
@@ -111,6 +115,7 @@ def privatize(
     )
     frame = frame_of(values)
     named: dict[str, Any] = {"column": column, "subjects": subjects, SPANS: spans}
+    replaced: Callable[[list[str | None]], Any] | None = None
     if frame is None:
         for role, value in named.items():
             if isinstance(value, str):
@@ -120,22 +125,24 @@ def privatize(
         texts = column_list(values, "values")
     else:
         for role, value in named.items():
-            if role == "column" or isinstance(value, str):
+            if role == "column" or frame.is_label(value):
                 named[role] = frame.read(frame.named(value, role))
         texts = named["column"]
+        # What of the table cannot be written is refused before anything is charged.
+        replaced = frame.replacing(column)
     who, found = (
-        None if value is None else column_list(value, role)
+        None if value is None else column_list(aligned(value, values, role), role)
         for role, value in list(named.items())[1:]
     )
-    source = Texts(texts, who, found, column or "values")
+    source = Texts(texts, who, found, "values" if column is None else str(column))
     done = privatize_texts(
         source, checked, workers=request.workers, on_exhausted=request.on_exhausted, watch=watch
     )
-    if frame is None:
+    if frame is None or replaced is None:
         return replace(done, values=column_like(values, done.values))
-    table = frame.replaced(str(column), done.values)
-    if isinstance(spans, str) and (again := frame_of(table)) is not None:
-        table = again.replaced(spans, [None] * len(texts))
+    table = replaced(done.values)
+    if frame.is_label(spans) and (again := frame_of(table)) is not None:
+        table = again.replacing(spans)([None] * len(texts))
     return replace(done, values=table)
 
 
@@ -241,29 +248,37 @@ class Frame:
     """A table whose columns can be read and one of which can be replaced.
 
     Attributes:
-        columns: their names.
+        columns: their names; of pandas their labels, which may be numbers and tuples.
         read: a column by its name, as a list, null as None.
-        replaced: the table, of the same kind, with other texts in the place of a column.
+        replacing: what makes the table, of the same kind, with other texts in the place of a
+            column, every other column with its type and values. Raises a ``RequestError`` if a
+            column cannot be written.
     """
 
-    columns: Sequence[str]
-    read: Callable[[str], list[Any]]
-    replaced: Callable[[str, list[str | None]], Any]
+    columns: Sequence[Any]
+    read: Callable[[Any], list[Any]]
+    replacing: Callable[[Any], Callable[[list[str | None]], Any]]
 
-    def named(self, column: str | None, role: str) -> str:
+    def __post_init__(self) -> None:
+        require_distinct(self.columns, "the table")
+
+    def is_label(self, value: Any) -> bool:
+        """Whether a value names a column, and is none itself."""
+        return isinstance(value, str | Integral) or (
+            isinstance(value, tuple) and value in self.columns
+        )
+
+    def named(self, column: Any, role: str) -> Any:
         """A column that is there.
 
         Raises:
             RequestError: if none is named, or there is no such column.
         """
+        listed = names(map(str, self.columns))
         if column is None:
-            raise RequestError(
-                f"{role}: a table was given; name the column, one of {names(self.columns)}"
-            )
+            raise RequestError(f"{role}: a table was given; name the column, one of {listed}")
         if column not in self.columns:
-            raise RequestError(
-                f"{role}: {name(column)} is none of the columns {names(self.columns)}"
-            )
+            raise RequestError(f"{role}: {name(str(column))} is none of the columns {listed}")
         return column
 
 
@@ -304,6 +319,8 @@ def column_list(values: Any, name: str) -> list[Any]:
     """
     if isinstance(values, list | tuple):
         return list(values)
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return list(values)
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
     # a Series of pandas
@@ -317,6 +334,34 @@ def column_list(values: Any, name: str) -> list[Any]:
     raise RequestError(f"{name}: a {type(values).__name__}; give {KINDS}")
 
 
+def aligned(column: Any, values: Any, role: str) -> Any:
+    """A column in the order of the texts that it is about: by labels where both have some (pandas),
+    else as it is.
+
+    Raises:
+        RequestError: if the labels do not say which is whose.
+    """
+    if not (_has_labels(column) and _has_labels(values)) or column.index.equals(values.index):
+        return column
+    if not (column.index.is_unique and values.index.is_unique):
+        raise RequestError(
+            f"{role}: labels of the index occur twice, and stand in another order than those of "
+            "the texts; give both one index, or a list in the order of the texts"
+        )
+    places = column.index.get_indexer(values.index)
+    if len(column) != len(values) or (places < 0).any():
+        raise RequestError(
+            f"{role}: the labels of the index are not those of the texts; give both one index, "
+            "or a list in the order of the texts"
+        )
+    return column.iloc[places]
+
+
+def _has_labels(values: Any) -> bool:
+    """Whether this is a Series or a DataFrame of pandas."""
+    return hasattr(values, "iloc") and hasattr(values, "index")
+
+
 def column_like(values: Any, rewritten: list[str | None]) -> Any:
     """Rewritten texts as a column of the kind that was given."""
     if isinstance(values, pa.ChunkedArray | pa.Array):
@@ -326,89 +371,206 @@ def column_like(values: Any, rewritten: list[str | None]) -> Any:
         # The categories are other ones now.
         dtype = "category" if values.dtype == "category" else values.dtype
         return type(values)(rewritten, index=values.index, name=values.name, dtype=dtype)
-    if hasattr(values, "to_list"):
-        return type(values)(values.name, rewritten)
+    if hasattr(values, "to_list"):  # polars
+        return type(values)(values.name, rewritten, dtype=_polars_type(values, rewritten))
+    if isinstance(values, np.ndarray):
+        return np.array(rewritten, dtype=object)
     return tuple(rewritten) if isinstance(values, tuple) else rewritten
 
 
+def _polars_type(values: Any, rewritten: list[str | None]) -> Any:
+    """The type of rewritten texts: that of the texts, if it can hold others; that of a column that
+    is left out, too.
+    """
+    import polars as pl
+
+    can_stay = isinstance(values.dtype, pl.Categorical) or all(text is None for text in rewritten)
+    return values.dtype if can_stay else pl.String
+
+
 def _array(rewritten: list[str | None], kind: pa.DataType) -> pa.Array:
+    if not is_text(kind) and all(text is None for text in rewritten):
+        return pa.nulls(len(rewritten), kind)
     wanted = rewritten_type(kind) if is_text(kind) else pa.string()
     return pa.array(rewritten, pa.large_string()).cast(wanted)
 
 
-def _of_arrow(table: Any) -> Frame:
-    def replaced(column: str, texts: list[str | None]) -> Any:
-        index = table.schema.get_field_index(column)
-        array = _array(texts, table.schema.field(index).type)
-        made = table.set_column(index, table.schema.field(index).with_type(array.type), array)
-        schema = pa.schema([bare_field(field) for field in made.schema])
-        columns = [
-            bare_column(column, field.type)
-            for column, field in zip(made.columns, schema, strict=True)
-        ]
-        if isinstance(table, pa.RecordBatch):
-            columns = [column.combine_chunks() for column in columns]
-        return type(table).from_arrays(columns, schema=schema)
+def _of_arrow(table: Any, *, takes_extensions: bool = False) -> Frame:
+    """A table of Arrow.
+
+    Args:
+        takes_extensions: write extension types as what they are stored as; else they are refused.
+    """
+
+    def replacing(column: str) -> Callable[[list[str | None]], Any]:
+        if not takes_extensions:
+            require_plain_types(table.schema, [column], "the table")
+        # Copied first: a type that cannot be copied is refused before anything is charged.
+        copies = {
+            field.name: _copied(table.column(number), field)
+            for number, field in enumerate(table.schema)
+            if field.name != column
+        }
+
+        def replaced(texts: list[str | None]) -> Any:
+            fields, columns = list[pa.Field](), list[Any]()
+            for field in table.schema:
+                if field.name == column:
+                    made = pa.chunked_array([_array(texts, field.type)])
+                    fields.append(bare_field(field).with_type(made.type))
+                else:
+                    made = copies[field.name]
+                    fields.append(bare_field(field))
+                columns.append(made.combine_chunks() if isinstance(table, pa.RecordBatch) else made)
+            return type(table).from_arrays(columns, schema=pa.schema(fields))
+
+        return replaced
 
     return Frame(
-        table.schema.names, lambda column: list(table.column(column).to_pylist()), replaced
+        table.schema.names, lambda column: list(table.column(column).to_pylist()), replacing
     )
+
+
+def _copied(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> pa.ChunkedArray:
+    try:
+        return bare_column(column, bare_field(field).type)
+    except pa.ArrowNotImplementedError:
+        kind = re.split(r"[<\[]", str(field.type))[0]
+        raise RequestError(
+            f"the table: {name(field.name)} is of a type that Arrow cannot copy ({kind}); cast it "
+            "to a plain type, or leave it out"
+        ) from None
+
+
+# As which a column is read whose values have no other equal in Python: one name for each value.
+READ_AS_TEXT = (
+    "BIGNUM",
+    "BIT",
+    "ENUM",
+    "HUGEINT",
+    "JSON",
+    "TIME WITH TIME ZONE",
+    "UHUGEINT",
+    "UUID",
+)
 
 
 def _of_relation(relation: Any) -> Frame:
+    # Once, and with numbers: a query need not give the same rows again, nor in the same order.
+    row = f"row_{secrets.token_hex(8)}"
+    numbered = f"select row_number() over () as {row}, * from rows"
+    held = relation.query("rows", numbered).materialize()
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def read(column: str) -> list[Any]:
+        value = _quoted(column)
+        if types[column].startswith(READ_AS_TEXT):
+            value = f"cast({value} as varchar)"
+        ordered = f"select {value} as value from rows order by {row}"
+        return list(held.query("rows", ordered).fetch_arrow_table().column("value").to_pylist())
+
+    def replacing(column: str) -> Callable[[list[str | None]], Any]:
+        def replaced(texts: list[str | None]) -> Any:
+            # DuckDB finds this table by its name here.
+            rewritten = pa.table(
+                {row: range(1, len(texts) + 1), "value": pa.array(texts, pa.large_string())}
+            )
+            value = f"rewritten.value as {_quoted(column)}"
+            if not any(text is not None for text in texts):
+                value = f"cast(rewritten.value as {types[column]}) as {_quoted(column)}"
+            query = (
+                f"select rows.* exclude ({row}) replace ({value}) from rows "
+                f"join rewritten using ({row}) order by rows.{row}"
+            )
+            made = held.query("rows", query).materialize()
+            del rewritten
+            return made
+
+        _require_replacements(held)
+        return replaced
+
+    return Frame(relation.columns, read, replacing)
+
+
+def _require_replacements(relation: Any) -> None:
+    """See that a query of the relation's connection finds tables of Python.
+
+    Raises:
+        RequestError: if it does not.
+    """
     import duckdb
 
-    table = relation.fetch_arrow_table()
-    arrow = _of_arrow(table)
-    return Frame(
-        arrow.columns,
-        arrow.read,
-        lambda column, texts: duckdb.from_arrow(arrow.replaced(column, texts)),
-    )
+    rewritten = pa.table({"value": [1]})
+    try:
+        relation.query("rows", "select value from rewritten").fetchall()
+    except duckdb.Error:
+        raise RequestError(
+            "the connection of the relation finds no tables of Python (python_enable_replacements "
+            "is off); give relation.fetch_arrow_table(), or turn it on"
+        ) from None
+    finally:
+        del rewritten
+
+
+def _quoted(column: str) -> str:
+    """A column's name in SQL."""
+    escaped = column.replace('"', '""')
+    return f'"{escaped}"'
 
 
 def _of_pandas(frame: Any) -> Frame:
-    def replaced(column: str, texts: list[str | None]) -> Any:
-        made = frame.assign(**{column: column_like(frame[column], texts)})
-        made.attrs = {}  # to_parquet writes them, and they may quote the source
-        categories = [
-            name for name, kind in made.dtypes.items() if kind == "category" and name != column
-        ]
-        return made.assign(
-            **{name: made[name].cat.remove_unused_categories() for name in categories}
-        )
+    def replacing(column: Any) -> Callable[[list[str | None]], Any]:
+        return lambda texts: _with_texts(frame, column, texts)
 
-    return Frame(list(frame.columns), lambda column: column_list(frame[column], column), replaced)
+    return Frame(
+        list(frame.columns), lambda column: column_list(frame[column], str(column)), replacing
+    )
+
+
+def _with_texts(frame: Any, column: Any, texts: list[str | None]) -> Any:
+    """A DataFrame of pandas with other texts, without attributes and categories that no row has; of
+    ordered ones all stay, for they are the column's type.
+    """
+    made = frame.copy(deep=False)
+    made[column] = column_like(frame[column], texts)
+    made.attrs = {}  # to_parquet writes them, and they may quote the source
+    for label, kind in frame.dtypes.items():
+        if kind == "category" and label != column and not kind.ordered:
+            made[label] = made[label].cat.remove_unused_categories()
+    return made
 
 
 def _of_polars(frame: Any) -> Frame:
     def replaced(column: str, texts: list[str | None]) -> Any:
-        import polars as pl
+        return frame.with_columns(column_like(frame[column], texts))
 
-        # Categories are made again, for there may be some that no row has.
-        categories = pl.col(pl.Categorical).exclude(column)
-        made = frame.with_columns(categories.cast(pl.String).cast(pl.Categorical))
-        return made.with_columns(column_like(frame[column], texts))
-
-    return Frame(frame.columns, lambda column: list(frame[column].to_list()), replaced)
+    return Frame(
+        frame.columns,
+        lambda column: list(frame[column].to_list()),
+        lambda column: lambda texts: replaced(column, texts),
+    )
 
 
 def _of_dataset(data: Any) -> Frame:
     table = data.with_format("arrow")[:]  # follows a selection or an order
-    arrow = _of_arrow(table)
+    arrow = _of_arrow(table, takes_extensions=True)  # its features say what they are
 
-    def replaced(column: str, texts: list[str | None]) -> Any:
+    def replacing(column: str) -> Callable[[list[str | None]], Any]:
         from datasets import DatasetInfo  # type: ignore[import-untyped]
 
-        # Without what it carries on from the source: sizes, checksums, description, a fingerprint
-        # of the texts.
-        table = arrow.replaced(column, texts)
-        made = type(data)(
-            table,
-            info=DatasetInfo(features=data.features.copy()),
-            split=data.split,
-            fingerprint=secrets.token_hex(8),
-        )
-        return made.with_format(**data.format) if data.format["type"] else made
+        of_table = arrow.replacing(column)
 
-    return Frame(arrow.columns, arrow.read, replaced)
+        def replaced(texts: list[str | None]) -> Any:
+            # Without what it carries on from the source: sizes, checksums, description, a
+            # fingerprint of the texts.
+            made = type(data)(
+                of_table(texts),
+                info=DatasetInfo(features=data.features.copy()),
+                split=data.split,
+                fingerprint=secrets.token_hex(8),
+            )
+            return made.with_format(**data.format) if data.format["type"] else made
+
+        return replaced
+
+    return Frame(arrow.columns, arrow.read, replacing)

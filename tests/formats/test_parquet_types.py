@@ -1,0 +1,171 @@
+"""Every column of a Parquet file but the text comes out with the type and the values it had, or is
+refused by its name: over all types that Arrow, DuckDB and Polars write."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lexveil.errors import RequestError
+from tests.formats.arrow_values import columns, same, shapes
+from tests.formats.test_outputs import rewritten
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "as now": {},
+    "no schema of Arrow": {"store_schema": False},
+    "old timestamps": {"use_deprecated_int96_timestamps": True},
+    "decimals as integers": {"store_decimal_as_integer": True},
+    "adjusted times": {"write_time_adjusted_to_utc": True},
+    "old lists": {"use_compliant_nested_type": False},
+}
+
+
+def logical(file: Path) -> list[str]:
+    """What the file says of the types of its columns."""
+    schema = pq.ParquetFile(file).schema
+    return [schema.column(number).logical_type.to_json() for number in range(len(schema))]
+
+
+@pytest.mark.parametrize("shape", ["whole", "all null"])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_columns_that_arrow_writes(tmp_path: Path, shape: str, options: str) -> None:
+    file, changed, refused, n = tmp_path / "in.parquet", [], [], 0
+    for name, array in columns().items():
+        column = shapes(array)[shape]
+        table = pa.table({"text": ["x"] * len(column), "other": column})
+        try:
+            pq.write_table(table, file, **OPTIONS[options])
+            source = pq.read_table(file)
+        except (pa.ArrowException, OSError):
+            continue  # of unions and the like, which Parquet does not have
+        n += 1
+        try:
+            out = rewritten(file)
+        except RequestError as error:
+            assert "`other`" in str(error)
+            refused.append(name)
+            continue
+        written = pq.read_table(out)
+        if not same(source.column("other"), written.column("other")) or logical(file) != logical(
+            out
+        ):
+            changed.append(name)
+    # Old timestamps have nanoseconds: those here have parts of a microsecond.
+    assert not [name for name in refused if "timestamp[ns" not in name or options[:3] != "old"]
+    assert not changed and n > 450
+
+
+def test_dates_that_nanoseconds_cannot_hold_are_kept(tmp_path: Path) -> None:
+    """Of the old timestamps, which Spark writes; Arrow by itself lets them wrap around."""
+    days = [datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999), None]
+    table = pa.table({"text": ["x"] * 3, "other": pa.array(days, pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "in.parquet", use_deprecated_int96_timestamps=True)
+    out = pq.ParquetFile(rewritten(tmp_path / "in.parquet"), coerce_int96_timestamp_unit="us")
+    assert out.schema.column(1).physical_type == "INT96"
+    assert out.read().column("other").to_pylist() == days
+
+
+def test_columns_that_duckdb_writes(tmp_path: Path) -> None:
+    file, changed, refused, n = tmp_path / "in.parquet", [], [], 0
+    with duckdb.connect() as connection:
+        connection.sql("create view every as select *, '{}'::json as json from test_all_types()")
+        for name, kind, *_ in connection.sql("describe every").fetchall():
+            try:
+                connection.execute(
+                    f"copy (select 'x' as text, \"{name}\" as other from every) to '{file}'"
+                )
+            except duckdb.Error:
+                continue  # of structs without fields
+            n += 1
+            try:
+                out = rewritten(file)
+            except RequestError as error:
+                refused.append((name, str(error)))
+                continue
+            query = "select typeof(other), cast(other as varchar) from '{}'"
+            before, after = (connection.sql(query.format(path)).fetchall() for path in (file, out))
+            if before != after:
+                changed.append(f"{name} {kind}"[:40])
+    assert not changed and n > 55
+    named = [name for name, said in refused if "`other`" in said]
+    assert sorted(named) == ["geometry", "interval"]
+    # Lists of fixed length with nulls are written so that Arrow cannot read them.
+    assert all("fixed" in name and "damaged" in said for name, said in refused if name not in named)
+
+
+@pytest.mark.parametrize("rows", [2, 0])
+def test_columns_that_polars_writes(tmp_path: Path, rows: int) -> None:
+    values = {
+        "text": (pl.String, ["x", "y"]),
+        "enum": (pl.Enum(["c", "b", "a"]), ["a", None]),
+        "category": (pl.Categorical, ["a", "b"]),
+        "enums": (pl.List(pl.Enum(["b", "a"])), [["a"], None]),
+        "struct": (
+            pl.Struct({"x": pl.Enum(["b", "a"]), "y": pl.UInt64}),
+            [{"x": "a", "y": 1}, None],
+        ),
+        "time": (pl.Time, [datetime.time(1), None]),
+        "moment": (pl.Datetime("ns", "Europe/Berlin"), [datetime.datetime(2026, 3, 1), None]),
+        "duration": (pl.Duration("ms"), [datetime.timedelta(1), None]),
+        "decimal": (pl.Decimal(38, 2), [1, None]),
+        "null": (pl.Null, [None, None]),
+    }
+    schema = {name: kind for name, (kind, _) in values.items()}
+    source = pl.DataFrame({name: given for name, (_, given) in values.items()}, schema=schema)
+    source.write_parquet(tmp_path / "in.parquet")
+    if not rows:
+        source = source.with_columns(
+            pl.lit(None, kind).alias(name) for name, kind in schema.items() if name != "text"
+        )
+        source.write_parquet(tmp_path / "in.parquet")
+    written = pl.read_parquet(rewritten(tmp_path / "in.parquet"))
+    assert written.schema == source.schema
+    assert written.drop("text").equals(source.drop("text"))
+
+
+def test_what_cannot_come_out_as_it_was_is_refused_by_name(tmp_path: Path) -> None:
+    file, opaque = tmp_path / "in.parquet", pa.opaque(pa.string(), "a secret", "a vendor")
+    storage = pa.array(["y"])
+    unknown = pa.field("other", pa.string(), metadata={"ARROW:extension:name": "a secret"})
+    inner = pa.struct([unknown])
+    refused = {
+        "opaque": pa.table(
+            {"text": ["x"], "other": pa.ExtensionArray.from_storage(opaque, storage)}
+        ),
+        "unknown": pa.table({"text": ["x"], "other": storage}).cast(
+            pa.schema([pa.field("text", pa.string()), unknown])
+        ),
+        "inner": pa.table(
+            {"text": pa.array(["x"]), "other": pa.array([{"other": "y"}], inner)},
+        ),
+    }
+    for table in refused.values():
+        pq.write_table(table, file)
+        with pytest.raises(RequestError, match="`other` is of an extension type") as raised:
+            rewritten(file)
+        assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("order", [("time", "zoned"), ("zoned", "time")])
+def test_times_of_both_kinds_in_one_file_are_refused(
+    tmp_path: Path, order: tuple[str, str]
+) -> None:
+    value = {"time": "time '10:00:00'", "zoned": "timetz '10:00:00+00'"}
+    selected = ", ".join(f"{value[name]} as {name}" for name in order)
+    duckdb.execute(f"copy (select 'x' as text, {selected}) to '{tmp_path / 'in.parquet'}'")
+    with pytest.raises(RequestError, match="`time` is of a type of Parquet that cannot be written"):
+        rewritten(tmp_path / "in.parquet")
+
+
+def test_integers_that_arrow_does_not_know_are_said_to_be_so(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"text": ["x"], "n": [1]}, schema={"text": pl.String, "n": pl.Int128})
+    frame.write_parquet(tmp_path / "in.parquet")
+    with pytest.raises(RequestError, match="a column of a type that Arrow does not know"):
+        rewritten(tmp_path / "in.parquet")
