@@ -139,14 +139,15 @@ def measured(
     """
     groups = sorted({figure.datasets for figure in figures if len(figure.datasets) > 1})
     found = evaluated(values_of, groups)
-    found |= stsb_scores(keys)
+    if stsb.DATASET in {plan["dataset"] for plan in report.plans}:
+        found |= stsb_scores(keys)
     found |= over_lists(found)
     found |= planned(report, sorted({float(key[2]) for key in keys}))
     return found | replaced(report.deniability)
 
 
 def stsb_scores(keys: Sequence[Key]) -> Measured:
-    """The regression task of STS-B on clean texts and on those of every run; nothing without it."""
+    """The regression task of STS-B on clean texts and on those of every run."""
     found: Measured = {}
     for key in (CLEAN, *keys):
         correlation = stsb.of_run(key)

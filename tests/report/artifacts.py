@@ -168,7 +168,8 @@ def statistic(epsilon: float, n_w: float, s_w: float, exact: bool = False) -> di
         name: {part: mean + shift for part, shift in parts.items()} for name, mean in means.items()
     }
     unknown = {} if exact else dict.fromkeys(list(means)[2:])
-    return {"epsilon": epsilon, "n_words": 2, "refused": None} | rows | unknown
+    of = {"epsilon": epsilon, "n_words": 2, "n_draws": 100, "refused": None}
+    return of | rows | unknown
 
 
 def put_deniability(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from examples.replication.__main__ import main as replication
+from examples.replication.preset import REQUEST, ReplicationRequest
 from lexveil.errors import CheckFailed, MissingArtifact
 from lexveil.report import formatting
 from lexveil.runtime.stage import stage_main
@@ -195,12 +197,22 @@ def test_deniability_of_other_words_stops_the_report() -> None:
 
 
 def test_the_page_of_the_replication_reads_the_same_project(changed: Path) -> None:
+    request = ReplicationRequest(
+        paper="tem",
+        sets=["imdb"],
+        corpus=["corpus.jsonl"],
+        texts=10,
+        epsilons=[1.0, 10.0],
+        mechanisms=["madlib"],
+        neural=None,
+        vectors=None,
+        full=False,
+    )
+    (changed / REQUEST).write_text(json.dumps(asdict(request)), encoding="utf-8")
     replication([str(changed)])
     text = (changed / "replication.md").read_text(encoding="utf-8")
-    assert (
-        text.startswith("# Replication\n")
-        and "Cosine similarity rises with ε for each strategy." in text
-    )
+    assert text.startswith("# Replication of TEM\n")
+    assert "TEM keeps at least the utility of MADLIB" in text
 
 
 def test_a_share_never_reads_as_none_or_all_when_it_is_not() -> None:
