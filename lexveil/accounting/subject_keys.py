@@ -13,7 +13,9 @@ One rule for all verbs, because two spellings of one subject would have two budg
   space and Unicode form do not matter, nor does a column without any token: a text has one key,
   wherever in a row it stands.
 
-The two kinds never meet: no subject's name holds a NUL. ``KEYS_RULE`` is the version of all this; a
+The two kinds never meet: no subject's name holds a NUL. A service may keep the subjects of its
+clients apart (``keys_of_client``): then the name of the client is a part of every key, of texts
+too. ``KEYS_RULE`` is the version of all this; a
 ledger remembers under which one it was made, and takes no release under another.
 """
 
@@ -83,6 +85,19 @@ def subject_key(name: str) -> str:
         name = f"{whole}.{fraction}" if fraction else whole
         return name if name == "0" else sign + name
     return name
+
+
+def keys_of_client(client: str, keys: Sequence[str]) -> list[str]:
+    """The keys of a client's subjects, where each client has its own: no two clients share a key,
+    whether it was made from a name or from texts.
+
+    Args:
+        client: its name, without a slash.
+    """
+    return [
+        f"{TEXT}{client}/{key.removeprefix(TEXT)}" if key.startswith(TEXT) else f"{client}/{key}"
+        for key in keys
+    ]
 
 
 def is_unseen(character: str) -> bool:

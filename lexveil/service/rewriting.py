@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from lexveil.accounting.subject_keys import subject_key
 from lexveil.artifacts.model import Model
 from lexveil.errors import LexveilError, RequestError, option
 from lexveil.ledger.caps import own_cap
@@ -109,10 +108,9 @@ class TextRewriter:
             single_commit=True,
             tells_operator=False,
             on_spent=charged.append,
-        )
-        if subjects is not None and client is not None and self.terms.subjects == "by-key":
             # No key's name has a slash, so that no two keys' subjects can meet.
-            subjects = [f"{client}/{subject_key(subject)}" for subject in subjects]
+            client=client if self.terms.subjects == "by-key" else None,
+        )
         with self._refusing(charged):
             checked = self._checked(asked)
             done = privatize_texts(

@@ -54,8 +54,9 @@ class Terms(Options):
     """a host name of this service in requests, besides localhost; * is any; can be given several
     times"""
     subjects: Literal["shared", "by-key"] = "shared"
-    """shared: a subject's name is one person for all clients; by-key: each API key has its own
-    subjects, and a person known to two clients can spend the cap twice"""
+    """shared: a subject's name, or an equal text without one, is one subject for all clients, who
+    so learn of each other; by-key: each API key has its own subjects, and a person known to two
+    clients can spend the cap twice"""
     require_subjects: bool = False
     """refuse requests without subjects"""
     max_texts: Limit = 1000

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_keys
+from lexveil.accounting.subject_keys import (
+    NearCollisions,
+    keys_of_client,
+    subject_key,
+    text_keys,
+)
 
 SAME = [
     ["c7", "c7 ", "\tc7", "c7\u00a0", "c\u200b7", "ｃ７", "\ufeffc7"],
@@ -141,3 +146,15 @@ def test_near_namesakes_are_counted() -> None:
     for chunk in (["c7", "c-7", "ben"], ["C7", "ben", "c7"], ["Ana", "7", "7.0"]):
         near.add([subject_key(name) for name in chunk])
     assert near.count() == 3  # c7, c-7, C7
+
+
+def test_no_two_clients_share_a_key_of_a_name_or_of_a_text() -> None:
+    """Also where a name is that of a client and a subject, or reads like the key of a text."""
+    names = ["7", "b/7", "/7", "text:7", "b"]
+    keys = [*names, *text_keys([["a fire"], ["another"], [None]])]
+    clients = ["a", "b", "a.b", "text:a"]
+    made = [key for client in clients for key in keys_of_client(client, keys)]
+    assert len(set(made)) == len(clients) * len(keys)
+    assert not set(made) & {*keys[len(names) :]}
+    of_texts = keys_of_client("a", keys)[len(names) :]
+    assert all(key.startswith("\0") for key in of_texts)

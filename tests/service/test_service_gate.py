@@ -190,6 +190,40 @@ def test_subjects_are_one_or_each_keys_own(
     ]
 
 
+@pytest.mark.parametrize("mode", ["shared", "by-key"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The fire was under control.", "The fire was under control."),
+        ("The fire was under control.", "the  FIRE was under control ."),
+        ("The\u00a0fire was  under control.\n", "The fire was under control."),
+    ],
+)
+def test_by_key_no_client_learns_what_another_has_sent(
+    service: Make, tmp_path: Path, mode: str, first: str, second: str
+) -> None:
+    """One client spends all of a text's budget; what the other gets for the same text is what it
+    gets for one that nobody has sent."""
+    file = tmp_path / "keys.json"
+    headers = {name: {"Authorization": f"Bearer {add_key(file, name)}"} for name in ("a", "b")}
+    fixed = {"mechanism": "tem", "strategy": "S1", "document_budget": 60.0}
+    client = service(keys=str(file), subjects=mode, fixed=fixed)
+    once = client.post(PATH, json={"texts": [first]}, headers=headers["a"])
+    record = once.json()["record"]
+    copies = int(record["release"]["cap"] / record["spent"]["most"]) - 1  # amounts are rounded up
+
+    def ask(name: str, text: str) -> int:
+        body = {"texts": [text] * copies, "on_exhausted": "refuse"}
+        return int(client.post(PATH, json=body, headers=headers[name]).status_code)
+
+    client.post(PATH, json={"texts": [first] * copies}, headers=headers["a"])
+    assert ask("a", first) == 409
+    assert ask("b", "The control was under fire.") == 200
+    assert ask("b", second) == (409 if mode == "shared" else 200)
+    # Within one client equal texts have one budget still.
+    assert ask("b", second) == 409
+
+
 def test_sizes_are_limited(service: Make, ledger: Path) -> None:
     client = service(max_texts=3, max_bytes=200)
     assert client.post(PATH, json={"texts": ["a"] * 4}).json()["error"]["code"] == "too_many_texts"

@@ -16,7 +16,12 @@ import pyarrow as pa
 from lexveil.accounting.budgets import DocumentBudget
 from lexveil.accounting.operator_report import LedgerCosts
 from lexveil.accounting.record import LedgerEntry
-from lexveil.accounting.subject_keys import NearCollisions, subject_key, text_keys
+from lexveil.accounting.subject_keys import (
+    NearCollisions,
+    keys_of_client,
+    subject_key,
+    text_keys,
+)
 from lexveil.artifacts.project import Project
 from lexveil.config import LedgerParams
 from lexveil.errors import LexveilError, RequestError
@@ -48,6 +53,7 @@ class ChargeOptions:
         tells_operator: of subjects that look alike; a service's log holds nothing that follows from
             a request.
         on_spent: hears of the transaction's id once its epsilon is durably spent.
+        client: whose subjects are kept apart from those of all others; None shares them.
     """
 
     about: Mapping[str, str] = field(default_factory=dict)
@@ -55,6 +61,7 @@ class ChargeOptions:
     single_commit: bool = False
     tells_operator: bool = True
     on_spent: Callable[[str], None] | None = None
+    client: str | None = None
 
 
 STAYS_SPENT = "noise had been drawn, so the epsilon stays spent"
@@ -121,6 +128,8 @@ class LedgerCharge(Payment):
     ) -> None:
         """Request the rows of a chunk."""
         keys = keys if keys is not None and chunk.subjects is None else subjects_of(chunk)
+        if self.options.client is not None:
+            keys = keys_of_client(self.options.client, keys)
         if chunk.subjects is not None:
             self.near.add(keys)
         self.release.request(keys, epsilon)
