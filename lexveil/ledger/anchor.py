@@ -58,9 +58,17 @@ class Anchor:
     salt: str
     is_behind: bool = False
 
-    def check(self, con: Connection) -> None:
+    def mark(self) -> Mark | None:
+        """What it says now; as ``read``."""
+        return read(self.path)
+
+    def check(self, con: Connection, mark: Mark | None) -> None:
         """See that the ledger is the one that the anchor was left by, or ahead of it. Four rows are
         read at most.
+
+        Args:
+            mark: what the anchor said before the state began that is read here, or while nobody
+                else could change the ledger.
 
         Raises:
             RequestError: if it is not, or there is no anchor though something was released.
@@ -78,7 +86,6 @@ class Anchor:
             raise RequestError(
                 f"{self.folder}: the end of the ledger's chain was changed; {RESTORE}"
             )
-        mark = read(self.path)
         if mark is None:
             if last.seq == 1:
                 return  # nothing was ever released

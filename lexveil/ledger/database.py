@@ -228,7 +228,8 @@ class Database:
             self._begin(self.to_write)
             try:
                 if self.guard is not None:
-                    self.guard.check(self.con)
+                    # Nobody else can go on before this ends, so the anchor is not ahead of it.
+                    self.guard.check(self.con, self.guard.mark())
                 yield self.con
                 last = chain.newest(self.con)
                 self.con.execute("commit")

@@ -155,12 +155,23 @@ class Ledger:
         Raises:
             RequestError: if it is not.
         """
-        if (anchor := self.anchor) is not None:
+        if (anchor := self.anchor) is None:
+            return
+        while True:
+            # Before the snapshot: others go on meanwhile, and an anchor that is read after it may
+            # name an entry that the snapshot has not.
+            mark = anchor.mark()
             with self.database.snapshot() as con:
-                anchor.check(con)
-                last = chain.newest(con)
-            if last is not None and last.seq == 1:
-                anchor.write(last.seq, last.hash)
+                try:
+                    anchor.check(con, mark)
+                    last = chain.newest(con)
+                    break
+                except RequestError:
+                    if anchor.mark() == mark:
+                        raise
+            # Others have moved it since it was read: a new ledger's may not have been there yet.
+        if last is not None and last.seq == 1:
+            anchor.write(last.seq, last.hash)
 
     def accept(self, because: str) -> int:
         """Go on with the ledger as it is, though its anchor or its balances tell of another; the

@@ -3,8 +3,12 @@ the chain has it."""
 
 import json
 import shutil
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -205,3 +209,53 @@ def test_what_is_no_anchor_is_refused(tmp_path: Path, entries: bytes) -> None:
     (tmp_path / "anchor").write_bytes(b'{"entries": %s, "head": "a", "salt": "b"}' % entries)
     with pytest.raises(RequestError, match="is not the anchor of a ledger"):
         read(tmp_path / "anchor")
+
+
+@contextmanager
+def state_before(file: Path, meanwhile: Callable[[], object]) -> Iterator[Any]:
+    """One state of a ledger, after which others go on, as PostgreSQL lets them."""
+    copy = file.with_suffix(".copy")
+    shutil.copy(file, copy)
+    meanwhile()
+    with closing(sqlite3.connect(copy)) as con:
+        yield con
+
+
+@pytest.mark.parametrize("n_before", [0, 1, 3])
+@pytest.mark.parametrize("n_meanwhile", [1, 2])
+def test_a_release_of_another_process_while_the_ledger_is_read_is_no_alarm(
+    folder: Path,
+    anchor: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    n_before: int,
+    n_meanwhile: int,
+) -> None:
+    """Between the state that is read and what its anchor says; also of a ledger that is new."""
+    with Ledger.open(folder, anchor=anchor) as ledger:
+        for _ in range(n_before):
+            spend(ledger, "ana")
+        own = ledger.database.snapshot
+
+        def others() -> None:
+            ledger.database.snapshot = own
+            with Ledger.open(folder, anchor=anchor) as other:
+                for _ in range(n_meanwhile):
+                    spend(other, "ben")
+
+        racing = partial(state_before, folder / "ledger.sqlite", others)
+        monkeypatch.setattr(ledger.database, "snapshot", racing)
+        if n_before == 0:
+            anchor.unlink()  # as it is until whoever makes the ledger has written it
+            monkeypatch.setattr("lexveil.ledger.anchor.check_absent", lambda *_: None)
+        ledger.check_anchor()
+        spend(ledger, "ana")
+        assert read(anchor) is not None
+
+
+def test_an_anchor_that_is_ahead_and_stays_so_is_an_alarm(used: Path, anchor: Path) -> None:
+    """Whether it was read before or after the ledger's state."""
+    older = shutil.copy(used / "ledger.sqlite", used.parent / "older.sqlite")
+    with Ledger.open(used, anchor=anchor) as ledger:
+        spend(ledger, "ana")
+    shutil.copy(older, used / "ledger.sqlite")
+    assert "forgets spending" in refused(used, anchor)
