@@ -280,7 +280,8 @@ class FileRequest(Request):
         tuple[str, ...], BeforeValidator(_columns), OptionHelp("input", "NAME")
     ] = ()
     """a column to rewrite; can be given several times: the texts of a row share its budget
-    (default: text, else the column with the longest texts; standard error says which)"""
+    (default: text, else the only column whose type and name could be those of texts; several are
+    refused)"""
     subject_column: Annotated[str | None, OptionHelp("input", "NAME")] = None
     """the column that names whom a row is about; the ledger sums a subject's epsilon over all
     releases, up to the cap (default: each text is a subject of its own, recognized by its

@@ -261,6 +261,8 @@ class PrivacyRecord(Result):
             of the graph measure it.
         without_guarantee: It was released although no guarantee can be given of it.
         columns: The text columns.
+        other_columns: Columns that went out as they were, of which nothing is guaranteed; null
+            where texts came without a table.
         release: What the ledger charged; null of an experiment, for which nothing is paid.
         audit: The audit that is relied on: of the same code, space, parameters and policy, and
             recent; null without one.
@@ -297,6 +299,7 @@ class PrivacyRecord(Result):
     counts: Counts
     spent: SpendSummary | None = None
     columns: list[str] | None = None
+    other_columns: list[str] | None = None
     release: LedgerEntry | None = None
     audit: AuditReference | None = None
     model: ModelReference | None = None

@@ -86,6 +86,9 @@ R = TypeVar("R", bound=Options)
 NAMES = {"spans_column": "spans", "types": "type", "shares": "share", "form": "format"}
 
 
+_TEXT_COLUMN = "--text-column"
+
+
 def option_name(name: str) -> str:
     """What the command line calls a field of a request."""
     return f"--{NAMES.get(name, name).replace('_', '-')}"
@@ -150,8 +153,13 @@ def command_of(request: Request, file: str, column: str | None, model: str | Non
             name in always or value != type(request).model_fields[name].default
         ):
             parts += [option_name(name), _written(value)]
-    parts += ["--text-column", column] if column not in (None, "text") else []
+    parts += [_TEXT_COLUMN, column] if column not in (None, "text") else []
     return shlex.join([*parts, *(["--model", model] if model else [])])
+
+
+def named_column(column: str) -> str:
+    """The option that names a column of texts."""
+    return shlex.join([_TEXT_COLUMN, column])
 
 
 def _written(value: Any) -> str:

@@ -7,8 +7,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -26,12 +28,14 @@ from lexveil.cli.options import (
     Share,
     Stream,
     command_of,
+    named_column,
     options_of,
     requested,
     written,
 )
 from lexveil.cli.output import anywhere, located, show
 from lexveil.errors import RequestError
+from lexveil.formats.text_columns import SeveralTextColumns
 from lexveil.request import BandName, FileRequest
 
 if TYPE_CHECKING:
@@ -91,13 +95,27 @@ def privatize(
     from lexveil.runtime.arrow import keep_pandas_out
 
     keep_pandas_out()
-    done = privatize_file(in_file, out_file, request, model=words.name)
+    with _asking(lambda column: command_of(request, str(source), column, words.name)):
+        done = privatize_file(in_file, out_file, request, model=words.name)
     stream = sys.stderr if output == "-" else sys.stdout  # standard output is then the text itself
     if json:
         show(done.record.to_dict(), True, stream=stream)
     else:
         print("\n".join(statement(done.record, done.operator, _files(done, output))), file=stream)
     return _exit_code(done.operator)
+
+
+@contextlib.contextmanager
+def _asking(command: Callable[[str], str]) -> Iterator[None]:
+    """Show the command that names a text column, where several could be."""
+    try:
+        yield
+    except SeveralTextColumns as error:
+        if error.example is None:
+            raise
+        raise RequestError(
+            f"{error.message}; `{command(error.example)}` rewrites one of them"
+        ) from None
 
 
 def _files(done: PrivatizedFiles, output: str) -> list[str]:
@@ -161,7 +179,12 @@ def _preview(
     anywhere()
     from lexveil.privatization.looking.preview import preview
 
-    found = preview(in_file, n_rows, request, model=model)
+    with _asking(
+        lambda column: (
+            f"lexveil privatize {quote(str(source))} --preview {n_rows} {named_column(column)}"
+        )
+    ):
+        found = preview(in_file, n_rows, request, model=model)
     if json:
         show(found.to_dict(), True)
         return 0
@@ -204,7 +227,8 @@ def inspect(
         raise RequestError(
             "inspect: none leaves texts as they are; name a mechanism and a strategy, or neither"
         )
-    result = inspection.inspect(file, request, show_examples=show_examples, model=words.name)
+    with _asking(lambda column: f"lexveil inspect {quote(str(source))} {named_column(column)}"):
+        result = inspection.inspect(file, request, show_examples=show_examples, model=words.name)
     show(result.to_dict() if json else result, json, inspection.as_text)
 
 

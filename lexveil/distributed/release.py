@@ -119,6 +119,7 @@ def release_table(
         open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment,
         explained(),
     ):
+    run.other_columns = rewriter.others
         assert isinstance(payment, LedgerCharge)
         cluster.hide(HIDDEN + payment.release.id, partial(_is_left, payment.release))
         try:

@@ -153,6 +153,7 @@ class Rewriter:
         tokens: that will be perturbed, which decides what is worth preparing.
     """
 
+        others: the columns that go out as they are.
     settings: Settings
     budget: DocumentBudget
     columns: tuple[str, ...]
@@ -166,6 +167,7 @@ class Rewriter:
     tokens: int = 0
 
     @classmethod
+    others: tuple[str, ...] = ()
     def of(
         cls,
         checked: Checked,
@@ -196,7 +198,10 @@ class Rewriter:
             )
         _check_columns(schema, columns, subject_column)
         of_model = (checked.model, model_folder, model.params.mechanisms, checked.made_with)
-        return cls(settings, checked.budget, tuple(columns), subject_column, *of_model)
+        others = tuple(name for name in schema.names if name not in columns)
+        return cls(
+            settings, checked.budget, tuple(columns), subject_column, *of_model, others=others
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # In two steps, so that a worker with other code says so rather than that it cannot read the

@@ -260,6 +260,12 @@ class Format(ABC):
                 format. Faults further down are raised while the rows are read.
         """
 
+    def text_columns(self, table: InputTable) -> list[str]:
+        """The columns of a table that was just opened that can hold texts by their type: all of
+        them, where columns have no types.
+        """
+        return table.columns
+
     def chunks(
         self, table: InputTable, request: TableRequest, for_writing: bool
     ) -> Iterator[Chunk]:

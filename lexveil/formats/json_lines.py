@@ -25,6 +25,7 @@ _PLAIN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\[{",}\] \t\n\r]+', re.DOTALL)
 _END = re.compile(r"[ \t\n\r]*([,}])")
 _DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+LOOKED_AT = 200  # rows, whose values have the types of columns
 
 
 class JsonLines(LineFormat):
@@ -42,6 +43,16 @@ class JsonLines(LineFormat):
             raise no_documents(source.shown)
         table = InputTable(source, list(first.values), itertools.chain([first], rows))
         return described(table, text)
+
+    def text_columns(self, table: InputTable) -> list[str]:
+        """The keys of the first rows that have a string, or nothing but null; types of values are
+        published as they are.
+        """
+        kinds = dict[str, set[type]]()
+        for row in itertools.islice(table.rows, LOOKED_AT):
+            for key, value in row.values.items():
+                kinds.setdefault(key, set()).add(type(value))
+        return [key for key, found in kinds.items() if str in found or found == {type(None)}]
 
     def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
         return _cut(row.raw, request.rewritten)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from lexveil.formats.base import Format, Formulas, InputTable, Source, TableRequest, Writer
-from lexveil.formats.chunks import Chunk
+from lexveil.formats.chunks import Chunk, is_text
 
 
 class Parquet(Format):
@@ -25,6 +25,11 @@ class Parquet(Format):
         from lexveil.formats.parquet_tables import open_parquet
 
         return open_parquet(stream, source, request)
+
+    def text_columns(self, table: InputTable) -> list[str]:
+        """The columns of strings."""
+        schema = table.layout.file.schema_arrow
+        return [column for column in table.columns if is_text(schema.field(column).type)]
 
     def chunks(  # noqa: D102
         self,

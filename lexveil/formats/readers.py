@@ -21,12 +21,11 @@ from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.delimited import Delimited
 from lexveil.formats.messages import NoColumn, is_a_value, no_documents, shown
+from lexveil.formats.text_columns import USUAL, could_hold_texts
 from lexveil.runtime.objects import ObjectPath
 
-LOOKED_AT = 200  # rows, to find the column of texts
-# on average: such a column has texts; a name of so many is rather a text, of a file without a
-# header
-SEVERAL_WORDS = 3
+LOOKED_AT = 200  # rows, to find an index of pandas
+SEVERAL_WORDS = 3  # a name of so many is rather a text, of a file without a header
 
 
 @contextmanager
@@ -103,50 +102,46 @@ class Reader:
     def __post_init__(self) -> None:
         self.text_columns = list(self.text_columns)
 
-    def find_text_column(self) -> list[str]:
-        """Take the column ``text``, or else the one with the longest texts among the first rows.
-
-        Returns:
-            The other columns that have texts of several words.
+    def text_columns_by_name(self) -> list[str]:
+        """The columns that could hold texts by their types and names; the column ``text`` alone,
+        where there is one.
 
         Raises:
-            NoColumn: if none has, or what has does not look like a column's name.
+            NoColumn: if there is none, or what could does not look like a column's name.
         """
         self.text_columns = []
         with self._opened():
-            columns, usual = self.table.columns, "text"
-            if usual in columns or not self.source.format.has_columns:
-                self.text_columns = [usual]
-                return []
-            n_words, is_indexed = dict.fromkeys(columns, 0.0), False
-            for n_rows, row in enumerate(itertools.islice(self.table.rows, LOOKED_AT), start=1):
-                # pandas writes the number of a row in a first column without a name.
-                is_indexed = (
-                    columns[:1] == [""]
-                    and (is_indexed or n_rows == 1)
-                    and (str(row.values.get("")).isdigit())
-                )
-                for column in columns:
-                    value = row.values.get(column)
-                    words = len(value.split()) if isinstance(value, str) else 0
-                    n_words[column] += (words - n_words[column]) / n_rows
-        ordered = sorted(columns, key=lambda column: -n_words[column])
-        texts = [column for column in ordered if n_words[column] >= SEVERAL_WORDS]
-        is_row = bool(texts) and len(texts[0].split()) >= SEVERAL_WORDS
+            columns = self.table.columns
+            if USUAL in columns or not self.source.format.has_columns:
+                return [USUAL]
+            possible = self.source.format.text_columns(self.table)
+            # pandas writes the number of a row in a first column without a name.
+            is_indexed = columns[:1] == [""] and self._is_numbered()
+        possible = [column for column in possible if not (is_indexed and column == "")]
+        used = (self.subject_column, self.spans_column)
+        found = [column for column in possible if column not in used and could_hold_texts(column)]
+        is_row = any(len(column.split()) >= SEVERAL_WORDS for column in found)
         if isinstance(self.source.format, Delimited):  # keys of JSON may be numbers
             is_row = is_row or any(map(is_a_value, columns[is_indexed:]))
-        if not texts or is_row:
+        if not found or is_row:
             # A row in place of a header would be published as it is.
             problem = (
                 "its first line looks like a row and no header"
-                if texts
-                else "none has texts of several words"
+                if is_row
+                else "none holds texts by its type and name"
             )
             raise NoColumn(
-                self.source.shown, usual, columns, f"{problem}; choose with {option('text_column')}"
+                self.source.shown,
+                USUAL,
+                columns,
+                f"{problem}; choose with {option('text_column')}",
             )
-        self.text_columns = texts[:1]
-        return texts[1:]
+        return found
+
+    def _is_numbered(self) -> bool:
+        """Whether the first rows have a number in the column without a name."""
+        first = itertools.islice(self.table.rows, LOOKED_AT)
+        return all(str(row.values.get("")).isdigit() for row in first)
 
     @property
     def size(self) -> int:

@@ -280,7 +280,6 @@ def test_a_header_is_told_from_a_row(
     reader = Reader(source, [])
     if column is None:
         with pytest.raises(RequestError, match="there is no column `text`"):
-            reader.find_text_column()
+            reader.text_columns_by_name()
     else:
-        reader.find_text_column()
-        assert reader.text_columns == [column]
+        assert reader.text_columns_by_name() == [column]

@@ -137,7 +137,7 @@ BAD: dict[str, Bad] = {
     "a header only, CSV": Bad("f.csv", b"id,text\n"),
     "no rows, Parquet": Bad("f.parquet", parquet(texts(kind=pa.string()))),
     # columns
-    "no such column, JSON": Bad("f.jsonl", lines({"body": SECRET, "id": 1})),
+    "no such column, JSON": Bad("f.jsonl", lines({"label": SECRET, "id": 1})),
     "no such subject column": Bad("f.jsonl", lines(GOOD), ("--subject-column", "who")),
     "a CSV without its header": Bad("f.csv", b"Zanzibar is where I went, really far\nx,y\n"),
     "no text in a later object": Bad("f.jsonl", lines(GOOD, {"id": 2, "txt": SECRET})),
@@ -259,6 +259,7 @@ BAD: dict[str, Bad] = {
         "f.jsonl", lines(GOOD), ("--average-words", "9"), budget=("--protection", "light")
     ),
     "no column with texts": Bad("f.csv", b"id,code\n1,a7\n"),
+    "several that could be": Bad("f.csv", f"id,review,note\n1,{SECRET},x\n".encode()),
     "both epsilon and budget": Bad("f.jsonl", lines(GOOD), ("--document-budget", "5")),
     # a cell that a spreadsheet would compute
     "a formula, refused": Bad("f.csv", b"text\nok\n=\n", ("--formulas", "refuse")),

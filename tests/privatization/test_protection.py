@@ -55,7 +55,7 @@ def test_the_levels_that_ship_are_of_the_model_that_ships_and_keep_what_they_say
 
 def test_a_file_is_released_without_a_number(outside: Path, cli: Any) -> None:
     (outside / "in.csv").write_text(
-        f"id,title,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8"
+        f"id,topic_id,body\n1,On soup,{SHORT}\n2,On soup,{LONG}\n", encoding="utf-8"
     )
     out, err = cli("privatize", "in.csv", "-o", "out.csv")
     level = level_of(measured_levels(PackagedModel(EN).hash), Request().mechanism, "S1", DEFAULT)
@@ -68,8 +68,8 @@ def test_a_file_is_released_without_a_number(outside: Path, cli: Any) -> None:
     assert "whoever has the original text among 1,000" in out.splitlines()[1]
     assert "out.csv.record.json" in out.splitlines()[2]
     assert (
-        "the texts are those of column `body`;" in err
-        and "unchanged, with any names in them: `id`, `title`;" in err
+        "the texts are those of column `body`, by its name;" in err
+        and "unchanged, with any names in them: `id`, `topic_id`;" in err
     )
     # The same epsilon for every token, of the short text and of the long one.
     log = pq.read_table("out.csv.tokens.parquet")
@@ -180,8 +180,8 @@ def test_the_figures_that_ship_are_those_that_are_computed(monkeypatch: pytest.M
     ("content", "name", "says"),
     [
         ("id,text,body\n1,a b c d e f,a b c d e f g h\n", "text", ""),
-        ("id,body,title\n1,a b c d e f g,a b c d\n", "body", "(or `title`)"),
-        ("id,body\n1,a b c d e f g\n", "body", "column `body`;"),
+        ("id,body,language\n1,a,a b c d e f\n", "body", "column `body`, by its name;"),
+        ("id,body\n1,a b c d e f g\n", "body", "column `body`, by its name;"),
     ],
 )
 def test_the_column_of_texts_is_found(

@@ -37,6 +37,7 @@ from lexveil.privatization.adapters.inputs import (
     Job,
     find_jobs,
     make_spool,
+    other_columns,
     tell_columns,
     workers_for,
 )
@@ -218,7 +219,9 @@ def privatize_file(
             if table is not None:
                 table.check(job.reader.table.columns)
         # What is missing or refused is reported before the input is read.
-        return _rewrite(work, TwoPassRun(check(request, using), work.chunks, work.columns, workers))
+        run = TwoPassRun(check(request, using), work.chunks, work.columns, workers)
+        run.other_columns = other_columns([job.reader for job in jobs])
+        return _rewrite(work, run)
 
 
 def _copy(work: Work, settings: Settings) -> PrivatizedFiles:

@@ -24,6 +24,7 @@ from lexveil.formats.lines import LineFormat
 from lexveil.formats.messages import is_name, is_of_persons, names, shown
 from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
+from lexveil.formats.text_columns import USUAL, SeveralTextColumns
 from lexveil.privatization.release.outputs import check_companions, write_errors
 from lexveil.request import FileRequest
 from lexveil.runtime.objects import ObjectPath, as_path
@@ -178,14 +179,28 @@ def _tell_dialect(remark: str) -> None:
 
 
 def _find_text_column(readers: Sequence[Reader]) -> None:
-    others = readers[0].find_text_column()
-    columns = readers[0].text_columns
-    for reader in readers[1:]:
-        reader.text_columns = columns
-    if columns != ["text"]:
-        found = _named(columns, readers) + (f" (or {_named(others, readers)})" if others else "")
+    """Take the column that could hold texts by its type and name, where there is one in all files.
+
+    Raises:
+        SeveralTextColumns: if there are several.
+    """
+    found = dict.fromkeys(column for reader in readers for column in reader.text_columns_by_name())
+    where = readers[0].source.shown
+    if USUAL in found:  # files without it are refused by what checks them
+        found = {USUAL: None}
+    if len(found) > 1:
+        raise SeveralTextColumns(
+            where,
+            list(found),
+            _named(found, readers),
+            are_names=all(map(is_name, _columns_of(readers))),
+        )
+    for reader in readers:
+        reader.text_columns = list(found)
+    if list(found) != [USUAL]:
         print(
-            f"the texts are those of column {found}; --text-column (text_column=) names another",
+            f"the texts are those of column {_named(found, readers)}, by its name; "
+            "--text-column (text_column=) names another",
             file=sys.stderr,
         )
 
@@ -197,11 +212,7 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
     Args:
         readers: of files that were checked, so that their columns are known.
     """
-    others = dict[str, None]()
-    for reader in readers:
-        others |= dict.fromkeys(
-            name for name in reader.table.columns if name not in reader.request.rewritten
-        )
+    others = other_columns(readers)
     if others:
         print(
             f"unchanged, with any names in them: {_named(others, readers)}; take out what "
@@ -219,17 +230,33 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
         )
 
 
+def other_columns(readers: Sequence[Reader]) -> list[str]:
+    """The columns of files that were checked which go out as they are."""
+    others = dict[str, None]()
+    for reader in readers:
+        if reader.source.format.has_columns:
+            others |= dict.fromkeys(
+                name for name in reader.table.columns if name not in reader.request.rewritten
+            )
+    return list(others)
+
+
 def _named(columns: Iterable[str], readers: Sequence[Reader]) -> str:
     """Names of columns; their numbers where a name has several words, for without a header it may
     be a text.
     """
-    every = list(dict.fromkeys(column for reader in readers for column in reader.table.columns))
+    every = _columns_of(readers)
     if all(map(is_name, every)):
         return names(columns)
     return (
         ", ".join(f"no. {every.index(column) + 1}" for column in columns)
         + " (not each name is a single word)"
     )
+
+
+def _columns_of(readers: Sequence[Reader]) -> list[str]:
+    """The columns of all files."""
+    return list(dict.fromkeys(column for reader in readers for column in reader.table.columns))
 
 
 def _spool_stdin(form: str, file: BinaryIO) -> Source:

@@ -134,7 +134,12 @@ def privatize(
         None if value is None else column_list(aligned(value, values, role), role)
         for role, value in list(named.items())[1:]
     )
-    source = Texts(texts, who, found, "values" if column is None else str(column))
+    others = None
+    if frame is not None:
+        rewritten = [column, *([spans] if frame.is_label(spans) else [])]
+        others = [str(label) for label in frame.columns if label not in rewritten]
+    called = "values" if column is None else str(column)
+    source = Texts(texts, subjects=who, spans=found, name=called, others=others)
     done = privatize_texts(
         source, checked, workers=request.workers, on_exhausted=request.on_exhausted, watch=watch
     )
@@ -155,6 +160,7 @@ class Texts:
     spans: Sequence[Any] | None = None
     name: str = "values"  # what messages call the texts
 
+    others: Sequence[str] | None = None  # the other columns of their table
 
 def privatize_texts(
     texts: Texts,
@@ -175,6 +181,7 @@ def privatize_texts(
         workers = 1 if size < SMALL else model.params.machine.workers
     run = TwoPassRun(checked, lambda _: iter(chunks), ("text",), workers, watch)
     rewritten: list[str | None] = []
+    run.other_columns = texts.others
     token_logs = [token_log_schema(1, settings).empty_table()]
     ledger, outputs, has_subjects = (
         ledger_of(model.project, on_exhausted),

@@ -67,6 +67,8 @@ class TwoPassRun:
         self.language = LanguageCheck(self.engine.model, self.engine.lexicon, self.columns)
         self.fingerprint, self.tally, self.spent = _Fingerprint(), Tally(), SpendHistogram(0.0)
         self.cost = ExactSum()  # of all rows, before any cap
+        # that go out as they are; None where texts come without a table
+        self.other_columns: Sequence[str] | None = None
         self._processes: ExitStack | None = None
         self._started: tuple[Workers[Any, Any], NearTable | None] | None = None
 
@@ -216,6 +218,7 @@ class TwoPassRun:
             counts=self.tally.counts().public(n_rows=self.spent.n, **formulas),
             spent=self.spent.summary(),
             columns=list(self.columns),
+            other_columns=None if self.other_columns is None else list(self.other_columns),
             release=payment.entry(),
             audit=checked.audit,
             model=checked.model,
