@@ -13,7 +13,7 @@ from lexveil import paths
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import load_pmi
-from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.embeddings import load_embedding, load_purposes
 from lexveil.artifacts.packaged_model import add_bigrams
 from lexveil.config import load_params
 from lexveil.embeddings.word_space import WordSpace
@@ -49,7 +49,7 @@ def main() -> None:
         return
     space = load_embedding(SEGMENTATION)
     # Who uses the model names purposes anew: their axes are no part of it.
-    own = space.vectors.shape[1] - len(params.embeddings.purposes)
+    own = space.vectors.shape[1] - len(load_purposes(SEGMENTATION))
     space = WordSpace(space.tokens, space.vectors[:, :own], space.counts)
     in_corpus = {
         count.token: count

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lexveil import paths
 from lexveil.embeddings.word_space import WordSpace
-from lexveil.runtime.tables import atomic_directory, require, write_json
+from lexveil.runtime.tables import atomic_directory, read_json, require, write_json
 
 
 def write_embedding(space: WordSpace, out: Path, about: Mapping[str, Any] | None = None) -> None:
@@ -33,6 +33,15 @@ def read_space(folder: Path) -> WordSpace:
     """The embedding in ``folder``; its vectors are mapped from disk."""
     vectors, counts = read_arrays(folder, "vectors", "counts")
     return WordSpace(read_words(folder / "words.txt"), vectors, np.array(counts))
+
+
+def load_purposes(segmentation: str, project: Path = Path()) -> dict[str, str]:
+    """The purposes with whose axes an embedding was made: the sha256 of each scale, by its name and
+    weight.
+    """
+    made = read_json(_folder(segmentation, project) / "meta.json", "train_embeddings")
+    purposes: dict[str, str] = made.get("purposes", {})
+    return purposes
 
 
 def load_words(segmentation: str, project: Path = Path()) -> list[str]:

@@ -18,7 +18,7 @@ from lexveil.accounting.structure import StructureFigures
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.bigrams import load_bigrams
 from lexveil.artifacts.collocation_tables import collocation_files
-from lexveil.artifacts.embeddings import load_embedding
+from lexveil.artifacts.embeddings import load_embedding, load_purposes
 from lexveil.artifacts.lexicons import load_lexicon
 from lexveil.artifacts.mechanisms import (
     CAUSAL_MODELS,
@@ -31,7 +31,7 @@ from lexveil.artifacts.mechanisms import (
 from lexveil.artifacts.model_store import DEFAULT, OWN, find
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.artifacts.project import Project
-from lexveil.artifacts.purpose_files import find_purpose, purposes_of
+from lexveil.artifacts.purpose_files import find_purpose, purposes_of, require_made_with
 from lexveil.artifacts.structure import load_structure
 from lexveil.config import NO_BASE, Params
 from lexveil.embeddings.bigrams import Bigrams
@@ -138,14 +138,21 @@ class Model:
         parts = [self.packaged.hash, *(f"{purpose} {purpose.sha256}" for purpose in self.purposes)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    @property
-    def kept_purposes(self) -> tuple[Purpose, ...]:
-        """Its purposes, and of a project's own also those whose axes its embedding was made
-        with.
+    def kept_purposes(self, strategy: str) -> tuple[Purpose, ...]:
+        """Its purposes, and of a project's own also those whose axes the strategy's embedding was
+        made with.
+
+        Raises:
+            ParameterError: if the embedding was made with others than params.yaml names.
+            MissingArtifact: if no run has made it.
         """
-        return (
-            () if self.packaged else purposes_of(self.params.embeddings.purposes)
-        ) + self.purposes
+        if self.packaged:
+            return self.purposes
+        segmentation = SEGMENTATION_OF[strategy]
+        own = purposes_of(self.params.embeddings.purposes)
+        made = load_purposes(segmentation, self.project.folder)
+        require_made_with(own, made, paths.embedding(segmentation))
+        return own + self.purposes
 
     def require_purposes(self) -> None:
         """See that each purpose stands there once and tells some of the words apart.
@@ -155,7 +162,7 @@ class Model:
         """
         if not self.purposes:
             return
-        names = [purpose.name for purpose in self.kept_purposes]
+        names = [purpose.name for purpose in self.kept_purposes("S1")]
         if len({*names}) < len(names):
             raise RequestError(
                 f"model {self.name}: a purpose is given twice; give it once, with its weight"

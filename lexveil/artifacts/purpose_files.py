@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lexveil import paths
 from lexveil.artifacts.user_lists import listed_file, read_lines, read_numbers
-from lexveil.embeddings.purposes import Purpose
+from lexveil.embeddings.purposes import HEAVIEST, LIGHTEST, Purpose
 from lexveil.errors import ParameterError, RequestError
 from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_file
 
 PUBLIC = "# public"  # a line that says that no private text has a part in it
-HEAVIEST = 10.0
 KEY = "params.yaml: embeddings.purposes"
 SUFFIX = ".tsv"
 
@@ -45,17 +44,17 @@ def find_purpose(written: str) -> Purpose:
     """The purpose that NAME, NAME=WEIGHT or FILE.tsv=WEIGHT names.
 
     Raises:
-        RequestError: if there is none, its weight is no number above 0 and up to ``HEAVIEST``, or
-            the file is no scale.
+        RequestError: if there is none, its weight is no number from ``LIGHTEST`` to ``HEAVIEST``,
+            or the file is no scale.
     """
     name, _, weight = written.partition("=")
     try:
         value = float(weight or 1)
     except ValueError:
         value = math.nan
-    if not 0 < value <= HEAVIEST:
+    if not LIGHTEST <= value <= HEAVIEST:
         raise RequestError(
-            f"purpose {name}: its weight is {weight}; it must be a number above 0, up to "
+            f"purpose {name}: its weight is {weight}; it must be a number from {LIGHTEST:g} to "
             f"{HEAVIEST:g}"
         )
     if not name.endswith(SUFFIX):
@@ -93,6 +92,35 @@ def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
         read(listed_file(name, KEY), weight) if "@" in name else find_purpose(f"{name}={weight!r}")
         for name, weight in named.items()
     )
+
+
+def require_made_with(purposes: tuple[Purpose, ...], made: Mapping[str, str], place: Path) -> None:
+    """See that the purposes of params.yaml are those with which an embedding was made: their axes
+    are in its vectors, whatever params.yaml says now.
+
+    Args:
+        made: of the embedding, the sha256 of each scale by its name and weight.
+        place: the embedding's folder, for messages.
+
+    Raises:
+        ParameterError: if not.
+    """
+    named = {str(purpose): purpose.sha256 for purpose in purposes}
+    if named == made:
+        return
+    changed = {*named} ^ {*made}
+    what = f"has {_listed(made)}, and {KEY} names {_listed(named)}"
+    if not changed:
+        scale = next(name for name in made if made[name] != named[name])
+        what = f"has another content of the scale {scale} than {KEY} names"
+    raise ParameterError(
+        f"{place}: {what}; its vectors keep what they were made with. Train them anew by `lexveil "
+        "run`, or name in params.yaml what they have"
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "no purpose"
 
 
 def read(file: Path, weight: float = 1.0) -> Purpose:

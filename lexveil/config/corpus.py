@@ -140,7 +140,7 @@ class EmbeddingParams(Documented):
     scale_list: ListFile | None = None
     """public CSV of columns word and factor, as FILE@HASH: its words' lengths are multiplied by
     these; 0: always taken for each other; null: none"""
-    purposes: dict[str, Annotated[float, Field(gt=0, le=10)]] = {}
+    purposes: dict[str, Annotated[float, Field(ge=0.01, le=10)]] = {}
     """public scales of words that the metric keeps, with their weights: sentiment and emergency,
     which ship, or FILE.tsv@HASH of `lexveil purpose build`; what texts say on them is hidden
     less"""

@@ -21,6 +21,7 @@ from lexveil.types import Floats, Vectors
 # lengths of the vector that a word of the middle length lies off, of score 1 and at weight 1
 REACH = 1.8
 STEP = 2.0**-12  # of coordinates: coarser than what processors round in other ways
+LIGHTEST, HEAVIEST = 0.01, 10.0  # weights; with less an axis is rounded away
 PENALTY = 5.0  # of the ridge regression; between 0.5 and 20 a scale hardly changes
 LEAST = 0.3  # a found score that is nearer to 0 is chance
 
@@ -30,7 +31,7 @@ class Purpose:
     """A public scale of words, and how much it counts.
 
     Attributes:
-        weight: greater than 0.
+        weight: from ``LIGHTEST`` to ``HEAVIEST``.
         scores: from -1 to 1, of tokens in normal form; words of a collocation are joined by ``_``.
         sha256: of the file that it was read from.
         is_public: whether who made it says that no private text has a part in it.
@@ -43,7 +44,8 @@ class Purpose:
     is_public: bool
 
     def __str__(self) -> str:
-        return f"{self.name}={self.weight:g}"
+        """NAME=WEIGHT with all digits of the weight: what differs has another name."""
+        return f"{self.name}={self.weight!r}".removesuffix(".0")
 
     def of(self, tokens: Sequence[str]) -> Floats:
         """(V,) the score of each token; of a collocation without one, the mean of its words'; of

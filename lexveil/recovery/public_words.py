@@ -80,7 +80,7 @@ class PublicWords:
             # Single words: a collocation of stop words is a token like any other.
             prior[[token in stop_words for token in tokens]] = 0.0
             prior /= prior.sum() or 1.0
-        scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes}
+        scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes(strategy)}
         bands, bigrams = (
             bands_of(counts, function_words(tokens, stop_words)),
             model.bigrams(strategy),

@@ -1,21 +1,24 @@
 """Texts are rewritten in a metric that keeps a purpose: what comes out, what is said of it, and
 what is refused."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 import lexveil
-from lexveil import Model, RequestError
+from lexveil import Model, RequestError, paths
 from lexveil.accounting.budgets import Policy
 from lexveil.artifacts.purpose_files import find_purpose, write
 from lexveil.auditing.audit import audit, read_space
 from lexveil.auditing.request import AuditRequest
 from lexveil.embeddings.purposes import with_axes
 from lexveil.mechanisms.noise.streams import stream
+from lexveil.runtime.hashes import sha256
 
 HOW: dict[str, Any] = {
     "mechanism": "tem",
@@ -160,3 +163,83 @@ def test_a_mechanism_on_lists_is_refused() -> None:
             epsilon=1.0,
             model="toy+toy.tsv",
         )
+
+
+def made_with(strategies: str, made: dict[str, str], named: dict[str, float]) -> None:
+    """Let a project's embedding say what it was made with, and params.yaml name purposes."""
+    meta = paths.embedding(strategies) / "meta.json"
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"purposes": made}))
+    params = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
+    params["embeddings"]["purposes"] = named
+    Path("params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+
+
+def write_scale(name: str, *, public: bool, score: float = 1.0) -> tuple[str, str]:
+    """A scale in the current folder; how params.yaml names it, and its hash."""
+    file = Path(f"{name}.tsv")
+    write({"fire": score, "water": -1.0}, "a toy", public, file)
+    digest = sha256(file)
+    return f"{file}@{digest[:12]}", digest
+
+
+@pytest.mark.parametrize("segmentation", ["word", "gst"])
+@pytest.mark.parametrize(
+    ("made", "named", "said"),
+    [
+        ({"secret=1": "own"}, {}, "has secret=1, and .* names no purpose"),
+        ({"secret=1": "own"}, {"secret": 0.5}, "has secret=1, and .* names secret=0.5"),
+        ({"secret=1": "own"}, {"secret": 1.0000000001}, "names secret=1.0000000001"),
+        ({"secret=1": "0" * 64}, {"secret": 1.0}, "has another content of the scale secret=1"),
+        ({}, {"secret": 1.0}, "has no purpose, and .* names secret=1"),
+        ({"secret=1": "own"}, {"open": 1.0}, "has secret=1, and .* names open=1"),
+        ({"secret=1": "own", "open=1": "open"}, {"open": 1.0}, "has open=1, secret=1, and"),
+        ({"secret=1": "own"}, {"secret": 1.0}, "the scale of purpose secret is not said to be"),
+    ],
+)
+def test_a_private_purpose_stays_private_whatever_params_say_afterwards(
+    project: Path,
+    segmentation: str,
+    made: dict[str, str],
+    named: dict[str, float],
+    said: str,
+) -> None:
+    """What counts is what the vectors were made with; nothing is released, and nothing charged."""
+    secret, open_ = write_scale("secret", public=False), write_scale("open", public=True)
+    hashes = {"own": secret[1], "open": open_[1]}
+    files = {"secret": secret[0], "open": open_[0]}
+    made_with(
+        segmentation,
+        {name: hashes.get(digest, digest) for name, digest in made.items()},
+        {files[name]: weight for name, weight in named.items()},
+    )
+    strategy = "S1" if segmentation == "word" else "S3"
+    how = HOW | {"strategy": strategy}
+    with pytest.raises(RequestError, match=said):
+        lexveil.privatize(["The fire."], **how, project=project, model="own")
+    assert not (project / "artifacts" / "ledger").exists()
+
+
+def test_a_public_purpose_that_the_vectors_were_made_with_is_released(project: Path) -> None:
+    named, digest = write_scale("open", public=True)
+    made_with("word", {"open=0.3333333333333333": digest}, {named: 1 / 3})
+    assert [str(one) for one in Model.load(Path(), "own").kept_purposes("S1")] == [
+        "open=0.3333333333333333"
+    ]
+    done = lexveil.privatize(["The fire."], **HOW, project=project, model="own")
+    assert done.record.release is not None
+
+
+def test_two_weights_never_share_a_name_or_a_hash(scale: Path) -> None:
+    weights = ["1", "1.0000000001", "0.1", "0.1000000000000001", "0.3333333", "0.33333333", "10"]
+    models = [Model.load(name=f"toy+toy.tsv={weight}") for weight in weights]
+    assert [model.name for model in models] == [f"toy+toy={weight}" for weight in weights]
+    assert len({model.sha256 for model in models}) == len(weights)
+    assert str(find_purpose("toy.tsv=1.0")) == str(find_purpose("toy.tsv")) == "toy=1"
+
+
+@pytest.mark.parametrize(
+    "weight", ["1e-300", "0.0099", "0", "-1", "nan", "inf", "10.0001", "1e300", "x", "1e-2000"]
+)
+def test_weights_that_are_refused(scale: Path, weight: str) -> None:
+    with pytest.raises(RequestError, match=r"its weight is .*; it must be .* from 0\.01 to 10"):
+        find_purpose(f"toy.tsv={weight}")

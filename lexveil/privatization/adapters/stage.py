@@ -38,6 +38,7 @@ from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.counts import RewrittenChunk, Tally, merge_chunks
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.engine.worker import BatchWorker, paired
+from lexveil.privatization.release.preconditions import require_public_purposes
 from lexveil.privatization.settings import UNCHANGED, Settings
 from lexveil.runtime.effort import foresee
 from lexveil.runtime.hashes import version
@@ -118,6 +119,7 @@ class StageRun:
             self.settings = replace(
                 settings, max_token_epsilon=base if isinstance(epsilon, Level) else None
             )
+            require_public_purposes(self.settings, model)
             self.engine = Engine(self.settings, model)
             # The record says what the stage measured, or no run repeats it.
             require(model.path(paths.structure(SEGMENTATION_OF[strategy])), "measure_structure")

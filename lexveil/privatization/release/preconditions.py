@@ -88,15 +88,7 @@ def check(request: Request | Settings, model: Model) -> Checked:
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
     model.require_checks(settings.strategy)
-    private = [purpose.name for purpose in model.kept_purposes if not purpose.is_public]
-    if private and settings.mode == "release":
-        raise RequestError(
-            f"nothing is released: the scale of purpose {private[0]} is not said to be "
-            "public, and what follows from "
-            "private texts must not shape what comes out; make it of public ones by `lexveil "
-            "purpose build --public`, "
-            f"or say {option('mode')} experiment"
-        )
+    require_public_purposes(settings, model)
     engine = Engine(settings, model)
     refusals = engine.measurement().refusals
     if settings.mode == "release" and refusals and not settings.without_guarantee:
@@ -109,6 +101,24 @@ def check(request: Request | Settings, model: Model) -> Checked:
     made_with, reference = engine.made_with(), model.reference(settings.strategy)
     audit, why = find_valid_audit(engine, budget, reference, made_with)
     return Checked(engine, budget, refusals, reference, made_with, audit, why)
+
+
+def require_public_purposes(settings: Settings, model: Model) -> None:
+    """See that no scale that is not said to be public shapes a release.
+
+    Raises:
+        RequestError: naming the first that would.
+        ParameterError: if what the vectors were made with is not what params.yaml names.
+    """
+    kept = model.kept_purposes(settings.strategy)
+    private = [purpose.name for purpose in kept if not purpose.is_public]
+    if private and settings.mode == "release":
+        raise RequestError(
+            f"nothing is released: the scale of purpose {private[0]} is not said to be "
+            "public, and what follows from private texts must not shape what comes out; make it "
+            "of public ones by `lexveil purpose build --public`, "
+            f"or say {option('mode')} experiment"
+        )
 
 
 def is_without_guarantee(request: Request, model: Model) -> bool:
