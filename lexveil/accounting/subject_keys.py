@@ -2,12 +2,15 @@
 
 One rule for all verbs, because two spellings of one subject would have two budgets:
 
-* A row whose subject is named has that value, as text: without characters that show nothing
+* A row whose subject is named has that value, as text (``lexveil.formats.values``: a float32 has
+  the shortest digits that are this one among its kind): without characters that show nothing
   (Unicode's category Cf and property Default_Ignorable_Code_Point, and C1 controls), in the normal
   form NFKC, white space trimmed and every run of it one space. What is then a decimal number as
   JSON writes one without exponent is that number: ``7``, ``7.0`` and ``7.00`` are one subject, and
-  so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and remain themselves. Capitals
-  and punctuation count: ``c7`` and ``C7`` are two.
+  so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and remain themselves. A time of
+  a day in ISO 8601 has a T, its seconds and no zeros at the end of a fraction, ``Z`` is
+  ``+00:00``, and midnight without a zone is the day. Capitals and punctuation count: ``c7`` and
+  ``C7`` are two.
 * A row without a named subject has its texts: the normal forms of their tokens, cut by the rules of
   English whatever the model's language, after the same treatment of characters. Capitals, white
   space and Unicode form do not matter, nor does a column without any token: a text has one key,
@@ -34,10 +37,16 @@ import pyarrow as pa
 
 TEXT = "\0text:"  # before the hash of a row's texts
 
+_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?"
+    r"(Z|[+-][0-9]{2}:?[0-9]{2})?",
+    re.ASCII,
+)
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
 # 1 took texts and names as they are written; 2 gave a text a key for each further column without
-# any
-KEYS_RULE = "3"
+# any; 3 one key to a text for all clients of a service, and others to a float32, and to midnight,
+# than to its number, and to its day
+KEYS_RULE = "4"
 # Code points that show nothing, as Unicode 15.1 has them. Written down, because libraries have
 # tables of several versions: categories Cf and Default_Ignorable_Code_Point, and C1 controls that
 # are no white space.
@@ -84,7 +93,20 @@ def subject_key(name: str) -> str:
         fraction = (fraction or "").rstrip("0")
         name = f"{whole}.{fraction}" if fraction else whole
         return name if name == "0" else sign + name
-    return name
+    return name if (time := _TIME.fullmatch(name)) is None else _time_of_day(time)
+
+
+def _time_of_day(found: re.Match[str]) -> str:
+    """A day and a time of it in one form; the day alone where the time is midnight and no zone
+    says where.
+    """
+    day, minutes, seconds, fraction, zone = found.groups()
+    fraction = (fraction or "").rstrip("0")
+    time = f"{minutes}:{seconds or '00'}" + (f".{fraction}" if fraction else "")
+    if zone is None:
+        return day if time == "00:00:00" else f"{day}T{time}"
+    zone = "+00:00" if zone == "Z" else zone
+    return f"{day}T{time}{zone if ':' in zone else f'{zone[:3]}:{zone[3:]}'}"
 
 
 def keys_of_client(client: str, keys: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -60,6 +60,12 @@ class Detection:
                 )
         if self.detector is not None:
             self.detector.check()
+
+    def without_lists(self) -> Detection | None:
+        """The same without the operator's lists; None if nothing is looked for then."""
+        if self.detector is None and not self.has_spans:
+            return None
+        return replace(self, protect=None, allow=None)
 
     def names_for(self, name: str) -> tuple[str, ...]:
         """The names that pseudonyms of a type are drawn from."""

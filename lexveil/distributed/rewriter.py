@@ -38,7 +38,7 @@ from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.arrow_tables import ArrowRows
 from lexveil.formats.chunks import CHARACTERS, TEXT_LIMIT, is_text, rewritten_type
 from lexveil.formats.messages import name, names
-from lexveil.formats.values import plain_value
+from lexveil.formats.values import exact_values, plain_value
 from lexveil.ledger.amounts import costs
 from lexveil.privatization.engine.batch import Batch
 from lexveil.privatization.engine.counts import RewrittenChunk, SpendHistogram, Tally, merge_chunks
@@ -395,7 +395,8 @@ def _checked_texts(column: pa.Array, called: str) -> pa.LargeStringArray:
 
 
 def _subjects(column: pa.Array, called: str) -> list[str]:
-    keys = [subject_key(plain_value(value, called, "a row") or "") for value in column.to_pylist()]
+    values = exact_values(column)
+    keys = [subject_key(plain_value(value, called, "a row") or "") for value in values]
     if "" in keys:
         raise RequestError(
             f"a row has no subject: {name(called)} is null or blank; every row must say whom "

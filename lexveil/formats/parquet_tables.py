@@ -23,6 +23,7 @@ from lexveil.formats.base import Formulas, InputRow, InputTable, Source, TableRe
 from lexveil.formats.chunks import Chunk, Texts, gather, is_text, rewritten_type
 from lexveil.formats.compression import require_plausible
 from lexveil.formats.messages import name, no_documents, require_distinct
+from lexveil.formats.values import exact_values
 
 # of a row group that is written, at most
 GROUP_ROWS, GROUP_CHARACTERS = chunks.ROWS, chunks.CHARACTERS
@@ -362,6 +363,10 @@ def _python_rows(batch: pa.RecordBatch, before: int, where: str) -> list[dict[st
     """
     try:
         rows: list[dict[str, object]] = batch.to_pylist()
+        for field, column in zip(batch.schema, batch.columns, strict=True):
+            if pa.types.is_float16(field.type) or pa.types.is_float32(field.type):
+                for row, value in zip(rows, exact_values(column), strict=True):
+                    row[field.name] = value
         return rows
     except (ValueError, OverflowError) as error:  # among them UnicodeDecodeError
         if batch.num_rows == 1:

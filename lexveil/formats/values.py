@@ -7,9 +7,13 @@ import decimal
 import math
 import re
 import uuid
+from typing import TYPE_CHECKING, Any
 
 from lexveil.errors import RequestError
 from lexveil.formats.messages import name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TYPE_NAMES = {
     type(None): "null",
@@ -113,6 +117,20 @@ def _plain_scalar(value: object) -> object:
         rough = value.astype("datetime64[us]")  # type: ignore[attr-defined]
         return rough.item() if rough == value else str(value)
     return plain
+
+
+def exact_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """A column of Arrow as a list, in which a float of 16 or 32 bits is still told from one of 64:
+    of .1 all are .1, and not the nearest number of 64 bits.
+    """
+    import numpy as np  # formats are declared without them
+    import pyarrow as pa
+
+    values: list[Any] = column.to_pylist()
+    kind = {pa.float16(): np.float16, pa.float32(): np.float32}.get(column.type)
+    if kind is None:
+        return values
+    return [None if value is None else kind(value) for value in values]
 
 
 def type_name(value: object) -> str:

@@ -137,11 +137,19 @@ class TextRewriter:
     def inspect(self, texts: Sequence[str | None], asked: Mapping[str, Any]) -> TextsInspection:
         """Say what rewriting would do; nothing is charged.
 
+        The operator's own lists are not looked at: whoever asks about one word after the other
+        would learn, free of charge, which of them are listed.
+
         Raises:
             Refusal: whatever goes wrong.
         """
         with self._refusing([]):
-            return inspect_texts(texts, self._checked(asked).engine)
+            checked = self._checked(asked)
+            settings = checked.engine.settings
+            public = None if settings.detection is None else settings.detection.without_lists()
+            if public != settings.detection:
+                checked = preconditions.check(replace(settings, detection=public), self._answering)
+            return inspect_texts(texts, checked.engine)
 
     def ledger_state(self) -> Literal["ok", "none yet", "failed"]:
         """Whether the ledger can be read; one that others hold for a moment can."""

@@ -158,3 +158,21 @@ def test_no_two_clients_share_a_key_of_a_name_or_of_a_text() -> None:
     assert not set(made) & {*keys[len(names) :]}
     of_texts = keys_of_client("a", keys)[len(names) :]
     assert all(key.startswith("\0") for key in of_texts)
+
+
+@pytest.mark.parametrize(
+    ("names", "key"),
+    [
+        (["2020-01-02", "2020-01-02T00:00:00", "2020-01-02 00:00", "2020-01-02T00:00:00.000"], ""),
+        (["2020-01-02T10:00:00", "2020-01-02 10:00", "2020-01-02 10:00:00.0"], "T10:00:00"),
+        (["2020-01-02T00:00:00Z", "2020-01-02 00:00+0000"], "T00:00:00+00:00"),
+        (["2020-01-02T10:00:00.5", "2020-01-02 10:00:00.500000"], "T10:00:00.5"),
+    ],
+)
+def test_a_day_and_a_time_have_one_form(names: list[str], key: str) -> None:
+    assert {subject_key(name) for name in names} == {f"2020-01-02{key}"}
+
+
+def test_times_that_are_others() -> None:
+    others = ["2020-01-02", "2020-01-02T00:00:01", "2020-01-02T00:00:00+01:00", "00:00:00"]
+    assert [subject_key(name) for name in others] == others

@@ -29,7 +29,7 @@ from lexveil.errors import RequestError
 from lexveil.formats.bare_tables import bare_column, bare_field, require_plain_types
 from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, gather, is_text, rewritten_type
 from lexveil.formats.messages import name, names, require_distinct
-from lexveil.formats.values import plain_value, text_value
+from lexveil.formats.values import exact_values, plain_value, text_value
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.release.charge import ChargeOptions, ledger_of, open_charge
 from lexveil.privatization.release.outputs import Outputs
@@ -44,6 +44,7 @@ KINDS = (
 )
 Label = str | int | tuple[Any, ...]  # of a column; all but str of pandas alone
 SPANS = "spans"  # what messages call those that are given
+SMALL_FLOATS = ("float16", "float32")  # types of which Python's own number is another one
 SMALL = 2**20  # characters below which worker processes cost more than they save
 
 
@@ -159,8 +160,8 @@ class Texts:
     subjects: Sequence[Any] | None = None
     spans: Sequence[Any] | None = None
     name: str = "values"  # what messages call the texts
-
     others: Sequence[str] | None = None  # the other columns of their table
+
 
 def privatize_texts(
     texts: Texts,
@@ -180,8 +181,8 @@ def privatize_texts(
         size = sum(len(text) for chunk in chunks for (text,) in chunk.texts if text is not None)
         workers = 1 if size < SMALL else model.params.machine.workers
     run = TwoPassRun(checked, lambda _: iter(chunks), ("text",), workers, watch)
-    rewritten: list[str | None] = []
     run.other_columns = texts.others
+    rewritten: list[str | None] = []
     token_logs = [token_log_schema(1, settings).empty_table()]
     ledger, outputs, has_subjects = (
         ledger_of(model.project, on_exhausted),
@@ -328,8 +329,14 @@ def column_list(values: Any, name: str) -> list[Any]:
         return list(values)
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return list(values)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return exact_values(values)
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
+    if str(getattr(values, "dtype", "")).lower() in SMALL_FLOATS:  # of pandas or polars
+        small = np.float32 if "32" in str(values.dtype) else np.float16
+        numbers = np.asarray(values.to_numpy(), dtype=np.float64)
+        return [None if np.isnan(value) else small(value) for value in numbers.tolist()]
     # a Series of pandas
     if hasattr(values, "isna") and hasattr(values, "index") and hasattr(values, "dtype"):
         absent = values.isna().tolist()
@@ -433,9 +440,7 @@ def _of_arrow(table: Any, *, takes_extensions: bool = False) -> Frame:
 
         return replaced
 
-    return Frame(
-        table.schema.names, lambda column: list(table.column(column).to_pylist()), replacing
-    )
+    return Frame(table.schema.names, lambda column: exact_values(table.column(column)), replacing)
 
 
 def _copied(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> pa.ChunkedArray:
@@ -474,7 +479,7 @@ def _of_relation(relation: Any) -> Frame:
         if types[column].startswith(READ_AS_TEXT):
             value = f"cast({value} as varchar)"
         ordered = f"select {value} as value from rows order by {row}"
-        return list(held.query("rows", ordered).fetch_arrow_table().column("value").to_pylist())
+        return exact_values(held.query("rows", ordered).fetch_arrow_table().column("value"))
 
     def replacing(column: str) -> Callable[[list[str | None]], Any]:
         def replaced(texts: list[str | None]) -> Any:
@@ -553,7 +558,7 @@ def _of_polars(frame: Any) -> Frame:
 
     return Frame(
         frame.columns,
-        lambda column: list(frame[column].to_list()),
+        lambda column: column_list(frame[column], column),
         lambda column: lambda texts: replaced(column, texts),
     )
 
