@@ -21,22 +21,27 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
 from lexveil.artifacts.model import Model
+from lexveil.distributed.parts import (
+    order_column,
+    part_count,
+    ranges,
+    require_all,
+    write_part,
+    write_undivided,
+)
 from lexveil.distributed.release import HIDDEN, explained, release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals, reported
 from lexveil.errors import LexveilError, RequestError
-from lexveil.formats.bare_tables import bare_column, bare_field
 from lexveil.formats.messages import shown
 from lexveil.privatization.release.outputs import write_errors
 from lexveil.privatization.release.preconditions import STAMP, Checked, check
 from lexveil.request import OnExhausted, Request
 from lexveil.runtime.checkpoints import expect_file
-from lexveil.runtime.tables import PARQUET
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which Ray reads when it is started
 
@@ -152,6 +157,7 @@ class _RayJob:
             *rewriter.columns,
             *([rewriter.subject_column] if rewriter.subject_column else []),
         ]
+        self.order = order_column()
         self.staging: Path
 
     def check(self, checked: Checked) -> None:
@@ -180,6 +186,7 @@ class _RayJob:
         """
         self.staging = self.target.with_name(folder)
         self.attempts, self.whole = self.staging / "attempts", self.staging / "whole"
+        self.undivided = self.staging / "undivided"
         for path in self.target.parent.glob(f"{HIDDEN}*"):
             if is_left(path.name):
                 shutil.rmtree(path, ignore_errors=True)
@@ -199,18 +206,38 @@ class _RayJob:
         """Rewrite and write in one task for each block."""
         with write_errors(self.target):
             self.staging.mkdir(parents=True, mode=0o700)
-            self.attempts.mkdir()
-            self.whole.mkdir()
-        given = (_sent(rewriter), str(self.attempts))
+            for folder in (self.attempts, self.undivided, self.whole):
+                folder.mkdir()
+        given = (_sent(rewriter), str(self.attempts), self.order)
         written = self.dataset.map_batches(
             _write, batch_size=None, batch_format="pyarrow", fn_args=given
         )
         totals = RunTotals()
         for result in written.iter_rows():
-            expect_file(self.attempts / result["file"], "the driver")
-            (self.attempts / result["file"]).rename(self.whole / result["file"])
+            self._take(result["file"], self.undivided)
             totals.merge(pickle.loads(result["totals"]))
         return totals
+
+    def cut(self, totals: RunTotals) -> None:
+        """Copy the rows into their parts, one task for each."""
+        files = [str(file) for file in sorted(self.undivided.iterdir())]
+        if not files:
+            return
+        task = ray.remote(_divide)
+        parts = [
+            task.remote(files, self.order, numbers, str(self.attempts))
+            for numbers in ranges(part_count(totals))
+        ]
+        n_rows = 0
+        for name, rows in ray.get(parts):
+            self._take(name, self.whole)
+            n_rows += rows
+        require_all(n_rows, totals)
+
+    def _take(self, file: str, folder: Path) -> None:
+        """Move what an attempt wrote, and told the driver, to where it is used."""
+        expect_file(self.attempts / file, "the driver")
+        (self.attempts / file).rename(folder / file)
 
     def publish(self, record: PrivacyRecord) -> None:
         """Give the folder its name."""
@@ -243,21 +270,31 @@ def _count(table: pa.Table, sent: ray.ObjectRef) -> pa.Table:
 
 
 @reported()
-def _write(table: pa.Table, sent: ray.ObjectRef, folder: str) -> dict[str, list[Any]]:
+def _write(table: pa.Table, sent: ray.ObjectRef, folder: str, order: str) -> dict[str, list[Any]]:
     """Write the rewritten rows of a block into a file of this attempt."""
     rewriter: Rewriter = pickle.loads(ray.get(sent))
     totals, result = RunTotals(), dict[str, list[Any]]({name: [] for name in WRITTEN})
     for batch in table.combine_chunks().to_batches():
         rewritten = rewriter.rewrite(batch, totals)
-        schema = pa.schema([bare_field(field) for field in rewritten.schema])
-        columns = [
-            bare_column(column, field.type)
-            for column, field in zip(rewritten.columns, schema, strict=True)
-        ]
         expect_file(Path(folder), "this worker")
-        name = f"part-{secrets.token_hex(16)}.parquet"
-        pq.write_table(pa.table(columns, schema), Path(folder) / name, **PARQUET)
+        name = _new_file()
+        write_undivided(rewritten, order, Path(folder) / name)
         for key, value in zip(WRITTEN, (name, pickle.dumps(totals)), strict=True):
             result[key].append(value)
         totals = RunTotals()
     return result
+
+
+@reported()
+def _divide(
+    files: Sequence[str], order: str, numbers: tuple[int, int], folder: str
+) -> tuple[str, int]:
+    """Write a part of the table into a file of this attempt; return its name and its rows."""
+    expect_file(Path(folder), "this worker")
+    name = _new_file()
+    return name, write_part([Path(file) for file in files], order, numbers, Path(folder) / name)
+
+
+def _new_file() -> str:
+    """The name of a file of one attempt alone."""
+    return f"part-{secrets.token_hex(16)}.parquet"

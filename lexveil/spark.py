@@ -22,12 +22,13 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructType
 
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
 from lexveil.artifacts.model import Model
+from lexveil.distributed.parts import order_column, part_count, require_all, with_order
 from lexveil.distributed.release import release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals
 from lexveil.errors import LexveilError, RequestError
@@ -165,7 +166,9 @@ class _SparkJob:
             *rewriter.columns,
             *([rewriter.subject_column] if rewriter.subject_column else []),
         ]
-        self.texts = rewriter.columns
+        self.texts, self.order = rewriter.columns, order_column()
+        self.written = _bare(frame.schema)
+        self.numbered = _bare(frame.schema).add(self.order, LongType())
         self.spark: Any = frame.sparkSession
         self.hadoop: Any = self.spark._jvm.org.apache.hadoop.fs
         configuration, folder = self.spark._jsc.hadoopConfiguration(), self.hadoop.Path(path)
@@ -231,6 +234,8 @@ class _SparkJob:
         """
         beside = self.target.getParent()
         self.staging = self.hadoop.Path(beside, folder)
+        self.undivided = self.hadoop.Path(self.staging, "undivided")
+        self.whole = self.hadoop.Path(self.staging, "whole")
         for status in self.files.listStatus(beside) if self.files.exists(beside) else ():
             if is_left(status.getPath().getName()):
                 self.files.delete(status.getPath(), True)
@@ -239,9 +244,7 @@ class _SparkJob:
         """What each subject spends, added up by Spark; of each batch of subjects one row of bytes
         comes here.
         """
-        chosen = self.frame.select(
-            *("`" + column.replace("`", "``") + "`" for column in self.columns)
-        )
+        chosen = self.frame.select(*map(_quoted, self.columns))
         counted = (
             chosen.mapInArrow(partial(_count, rewriter), COUNTS)
             .groupBy("subject")
@@ -258,12 +261,25 @@ class _SparkJob:
         self.files.mkdirs(self.staging, self.hadoop.permission.FsPermission("700"))
         totals: Accumulator[RunTotals] = self.spark.sparkContext.accumulator(RunTotals(), _Merged())
         rewritten = self.frame.mapInArrow(
-            partial(_rewrite, rewriter, totals), _bare(self.frame.schema)
+            partial(_rewrite, rewriter, totals, self.order), self.numbered
         )
-        writer = rewritten.write.mode("append").options(**COMMITS)
-        writer.partitionBy(*self.partition_by).parquet(self.staging.toString())
+        rewritten.write.mode("append").options(**COMMITS).parquet(self.undivided.toString())
         added: RunTotals = totals.value
         return added
+
+    def cut(self, totals: RunTotals) -> None:
+        """Copy the rows into their parts, in the order of their random numbers."""
+        reader = self.spark.read.schema(self.numbered)
+        divided = reader.parquet(self.undivided.toString()).repartition(
+            part_count(totals), self.order
+        )
+        # By the columns of folders first, as the writer wants it: it would sort anew, and mix rows
+        # of a folder, if it found another order.
+        ordered = divided.sortWithinPartitions(*map(_quoted, self.partition_by), self.order)
+        writer = ordered.drop(self.order).write.mode("append").options(**COMMITS)
+        writer.partitionBy(*self.partition_by).parquet(self.whole.toString())
+        copied = self.spark.read.schema(self.written).parquet(self.whole.toString())
+        require_all(copied.count(), totals)
 
     def publish(self, record: PrivacyRecord) -> None:
         """Rename the folder; of a table that is there, file after file."""
@@ -277,19 +293,19 @@ class _SparkJob:
         )
         if not (is_new or self.append):
             raise meanwhile
-        out = self.files.create(self.hadoop.Path(self.staging, file), False)
+        out = self.files.create(self.hadoop.Path(self.whole, file), False)
         out.write(json.dumps(record.to_dict(), indent=2, sort_keys=True).encode())
         out.close()
         if is_new:
             permission = self.hadoop.permission.FsPermission.getDirDefault().applyUMask(self.mask)
-            self.files.setPermission(self.staging, permission)
-            self._rename(self.staging, self.target)
+            self.files.setPermission(self.whole, permission)
+            self._rename(self.whole, self.target)
             # it went into a folder that came meanwhile
             if not self.files.exists(self.hadoop.Path(self.target, file)):
                 raise meanwhile
             return
-        self._rename(self.hadoop.Path(self.staging, file), self.hadoop.Path(self.target, file))
-        written, root = self.files.listFiles(self.staging, True), self.staging.toUri()
+        self._rename(self.hadoop.Path(self.whole, file), self.hadoop.Path(self.target, file))
+        written, root = self.files.listFiles(self.whole, True), self.whole.toUri()
         while written.hasNext():
             path = written.next().getPath()
             if path.getName().startswith("part-"):
@@ -326,11 +342,14 @@ def _count(rewriter: Rewriter, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
 
 
 def _rewrite(
-    rewriter: Rewriter, totals: Accumulator[RunTotals], batches: Iterator[pa.RecordBatch]
+    rewriter: Rewriter,
+    totals: Accumulator[RunTotals],
+    order: str,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     own = RunTotals()
     for batch in batches:
-        yield rewriter.rewrite(batch, own)
+        yield with_order(rewriter.rewrite(batch, own), order)
     totals.add(own)
 
 
@@ -341,6 +360,11 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with pa.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
         yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["packed"])
+
+
+def _quoted(column: str) -> str:
+    """A column's name in an expression of Spark."""
+    return "`" + column.replace("`", "``") + "`"
 
 
 def _bare(schema: StructType) -> StructType:

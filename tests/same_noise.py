@@ -8,8 +8,10 @@ disclosed structure.
 import copy
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import fields
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,11 +21,14 @@ import pytest
 from lexveil import MECHANISMS, Model
 from lexveil.accounting.budgets import Action, Policy
 from lexveil.artifacts.project import Project
+from lexveil.distributed import parts
+from lexveil.distributed.rewriter import Rewriter
 from lexveil.mechanisms.rejection import DRAWN, FOLLOWS
 from lexveil.mechanisms.tem_context import TemContext, TextTokens
-from lexveil.privatization.engine.plan import plan_tokens
+from lexveil.privatization.engine import worker
+from lexveil.privatization.engine.plan import TokenPlan, plan_tokens
 from lexveil.recovery.stored_curve import StoredCurve
-from lexveil.text.encode import encode
+from lexveil.text.encode import Encoded, encode
 
 PUBLIC = 0o044  # what others may read is published
 # a word, an unknown word, a stop word, a collocation of two words
@@ -144,6 +149,52 @@ class SameAnswers:
         """As the token's place in the run has it, however it is batched."""
         self.given += n
         return np.arange(self.given - n, self.given) * 7 % 101
+
+
+def draw_by_place(planned: tuple[Encoded, TokenPlan], *_: object) -> Any:
+    """In place of a worker's draws: words that follow from a token's place among those of its text
+    that are drawn, so that they are the same in every process and however texts are batched."""
+    encoded, plan = planned
+    drawn = plan.pays | (plan.action == Action.SAMPLED.value)
+    before = np.append(0, np.cumsum(drawn))
+    place = before[:-1] - before[encoded.offsets()[encoded.text_of]]
+    return np.where(drawn, place * 7 % 101, -1)
+
+
+def numbers_by_id(batch: Any) -> Any:
+    """In place of random numbers, by which a cluster orders and divides rows: numbers that follow
+    from the column id."""
+    ids = np.array([int(value) for value in batch.column("id").to_pylist()], np.uint64)
+    return ((ids * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(1)).astype(np.int64)
+
+
+def answer_alike() -> None:
+    """Let this process draw what every other one draws; for good, so only in one that ends with the
+    test."""
+    worker._draw = draw_by_place
+    parts.random_numbers = numbers_by_id
+
+
+def answering(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """What a worker process is sent, when it gets it."""
+    if worker._draw is not draw_by_place:
+        answer_alike()
+    return make(*arguments)
+
+
+def reach_workers(patch: pytest.MonkeyPatch) -> None:
+    """Let the same answers reach all worker processes, of this machine and of a cluster, with the
+    object by which each of them is told what to do."""
+    patch.setattr(worker, "_draw", draw_by_place)
+    patch.setattr(parts, "random_numbers", numbers_by_id)
+    sent = Rewriter.__reduce__
+    patch.setattr(Rewriter, "__reduce__", lambda self: (answering, sent(self)))
+
+    def of_worker(self: worker.BatchWorker) -> Any:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return answering, (partial(worker.BatchWorker, **values), ())
+
+    patch.setattr(worker.BatchWorker, "__reduce__", of_worker, raising=False)
 
 
 class Clock(datetime):

@@ -67,8 +67,14 @@ class Cluster(Protocol):
         """
         ...
 
+    def cut(self, totals: RunTotals) -> None:
+        """Divide that output into the files that are published, by ``lexveil.distributed.parts``:
+        nothing of how the source was cut may be left in them.
+        """
+        ...
+
     def publish(self, record: PrivacyRecord) -> None:
-        """Let that output appear, its record first."""
+        """Let the divided output appear, its record first."""
         ...
 
     def discard(self) -> None:
@@ -113,13 +119,13 @@ def release_table(
             spent.
     """
     run, nothing = _ClusterRun(checked, rewriter.columns), Outputs(None)
+    run.other_columns = rewriter.others
     ledger = ledger_of(checked.engine.model.project, on_exhausted)
     has_subjects = rewriter.subject_column is not None
     with (
         open_charge(ledger, "release", has_subjects, run.about(), nothing, ()) as payment,
         explained(),
     ):
-    run.other_columns = rewriter.others
         assert isinstance(payment, LedgerCharge)
         cluster.hide(HIDDEN + payment.release.id, partial(_is_left, payment.release))
         try:
@@ -132,6 +138,7 @@ def release_table(
             totals = cluster.rewrite(second)
             if totals.check != counted.check:
                 raise LexveilError(CHANGED)
+            cluster.cut(totals)
             run.tally, run.spent, run.survey.rows = totals.tally, totals.spent, totals.rows
             record, report = run.record(payment), run.operator_report(payment)
             rows = {

@@ -116,11 +116,12 @@ class RunTotals:
             reads other rows than were counted has another one.
         tokens: that will be perturbed, of the first pass.
         rows, withheld: that were read, and that of these were left out.
+        bytes_written: of rewritten texts, in UTF-8.
     """
 
     def __init__(self) -> None:
         self.spent, self.tally = SpendHistogram(0.0), Tally()
-        self.check = self.tokens = self.rows = self.withheld = 0
+        self.check = self.tokens = self.rows = self.withheld = self.bytes_written = 0
 
     def merge(self, other: RunTotals) -> RunTotals:
         """Add what another part of the job has added up."""
@@ -129,6 +130,7 @@ class RunTotals:
         self.check += other.check
         self.rows += other.rows
         self.withheld += other.withheld
+        self.bytes_written += other.bytes_written
         return self
 
 
@@ -151,9 +153,9 @@ class Rewriter:
         key: of this release alone, for hashes of subjects; it draws no noise.
         withheld: sorted hashes of the subjects whose rows are left out.
         tokens: that will be perturbed, which decides what is worth preparing.
+        others: the columns that go out as they are.
     """
 
-        others: the columns that go out as they are.
     settings: Settings
     budget: DocumentBudget
     columns: tuple[str, ...]
@@ -165,9 +167,9 @@ class Rewriter:
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     withheld: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     tokens: int = 0
+    others: tuple[str, ...] = ()
 
     @classmethod
-    others: tuple[str, ...] = ()
     def of(
         cls,
         checked: Checked,
@@ -263,6 +265,9 @@ class Rewriter:
         totals.tally.merge(done.tally)
         totals.check += self.check(subjects, nano)
         totals.rows, totals.withheld = totals.rows + len(keep), totals.withheld + int((~keep).sum())
+        totals.bytes_written += sum(
+            pc.sum(pc.binary_length(texts), min_count=0).as_py() for texts in done.texts.columns
+        )
         for column, rewritten in zip(self.columns, done.texts.columns, strict=True):
             number = batch.schema.get_field_index(column)
             own = batch.schema.field(number)

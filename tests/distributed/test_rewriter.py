@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lexveil import Ledger, LexveilError, Model, RequestError, paths
+from lexveil.distributed.parts import require_all
 from lexveil.distributed.release import release_table
 from lexveil.distributed.rewriter import Rewriter, RunTotals, WorkerError, told
 from lexveil.ledger.statement import subject, summary
@@ -77,6 +78,12 @@ class PlayedEngine:
             self.hidden += taken.to_pylist()
             totals.merge(attempt)
         return totals
+
+    def cut(self, totals: RunTotals) -> None:
+        self.reach("cut")
+        require_all(len(self.hidden), totals)
+        written = sum(len(row["body"].encode()) for row in self.hidden)
+        assert totals.bytes_written == written
 
     def publish(self, record: object) -> None:
         self.reach("publish")
@@ -171,6 +178,7 @@ def test_a_table_is_charged_once_for_the_output_that_is_published(checked: Check
             r"^the cluster's job failed \(OSError in test_rewriter\.py, line",
         ),
         ("rewrite", TABLE, "failed", "the epsilon stays spent"),
+        ("cut", TABLE, "failed", "the epsilon stays spent"),
         ("publish", TABLE, "failed", "the epsilon stays spent"),
         (
             "",

@@ -1,6 +1,9 @@
 """Tables of Spark on a local cluster: a real master, two workers, and executors that are killed."""
 
+import io
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,12 +13,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from test_rewriter import KILLS, charged, killing
 
 from flows.prefect_server import free_port
+from lexveil import Model
+from lexveil.distributed import parts
 from lexveil.distributed import rewriter as rewriters
 from lexveil.errors import RequestError
+from tests.same_noise import SameAnswers, published, reach_workers, sources
 
 pyspark = pytest.importorskip("pyspark")
 releasing = pytest.importorskip("lexveil.spark")
@@ -179,3 +187,99 @@ def test_who_is_refused_spends_nothing_and_spark_shows_no_text(
     )
     assert b"MapInArrow" in shown and b"WorkerError" in logs
     assert not any(word in shown + logs for word in (b"zorblax", b"South Wales"))
+
+
+PUBLIC = "id bigint, body string, half string"
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # of a job, in names of its files
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "one part": {},
+    "parts by rows": {"rows": 30},
+    "parts by bytes": {"bytes": 500},
+    "folders": {"rows": 30, "partition_by": ["half"]},
+}
+
+
+def cuts(source: Any) -> list[tuple[int, ...]]:
+    """The first id and the number of rows of each part in which Spark reads a source."""
+
+    def counted(batches: Any) -> Any:
+        ids = [number for batch in batches for number in batch.column(0).to_pylist()]
+        yield pa.record_batch({"first": ids[:1], "n": [len(ids)][: len(ids)]})
+
+    found = source.select("id").mapInArrow(counted, "first bigint, n bigint").collect()
+    return [tuple(row) for row in found]
+
+
+def read_by_bytes(spark: Any, texts: list[str], folder: Path, long_first: bool) -> Any:
+    """Rows of two files, which Spark cuts by bytes, reading the larger file first."""
+    folder.mkdir()
+    for number in (0, 1):
+        # Only one of the two is longer in one of the two sources, by spaces that no token holds.
+        space = " " * 40 if long_first == (number == 0) else " "
+        rows = [
+            {"id": n, "body": texts[n % len(texts)].replace(" ", space), "half": f"h{n % 2}"}
+            for n in range(80 * number, 80 * (number + 1))
+        ]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{number}.json").write_text(lines, encoding="utf-8")
+    return spark.read.schema(PUBLIC).json(str(folder))
+
+
+def shown_of(content: bytes) -> Any:
+    """All that a published file shows. Of Parquet all but the order in which a footer lists
+    encodings, which is that of addresses in a Java process; so of a checksum its size."""
+    if content[:3] == b"crc":
+        return len(content)
+    if content[:4] != b"PAR1":
+        return content
+    file = pq.ParquetFile(io.BytesIO(content))
+    groups = [file.metadata.row_group(n).to_dict() for n in range(file.num_row_groups)]
+    for group in groups:
+        for column in group["columns"]:
+            column["encodings"] = sorted(column["encodings"])
+    return len(content), file.metadata.metadata, groups, file.read().to_pylist()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_files_do_not_show_how_long_source_words_are(
+    cluster: Any,
+    outside: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    layout: str,
+) -> None:
+    """Two sources of the same disclosed structure, which Spark cuts and orders differently, and
+    workers that draw the same for both: the published files show the same."""
+    spark, how = cluster[0], LAYOUTS[layout]
+    made, read = list[dict[str, Any]](), list[Any]()
+    both = sources(Model.load(name="en"))
+    same = SameAnswers(monkeypatch)
+    reach_workers(monkeypatch)
+    monkeypatch.setattr(parts, "PART_ROWS", how.get("rows", 10**9))
+    monkeypatch.setattr(parts, "PART_BYTES", how.get("bytes", 10**9))
+    for key, value in (("maxPartitionBytes", "3000"), ("openCostInBytes", "0")):
+        spark.conf.set(f"spark.sql.files.{key}", value)
+    for side, texts in enumerate(both):
+        monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / f"home {side}"))
+        same.restart()
+        source = read_by_bytes(spark, texts, tmp_path / f"source {side}", side == 0)
+        read.append(cuts(source))
+        private = releasing.privatize(
+            source,
+            column="body",
+            mechanism="tem",
+            strategy="S3",
+            document_budget=5.0,
+            stopwords="perturb",
+            punctuation="drop",
+            oov="sample",
+        )
+        private.write_parquet(str(outside / f"out{side}"), partition_by=how.get("partition_by", ()))
+        files = published(outside / f"out{side}")
+        files["names"] = UUID.sub("", files["names"].decode()).encode()
+        made.append({UUID.sub("", name): shown_of(content) for name, content in files.items()})
+    assert read[0] != read[1], "Spark cut both sources alike, so that nothing is tested"
+    assert made[0].keys() == made[1].keys()
+    assert not [name for name in made[0] if made[0][name] != made[1][name]]
+    n_parts = sum(Path(name).name.startswith("part-") for name in made[0])
+    assert n_parts == 1 if layout == "one part" else n_parts > 2

@@ -20,7 +20,7 @@ from bad_inputs import lines, packed, parquet
 import lexveil
 from lexveil import MECHANISMS, Model
 from lexveil.cli import main
-from tests.same_noise import SameAnswers, published, sources
+from tests.same_noise import SameAnswers, published, reach_workers, sources
 from tests.shared_trees import stand_beside
 
 Made = dict[str, bytes]
@@ -144,6 +144,18 @@ def test_forms(world: World, form: str) -> None:
 )
 def test_options(world: World, strategy: str, more: dict[str, Any]) -> None:
     world(privatized("madlib", strategy, **more))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "form"),
+    [("tem", "jsonl"), ("tem_context", "csv"), ("madlib", "parquet"), ("tem", "jsonl.gz")],
+)
+def test_two_workers(
+    world: World, monkeypatch: pytest.MonkeyPatch, mechanism: str, form: str
+) -> None:
+    """The same answers reach them: what is published does not show where batches ended."""
+    reach_workers(monkeypatch)
+    world(privatized(mechanism, "S3", form, workers="2"))
 
 
 def test_layout_that_is_copied_is_all_that_it_adds(world: World) -> None:

@@ -1,0 +1,104 @@
+"""Parts: the files in which a table that was rewritten on a cluster is published.
+
+An engine cuts its input by the bytes of the source, and reads larger files first. Parts of an
+output that were cut and ordered likewise would show how long source texts are. So every written row
+gets a random number: the numbers alone say in which part a row stands and at which place of it, and
+how many parts there are follows from the rows and the bytes of text that are written
+(docs/proofs/distributed.md).
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lexveil.distributed.rewriter import RunTotals
+from lexveil.errors import LexveilError
+from lexveil.formats.bare_tables import bare_column, bare_field
+from lexveil.runtime.tables import PARQUET
+from lexveil.types import Int64
+
+PART_ROWS = 500_000  # of a part, on average
+PART_BYTES = 2**27  # of rewritten text in a part, on average
+GROUP_ROWS = 8_192  # of a file that waits to be divided: what is read for a part at least
+LIMIT = 2**63  # above all numbers of rows
+NOT_COPIED = (
+    "the rewritten table could not be divided into its parts: rows were lost or doubled on the "
+    "way, so nothing is published"
+)
+
+
+def part_count(totals: RunTotals) -> int:
+    """How many parts a table has, from what is written of it; at least one."""
+    by_rows = -(-(totals.rows - totals.withheld) // PART_ROWS)
+    by_bytes = -(-totals.bytes_written // PART_BYTES)
+    return max(by_rows, by_bytes, 1)
+
+
+def order_column() -> str:
+    """The name of the column of random numbers, which no table has."""
+    return f"order_{secrets.token_hex(8)}"
+
+
+def random_numbers(batch: pa.RecordBatch) -> Int64:
+    """(n_rows,) whole numbers from 0 to ``LIMIT``, drawn from the operating system, whatever stands
+    in the rows.
+    """
+    drawn = np.frombuffer(secrets.token_bytes(8 * batch.num_rows), np.uint64)
+    return (drawn >> np.uint64(1)).astype(np.int64)
+
+
+def with_order(batch: pa.RecordBatch, order: str) -> pa.RecordBatch:
+    """Written rows with a further column, ``order``, of random numbers."""
+    numbers = pa.array(random_numbers(batch), pa.int64())
+    return batch.append_column(order, numbers)
+
+
+def require_all(n_rows: int, totals: RunTotals) -> None:
+    """See that all rows that were written are in the parts, each once.
+
+    Raises:
+        LexveilError: if there are more or fewer.
+    """
+    if n_rows != totals.rows - totals.withheld:
+        raise LexveilError(NOT_COPIED)
+
+
+def ranges(n_parts: int) -> list[tuple[int, int]]:
+    """The numbers of the rows of each part: the first, and that after the last."""
+    bounds = [part * LIMIT // n_parts for part in range(n_parts + 1)]
+    return list(itertools.pairwise(bounds))
+
+
+def write_undivided(batch: pa.RecordBatch, order: str, file: Path) -> None:
+    """Write rows with their random numbers into a file that waits to be divided."""
+    numbered = pa.Table.from_batches([with_order(batch, order)])
+    pq.write_table(_bare(numbered.sort_by(order)), file, row_group_size=GROUP_ROWS, **PARQUET)
+
+
+def write_part(files: Sequence[Path], order: str, numbers: tuple[int, int], out: Path) -> int:
+    """Write the part whose rows have the numbers of a range, in their order, from all files that
+    wait; return how many rows it has.
+    """
+    first, stop = numbers
+    chosen = (pc.field(order) >= first) & (pc.field(order) <= stop - 1)
+    found = [pq.read_table(file, filters=chosen) for file in files]
+    table = pa.concat_tables(found).sort_by(order).drop_columns([order])
+    pq.write_table(_bare(table), out, **PARQUET)
+    return int(table.num_rows)
+
+
+def _bare(table: pa.Table) -> pa.Table:
+    """A table in memory of its own, without metadata; a dictionary has the order of its rows."""
+    schema = pa.schema([bare_field(field) for field in table.schema])
+    columns = [
+        bare_column(column, field.type) for column, field in zip(table.columns, schema, strict=True)
+    ]
+    return pa.table(columns, schema)
