@@ -17,6 +17,7 @@ from few_words import NANO, asked, balance, edit, spend, states
 from lexveil import Ledger, MissingArtifact, RequestError
 from lexveil.ledger.anchor import read
 from lexveil.ledger.verification import verify
+from tests.databases.conftest import database, port  # noqa: F401
 
 
 @pytest.fixture
@@ -259,3 +260,28 @@ def test_an_anchor_that_is_ahead_and_stays_so_is_an_alarm(used: Path, anchor: Pa
         spend(ledger, "ana")
     shutil.copy(older, used / "ledger.sqlite")
     assert "forgets spending" in refused(used, anchor)
+
+
+def test_a_server_lets_others_go_on_while_the_ledger_is_read(
+    folder: Path,
+    anchor: Path,
+    database: str,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PostgreSQL itself: another connection releases after the state began that is read here."""
+    with Ledger.open(folder, anchor=anchor, address=database) as ledger:
+        spend(ledger, "ana")
+        own = ledger.database.snapshot
+
+        @contextmanager
+        def racing() -> Iterator[Any]:
+            with own() as con:
+                con.execute("select 1 from entries limit 1").fetchall()
+                ledger.database.snapshot = own
+                with Ledger.open(folder, anchor=anchor, address=database) as other:
+                    spend(other, "ben")
+                yield con
+
+        monkeypatch.setattr(ledger.database, "snapshot", racing)
+        spend(ledger, "ana")
+        assert balance(ledger, "ana") == 2 * NANO
