@@ -171,17 +171,26 @@ class ModelReference(Result):
     Attributes:
         name: Of a packaged model; `own` is what a run of the project made.
         version: Of a packaged model.
+        made_of: The public texts or vectors that its words got their vectors from; null in records
+            of earlier releases.
         sha256: Of its card, which has the hashes of all its files; of `own`, of the embedding and
             the collocations.
     """
 
     name: str
     version: str | None
+    made_of: str | None = None
     sha256: Sha256
 
     def __str__(self) -> str:
         """As statements name it."""
-        return f"model {self.name}{f' {self.version}' if self.version else ''}"
+        return model_in_words(self.name, self.version, self.made_of)
+
+
+def model_in_words(name: str, version: str | None, made_of: str | None) -> str:
+    """A model with its version and what it was made of."""
+    of = f", made of {made_of}" if made_of else ""
+    return f"model {name}{f' {version}' if version else ''}{of}"
 
 
 class Protection(Result):

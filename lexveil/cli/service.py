@@ -102,8 +102,14 @@ def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOpti
     from lexveil.service import server
     from lexveil.service.rewriting import check_start
 
-    check_start(terms, Model.load(name=words.name))
-    return server.serve(terms)
+    model = Model.load(name=words.name)
+    # A worker that is started later answers with the same model, whatever was built meanwhile.
+    base, plus, purposes = (words.name or "").partition("+")
+    if base:
+        print(f"using the {model.described}", file=sys.stderr)
+    pinned = f"{base or model.base_name}{plus}{purposes}"
+    check_start(terms, model)
+    return server.serve(terms.model_copy(update={"model": pinned}))
 
 
 def _fixed(how: Fixed) -> dict[str, object]:
