@@ -11,6 +11,7 @@ from typing import Literal
 
 from lexveil.accounting.budgets import (
     DEFAULT_FOUND,
+    ORDINARY,
     SEGMENTATION_OF,
     TOKEN_CAP,
     DocumentBudget,
@@ -191,7 +192,8 @@ def document_budget(
         total = budget_of_average(settings.base_epsilon or 0.0, average or 0.0)
     if cap is None:
         cap = TOKEN_CAP * (settings.base_epsilon or (total / average if average else math.inf))
-    return DocumentBudget(total, math.inf if cap == "none" else cap, average)
+    ordinary = (model.average_words() or ORDINARY) if settings.protection is not None else None
+    return DocumentBudget(total, math.inf if cap == "none" else cap, average, ordinary)
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:

@@ -279,8 +279,7 @@ def check_start(terms: Terms, model: Model) -> None:
             has_cap = params.cap is not None or own_cap(con) is not None
     if not (has_cap or terms.is_complete):
         raise RequestError(
-            f"{params.folder}: the ledger has no cap yet, and would take ten times the budget "
-            "that the first request "
-            "asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: "
+            f"{params.folder}: the ledger has no cap yet, and would take ten times what the first "
+            "request may spend; set one by `lexveil ledger cap N --because TEXT` or params.yaml: "
             f"ledger.cap, or fix {FIXED}"
         )

@@ -70,6 +70,8 @@ class BudgetPreview(Result):
     Attributes:
         protection: Null where epsilon, a budget or a share of words is asked for.
         cap: Lifetime epsilon of a subject, as params.yaml has it; null: the ledger's own.
+        default_cap: The cap that a ledger without one would take at a release.
+        usual_text: The text that ten of these releases would spend it for.
         max_token_epsilon: The largest that a token may get; null: no limit.
         capped_documents: Whose tokens get no more than that, and which leave some of their budget.
         capped_tokens: Tokens of these, each with the largest epsilon.
@@ -86,6 +88,8 @@ class BudgetPreview(Result):
     protection: Protection | None
     document_budget: Number
     cap: Number | Literal["unlimited"] | None
+    default_cap: Number
+    usual_text: str
     max_token_epsilon: Number | None
     capped_documents: int
     capped_tokens: int
@@ -306,6 +310,8 @@ def _budget(
         protection=settings.protection,
         document_budget=budget.total,
         cap=engine.model.params.ledger.cap,
+        default_cap=TIMES * budget.usual,
+        usual_text=budget.usual_text,
         max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
         capped_documents=0 if one_epsilon else capped_documents,
         capped_tokens=0 if one_epsilon else capped_tokens,
