@@ -71,7 +71,7 @@ def serve(
 
         lexveil service
         lexveil service --protection strong
-        lexveil service --mechanism tem --strategy S3 --epsilon 5
+        lexveil service --mechanism tem --strategy S3 --protection strong
         lexveil service key add billing --keys keys.json
         lexveil service --keys keys.json --host 0.0.0.0 --allowed-host texts.example.org --workers 2
 
@@ -100,6 +100,7 @@ def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOpti
     anywhere()
     from lexveil.artifacts.model import Model
     from lexveil.service import server
+    from lexveil.service.cautions import caution_of_terms
     from lexveil.service.rewriting import check_start
 
     model = Model.load(name=words.name)
@@ -109,6 +110,8 @@ def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOpti
         print(f"using the {model.described}", file=sys.stderr)
     pinned = f"{base or model.base_name}{plus}{purposes}"
     check_start(terms, model)
+    if (caution := caution_of_terms(terms, model)) is not None:
+        print(caution, file=sys.stderr)
     return server.serve(terms.model_copy(update={"model": pinned}))
 
 

@@ -232,6 +232,21 @@ def measured_level(settings: Settings, model: Model, name: LevelName) -> Measure
     return level_of(measured_levels(model.sha256), settings.mechanism, settings.strategy, name)
 
 
+def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None:
+    """A caution where a token may get more than at the level light; None too where the model ships
+    without its figure.
+    """
+    light = measured_level(settings, model, "light")
+    if light is None or epsilon <= light.epsilon:
+        return None
+    return (
+        f"CAUTION: a token may get epsilon {epsilon:.4g}; above {light.epsilon:g} of "
+        f"{settings.mechanism} {settings.strategy} a reader names more than "
+        f"{100 * LEVELS['light'].content:.0f} of 100 content words, which is more than the level "
+        "light allows: choose a level of protection, or less epsilon"
+    )
+
+
 def is_usual(settings: Settings, model: Model) -> bool:
     """Whether figures that ship with a model hold: it has a card, and policy and parameters of
     mechanisms are the usual ones.

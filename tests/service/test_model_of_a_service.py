@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lexveil import Model, paths
+from lexveil import Model
 from lexveil.artifacts import model as models
 from lexveil.artifacts.packaged_model import PackagedModel
 from lexveil.service import server
@@ -28,10 +28,13 @@ def test_a_service_keeps_the_model_it_began_with(
     packaged: PackagedModel,
     started: list[Terms],
     cli: Any,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its workers, which may start after a run of the project, are told the model by name."""
-    monkeypatch.setattr(paths, "MODELS", packaged.folder.parent)
+    (tmp_path / "home/models").mkdir(parents=True)
+    (tmp_path / "home/models/toy").symlink_to(packaged.folder)
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(models, "DEFAULT", "toy")
     embeddings, aside = built / "artifacts/embeddings", built / "aside"
     embeddings.rename(aside)

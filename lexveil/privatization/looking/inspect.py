@@ -43,7 +43,7 @@ from lexveil.privatization.engine.worker import count_batches, rewrite_batches
 from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.release.preconditions import LanguageCheck, tell_unmatched
 from lexveil.privatization.release.run import progress_on_stderr
-from lexveil.privatization.settings import document_budget, resolve_settings
+from lexveil.privatization.settings import beyond_light, document_budget, resolve_settings
 from lexveil.recovery.linkage import DisclosedTexts, n_unique
 from lexveil.request import FileRequest
 from lexveil.runtime.checkpoints import size
@@ -72,6 +72,7 @@ class BudgetPreview(Result):
         cap: Lifetime epsilon of a subject, as params.yaml has it; null: the ledger's own.
         default_cap: The cap that a ledger without one would take at a release.
         usual_text: The text that ten of these releases would spend it for.
+        beyond_light: A caution where a token gets more than at the level light.
         max_token_epsilon: The largest that a token may get; null: no limit.
         capped_documents: Whose tokens get no more than that, and which leave some of their budget.
         capped_tokens: Tokens of these, each with the largest epsilon.
@@ -90,6 +91,7 @@ class BudgetPreview(Result):
     cap: Number | Literal["unlimited"] | None
     default_cap: Number
     usual_text: str
+    beyond_light: str | None
     max_token_epsilon: Number | None
     capped_documents: int
     capped_tokens: int
@@ -312,6 +314,7 @@ def _budget(
         cap=engine.model.params.ledger.cap,
         default_cap=TIMES * budget.usual,
         usual_text=budget.usual_text,
+        beyond_light=beyond_light(settings, engine.model, per_token.most or 0.0),
         max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
         capped_documents=0 if one_epsilon else capped_documents,
         capped_tokens=0 if one_epsilon else capped_tokens,
