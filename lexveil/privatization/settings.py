@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -157,7 +157,11 @@ def resolve_settings(request: Request, model: Model) -> Settings:
         return settings
     require_uniform_shares(settings, option("recovery"))
     curve = StoredCurve(
-        model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress
+        model,
+        settings.mechanism,
+        settings.strategy,
+        settings.policy,
+        told=progress_of(model, settings),
     )
     epsilon = curve.epsilon_for(request.recovery, request.band).epsilon
     print(
@@ -272,7 +276,11 @@ def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[
     if any(measured_level(settings, model, other) for other in LEVELS):
         raise RequestError("measured on public texts, in context, a reader names more at every one")
     curve = StoredCurve(
-        model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress
+        model,
+        settings.mechanism,
+        settings.strategy,
+        settings.policy,
+        told=progress_of(model, settings),
     )
     if not curve.in_context and MECHANISMS[settings.mechanism].on_lists:
         raise RequestError(
@@ -314,12 +322,28 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
         )
 
 
-def tell_progress(epsilon: float) -> None:
-    """Say which point of a curve of expected recovery is computed."""
-    print(
-        f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}",
-        file=sys.stderr,
-    )
+def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
+    """What says which point of a curve of expected recovery is computed, and first why it takes
+    time.
+    """
+    is_said = False
+
+    def tell(epsilon: float) -> None:
+        nonlocal is_said
+        if not is_said:
+            print(
+                f"working out what a reader names with the model {model.name} by "
+                f"{settings.mechanism} {settings.strategy}: it is kept, so that only the first "
+                "call with a model, a purpose or parameters takes so long, up to some minutes",
+                file=sys.stderr,
+            )
+        is_said = True
+        print(
+            f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}",
+            file=sys.stderr,
+        )
+
+    return tell
 
 
 def settings_of(request: Request, params: Params) -> Settings:

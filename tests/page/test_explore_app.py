@@ -344,3 +344,13 @@ def test_an_output_that_is_stamped_is_said_to_be(project: Path) -> None:
     assert "As a release this would have no guarantee:" in shown and "would be refused" not in shown
     assert run(shown) == 0 and Path("out.no-guarantee.jsonl").exists()
     assert "no guarantee:" not in draw(page(), ONE)
+
+
+def test_its_figures_speak_of_the_words_that_levels_speak_of(client: TestClient) -> None:
+    """Content words, in both; and a menu has the width of its longest entry."""
+    page = client.get(f"/?token={TOKEN}").text
+    assert re.search(r"balanced: 20 of 100 content words", page)
+    answer = client.post("/api/expected", data=HOUSE | {"budget": "epsilon", "epsilon": "9"}).text
+    assert "% of content words" in answer and "% of words" not in answer
+    style = client.get("/static/explore.css").text
+    assert re.search(r"\.choice select \{ grid-column: 1 / -1;", style)

@@ -408,9 +408,8 @@ def _try(
         some.append(replace(chunk, selection=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))
         n_before += int(n_tokens.sum())
     worker = engine.worker([str(number) for number in range(len(some[0].texts[0]))])
-    progress = progress_on_stderr(
-        "try", sum(int(chunk.is_selected.sum()) for chunk in some), "rows"
-    )
+    # Rows behind the first tokens are not tried, but they come back with the others.
+    progress = progress_on_stderr("try", sum(map(len, some)), "rows")
     for _, rewritten in rewrite_batches(
         worker, ((chunk, batch_of(chunk)) for chunk in some), budget, None, progress
     ):

@@ -32,8 +32,8 @@ GUESSES = 3  # of a reader, for each output
 
 
 class ExpectedShares(NamedTuple):
-    """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of
-    rare ones named.
+    """Of perturbed content words, of which levels of protection speak: shares that a best-informed
+    reader names, that come out unchanged, and of rare ones named.
 
     Behind these stand what is hidden less by a purpose, what is to be said of the figures, and how
     often the source of an output is found among others.
@@ -53,7 +53,7 @@ def expected_shares(name: str | None, request: Request, epsilon: float) -> Expec
     model, settings, prepared = _prepared(name, request)
     curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared)
     at = curve.at(epsilon)
-    shares = recovered(at, "all"), unchanged(at, "all"), recovered(at, "rare")
+    shares = recovered(at, "content"), unchanged(at, "content"), recovered(at, "rare")
     linkage = linkage_of(resolve_settings(request, model), model).sentence
     return ExpectedShares(*shares, purpose_sentences(at), recovery_at(at).aside, linkage)
 
