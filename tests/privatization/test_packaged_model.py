@@ -69,7 +69,13 @@ def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
         "in.csv",
         *(
             f"out.csv{ending}"
-            for ending in ("", ".record.json", ".operator.json", ".tokens.parquet")
+            for ending in (
+                "",
+                ".record.json",
+                ".statement.txt",
+                ".operator.json",
+                ".tokens.parquet",
+            )
         ),
     }
     for path in (home / "ledger", *(home / "ledger").iterdir(), home / "ledger-anchor.json"):
