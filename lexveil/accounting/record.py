@@ -16,14 +16,17 @@ from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.linkage import LinkageFigures
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.accounting.structure import StructureFigures
-from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms import own_names
 
 SCHEMA = 5
 NONE = "none"  # the formula where nothing is claimed
 
 Treatment = Literal["perturb", "keep", "drop", "sample"]
 FoundTreatment = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
-MechanismName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["none", *MECHANISMS]})]
+# one of this package, or of another one that is installed
+MechanismName = Annotated[
+    str, WithJsonSchema({"type": "string", "examples": ["none", *own_names()]})
+]
 
 
 class Guarantee(Result):

@@ -363,6 +363,7 @@ def settings_of(request: Request, params: Params) -> Settings:
                 "the output so"
             )
         return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
+    MECHANISMS[request.mechanism]  # of another package, which may be broken
     classes = ("stopwords", "punctuation", "oov")
     policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
     return Settings(
