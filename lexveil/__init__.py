@@ -2,7 +2,7 @@
 
     import lexveil
 
-    done = lexveil.privatize(texts, mechanism="tem", strategy="S3", epsilon=10.0)
+    done = lexveil.privatize(texts, protection="balanced")
     done.values                  # the rewritten texts
     done.record.guarantee        # what was protected, what was not, and what was spent
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lexveil.api import audit, inspect, privatize
     from lexveil.artifacts.model import Model
     from lexveil.auditing.audit import AuditResult
+    from lexveil.data.own_vectors import add_model
     from lexveil.errors import (
         CheckFailed,
         LexveilError,
@@ -46,6 +47,7 @@ __all__ = [
     "Privatized",
     "RequestError",
     "__version__",
+    "add_model",
     "audit",
     "inspect",
     "privatize",
@@ -54,6 +56,7 @@ __all__ = [
 _ERRORS = ("CheckFailed", "LexveilError", "MissingArtifact", "ParameterError", "RequestError")
 _MODULES = {
     "AuditResult": "lexveil.auditing.audit",
+    "add_model": "lexveil.data.own_vectors",
     "MECHANISMS": "lexveil.mechanisms.registry",
     "Inspection": "lexveil.privatization.looking.inspect",
     "Ledger": "lexveil.ledger.ledger",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect as signatures
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from functools import wraps
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from lexveil.artifacts.model import Model
 from lexveil.auditing.request import AuditRequest
 from lexveil.errors import LexveilError, ParameterError, RequestError
-from lexveil.parameters import nearest
+from lexveil.parameters import nearest, with_purposes
 from lexveil.privatization.adapters import memory as in_memory
 from lexveil.privatization.adapters.memory import Label, Privatized
 from lexveil.privatization.looking import inspect as inspection
@@ -86,6 +86,7 @@ def privatize(
     spans: Any = None,
     project: Project = None,
     model: str | None = None,
+    purpose: str | Sequence[str] = (),
     progress: Callable[[int, int | None], object] | bool = False,
     **options: Any,
 ) -> Privatized:
@@ -110,6 +111,8 @@ def privatize(
             folder. A ``Model`` saves loading again.
         model: what gives the words: ``own``, made by the project's run, or a model by its name;
             None is ``own`` where there has been a run, else ``en``, and standard error says so.
+        purpose: keeps more utility for a purpose, such as ``"sentiment"`` or ``"sentiment=2"``, or
+            for several: names of `lexveil purpose list`, or files.
         progress: is called with the number of texts that are done, and of how many: first as they
             are counted, of None, then as they are rewritten. True shows a bar on standard error.
             What it raises ends the call; texts that were charged by then stay charged.
@@ -129,7 +132,7 @@ def privatize(
         ParameterError: if an option or params.yaml is not valid.
     """
     with renamed_fields(OF_TEXTS), _watching(progress) as watch:
-        request, using = Request.of(plain_options(options)), Model.load(_model(project), model)
+        request, using = Request.of(plain_options(options)), _load(project, model, purpose)
         return in_memory.privatize(
             texts, request, using, column=column, subjects=subjects, spans=spans, watch=watch
         )
@@ -142,6 +145,7 @@ def inspect(
     show_examples: bool = False,
     project: Project = None,
     model: str | None = None,
+    purpose: str | Sequence[str] = (),
     **options: Any,
 ) -> Inspection:
     """Say what rewriting a file or a folder would do, without doing it: nothing is written or
@@ -152,7 +156,7 @@ def inspect(
             of such; also in object storage, by an address (s3://, gs://, abfs://).
         show_examples: name the most frequent words that would stay unprotected or are unknown: they
             are source text.
-        project, model: as of ``privatize``.
+        project, model, purpose: as of ``privatize``.
         options: as of ``privatize`` (``quiet``, too), and those of files, such as ``text_column``.
             A row is a document.
 
@@ -168,7 +172,11 @@ def inspect(
             "with seed=1"
         )
     return inspection.inspect(
-        as_path(source), request, show_examples=show_examples, project=_model(project), model=model
+        as_path(source),
+        request,
+        show_examples=show_examples,
+        project=_model(project),
+        model=with_purposes(model, purpose),
     )
 
 
@@ -179,6 +187,7 @@ def audit(
     *,
     project: Project = None,
     model: str | None = None,
+    purpose: str | Sequence[str] = (),
     **options: Any,
 ) -> AuditResult:
     """Test the privacy that a mechanism claims, on toy vocabularies, on words of a model, and in
@@ -192,7 +201,7 @@ def audit(
         mechanism: a name of ``lexveil.MECHANISMS``.
         epsilon: the claim: per token, in 1 / units of the metric; in releases, base epsilon. A
             second one, at which the claim has most power, is audited beside it.
-        project, model: as of ``privatize``.
+        project, model, purpose: as of ``privatize``.
         options: how to audit, as keyword arguments: those that `help(lexveil.audit)` lists below.
 
     Raises:
@@ -204,7 +213,8 @@ def audit(
     request = AuditRequest.of(
         {"mechanism": mechanism, "epsilon": epsilon, "workers": 1, **plain_options(options)}
     )
-    return auditing.audit(request, project=_model(project), model=model)
+    named = with_purposes(model, purpose)
+    return auditing.audit(request, project=_model(project), model=named)
 
 
 @contextmanager
@@ -236,6 +246,10 @@ def _watching(progress: Watch | bool) -> Iterator[Watch | None]:
                 )
 
             yield show
+
+
+def _load(project: Project, model: str | None, purpose: str | Sequence[str]) -> Model:
+    return Model.load(_model(project), with_purposes(model, purpose))
 
 
 def _model(project: Project) -> Path | Model | None:

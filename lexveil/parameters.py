@@ -23,6 +23,15 @@ T = TypeVar("T", bound=Hashable)
 MODEL_NAME = r"[a-z][a-z0-9_-]{0,62}"  # of a packaged model
 LIST = r".+@[0-9a-f]{12}"  # a file of the user
 
+
+def with_purposes(model: str | None, purposes: str | Iterable[str]) -> str | None:
+    """The name of a model with purposes, as ``Model.load`` takes it; None is the default model
+    without any.
+    """
+    named = [purposes] if isinstance(purposes, str) else list(purposes)
+    return "+".join([model or "", *named]) if named else model
+
+
 # What a value must be, by pydantic's name of the error, where its own words are not ours.
 TYPES = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "be a whole number"),

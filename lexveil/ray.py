@@ -38,6 +38,7 @@ from lexveil.distributed.release import HIDDEN, explained, release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals, reported
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.messages import shown
+from lexveil.parameters import with_purposes
 from lexveil.privatization.release.outputs import write_errors
 from lexveil.privatization.release.preconditions import STAMP, Checked, check
 from lexveil.request import OnExhausted, Request
@@ -108,6 +109,7 @@ def privatize(
     subjects: str | None = None,
     project: Path | str | Model | None = None,
     model: str | None = None,
+    purpose: str | Sequence[str] = (),
     model_folder: str | None = None,
     **options: Any,
 ) -> PrivatizedDataset:
@@ -119,6 +121,7 @@ def privatize(
         subjects: the column that says whom a row is about; None: each text is a subject of its own.
         project: as of ``lexveil.privatize``.
         model: the name of a packaged model, which every node has installed, too.
+        purpose: as of ``lexveil.privatize``.
         model_folder: of that model, on storage that every node sees, if it is not installed.
         options: as of ``lexveil.privatize``, but those of experiments.
 
@@ -127,9 +130,8 @@ def privatize(
     """
     with renamed_fields(OF_TEXTS):
         request = Request.of(plain_options(options))
-        checked = check(
-            request, Model.load(Path(project) if isinstance(project, str) else project, model)
-        )
+        place = Path(project) if isinstance(project, str) else project
+        checked = check(request, Model.load(place, with_purposes(model, purpose)))
         columns = (column,) if isinstance(column, str) else tuple(column)
         with explained():  # runs the user's own plan
             schema = dataset.schema()

@@ -29,10 +29,12 @@ from lexveil.accounting.record import PrivacyRecord
 from lexveil.api import OF_TEXTS, plain_options, renamed_fields, takes_options
 from lexveil.artifacts.model import Model
 from lexveil.distributed.parts import order_column, part_count, require_all, with_order
+from lexveil.distributed.progress import tasks_told
 from lexveil.distributed.release import release_table
 from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.messages import name, names, shown
+from lexveil.parameters import with_purposes
 from lexveil.privatization.release.preconditions import STAMP, Checked, check
 from lexveil.request import OnExhausted, Request
 
@@ -108,6 +110,7 @@ def privatize(
     subjects: str | None = None,
     project: Path | str | Model | None = None,
     model: str | None = None,
+    purpose: str | Sequence[str] = (),
     model_folder: str | None = None,
     **options: Any,
 ) -> PrivatizedFrame:
@@ -120,6 +123,7 @@ def privatize(
         subjects: the column that says whom a row is about; None: each text is a subject of its own.
         project: as of ``lexveil.privatize``.
         model: the name of a packaged model, which every worker has installed, too.
+        purpose: as of ``lexveil.privatize``.
         model_folder: of that model, on storage that every worker sees, if it is not installed.
         options: as of ``lexveil.privatize``, but those of experiments.
 
@@ -138,9 +142,8 @@ def privatize(
         )
     with renamed_fields(OF_TEXTS):
         request = Request.of(plain_options(options))
-        checked = check(
-            request, Model.load(Path(project) if isinstance(project, str) else project, model)
-        )
+        place = Path(project) if isinstance(project, str) else project
+        checked = check(request, Model.load(place, with_purposes(model, purpose)))
         columns = (column,) if isinstance(column, str) else tuple(column)
         rewriter = Rewriter.of(
             checked, to_arrow_schema(frame.schema), columns, subjects, model_folder
@@ -251,8 +254,9 @@ class _SparkJob:
             .sum("nano", "tokens")
         )
         packed = counted.toDF(*COUNTED.names).mapInArrow(_packed, "packed binary")
-        for (batch,) in packed.toLocalIterator(prefetchPartitions=True):
-            yield from pa.ipc.open_stream(batch)
+        with tasks_told("count", self.spark.sparkContext.statusTracker()):
+            for (batch,) in packed.toLocalIterator(prefetchPartitions=True):
+                yield from pa.ipc.open_stream(batch)
 
     def rewrite(self, rewriter: Rewriter) -> RunTotals:
         """Rewrite in the stage that writes, which Spark evaluates once for each task whose output
@@ -263,7 +267,8 @@ class _SparkJob:
         rewritten = self.frame.mapInArrow(
             partial(_rewrite, rewriter, totals, self.order), self.numbered
         )
-        rewritten.write.mode("append").options(**COMMITS).parquet(self.undivided.toString())
+        with tasks_told("rewrite", self.spark.sparkContext.statusTracker()):
+            rewritten.write.mode("append").options(**COMMITS).parquet(self.undivided.toString())
         added: RunTotals = totals.value
         return added
 

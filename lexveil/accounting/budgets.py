@@ -21,7 +21,7 @@ Codes = npt.NDArray[np.int8]
 STRATEGIES = tuple(SEGMENTATION_OF)
 BY_WORDS = frozenset(["S1", "S2"])  # strategies that divide a budget by the words of a text
 
-ORDINARY = 1_000  # tokens of a document: the cap that a ledger has by itself follows from them
+ORDINARY = 100.0  # words of a text of ordinary length, where no public corpus says how many
 TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
 
 
@@ -226,13 +226,27 @@ class DocumentBudget:
         total: B, in 1 / units of the metric.
         cap: the largest ε of a token; infinite if there is none.
         average_words: the words per document that B or the cap follows from; None if neither does.
+        ordinary_words: the public number of words of a text of ordinary length, where every token
+            gets the cap and B is that of the longest text; None where B is that of every text.
     """
 
     total: float
     cap: float
     average_words: float | None = None
+    ordinary_words: float | None = None
 
     @property
     def usual(self) -> float:
-        """What an ordinary document spends at most: one of ``ORDINARY`` tokens, or B."""
-        return min(self.total, ORDINARY * self.cap)
+        """The most that a text of ordinary length spends, from which the ledger's own cap
+        follows.
+        """
+        if self.ordinary_words is None:
+            return self.total
+        return min(self.total, self.ordinary_words * self.cap)
+
+    @property
+    def usual_text(self) -> str:
+        """The text that spends ``usual``, in words."""
+        if self.ordinary_words is None:
+            return "a text that spends its whole budget"
+        return f"a text of {self.ordinary_words:.0f} words"

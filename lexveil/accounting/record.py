@@ -16,14 +16,17 @@ from lexveil.accounting.expected_recovery import Meaning
 from lexveil.accounting.linkage import LinkageFigures
 from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.accounting.structure import StructureFigures
-from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms import own_names
 
 SCHEMA = 5
 NONE = "none"  # the formula where nothing is claimed
 
 Treatment = Literal["perturb", "keep", "drop", "sample"]
 FoundTreatment = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
-MechanismName = Annotated[str, WithJsonSchema({"type": "string", "enum": ["none", *MECHANISMS]})]
+# one of this package, or of another one that is installed
+MechanismName = Annotated[
+    str, WithJsonSchema({"type": "string", "examples": ["none", *own_names()]})
+]
 
 
 class Guarantee(Result):
@@ -171,17 +174,26 @@ class ModelReference(Result):
     Attributes:
         name: Of a packaged model; `own` is what a run of the project made.
         version: Of a packaged model.
+        made_of: The public texts or vectors that its words got their vectors from; null in records
+            of earlier releases.
         sha256: Of its card, which has the hashes of all its files; of `own`, of the embedding and
             the collocations.
     """
 
     name: str
     version: str | None
+    made_of: str | None = None
     sha256: Sha256
 
     def __str__(self) -> str:
         """As statements name it."""
-        return f"model {self.name}{f' {self.version}' if self.version else ''}"
+        return model_in_words(self.name, self.version, self.made_of)
+
+
+def model_in_words(name: str, version: str | None, made_of: str | None) -> str:
+    """A model with its version and what it was made of."""
+    of = f", made of {made_of}" if made_of else ""
+    return f"model {name}{f' {version}' if version else ''}{of}"
 
 
 class Protection(Result):

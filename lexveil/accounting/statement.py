@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ from lexveil.accounting.record import PrivacyRecord
 # From here on a statement warns: shares of all tokens, and of the perturbed ones.
 MUCH_UNPROTECTED = 0.3
 MUCH_UNCHANGED = 0.8
+WIDTH = 96  # characters of a line of a page
 
 PRIVATE = "private to the operator, as secret as the source:"
 
@@ -26,6 +28,28 @@ def statement(
         files: lines about what was written.
     """
     return lines_of("accounting", "statement.txt.j2", record=record, operator=operator, files=files)
+
+
+def statement_for_recipients(record: PrivacyRecord, name: str) -> str:
+    """One page in words for whoever receives an output, from its record alone: all of it may be
+    published.
+
+    Args:
+        name: of the output.
+    """
+    values = {"record": record, "name": name, "record_name": f"{name}.record.json"}
+    lines = lines_of("accounting", "recipients.txt.j2", **values)
+    return "\n".join(map(_wrapped, lines)) + "\n"
+
+
+def _wrapped(line: str) -> str:
+    behind = "  " if line.startswith("- ") else ""
+    return textwrap.fill(line, WIDTH, subsequent_indent=behind, break_on_hyphens=False)
+
+
+def _sentence(text: str) -> str:
+    """A text that begins with a capital and ends with a full stop."""
+    return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
 def lines_of(room: str, template: str, **values: Any) -> list[str]:
@@ -53,4 +77,5 @@ def _environment(room: str) -> Any:
     cautions = {"much_unprotected": MUCH_UNPROTECTED, "much_unchanged": MUCH_UNCHANGED}
     environment.globals |= {**cautions, "private": PRIVATE}
     environment.filters |= {"n": "{:,}".format, "figure": _figure, "percent": _percent}
+    environment.filters["sentence"] = _sentence
     return environment

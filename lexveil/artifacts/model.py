@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lexveil import paths
 from lexveil.accounting.budgets import SEGMENTATION_OF, Policy
-from lexveil.accounting.record import ModelReference
+from lexveil.accounting.record import ModelReference, model_in_words
 from lexveil.accounting.structure import StructureFigures
 from lexveil.artifacts.base_model import find_base
 from lexveil.artifacts.bigrams import load_bigrams
@@ -87,7 +87,8 @@ class Model:
             project: its folder; None is that of the project around the current folder, and else the
                 user's.
             name: of a packaged model, or ``own``: what the project's run made. None is ``own``
-                where there has been a run, else the model that ships; standard error then says so.
+                where there has been a run, else the model that ships; standard error then says
+                which, and what it was made of.
                 Purposes follow it: ``en+sentiment=1``, or ``+sentiment`` of that model.
 
         Raises:
@@ -110,8 +111,6 @@ class Model:
                 "change into the folder "
                 "of one, make one by `lexveil init DIR`, or name a model"
             )
-        if not base and not has_run:
-            _say_default(home)
         is_own = base == OWN or (not base and has_run)
         model = cls(
             home,
@@ -119,14 +118,19 @@ class Model:
             purposes=tuple(map(find_purpose, purposes)),
         )
         model.require_purposes()
+        if not base:
+            _say_chosen(model)
         return model
+
+    @property
+    def base_name(self) -> str:
+        """The name without purposes."""
+        return self.packaged.card.name if self.packaged else OWN
 
     @property
     def name(self) -> str:
         """As ``--model`` takes it."""
-        return "+".join(
-            [self.packaged.card.name if self.packaged else OWN, *map(str, self.purposes)]
-        )
+        return "+".join([self.base_name, *map(str, self.purposes)])
 
     @property
     def sha256(self) -> str | None:
@@ -189,14 +193,30 @@ class Model:
         """A path of the place, as the parameters and ``lexveil.paths`` give it."""
         return self.project.path(relative)
 
+    @property
+    def version(self) -> str | None:
+        """The version of a packaged model; None of a project's own."""
+        return self.packaged.card.version if self.packaged else None
+
+    @property
+    def made_of(self) -> str:
+        """The public texts or vectors that the words got their vectors from, in words."""
+        return _made_of_sources(self.packaged) if self.packaged else _made_of_run(self)
+
+    @property
+    def described(self) -> str:
+        """The model with its version and what it was made of, as standard error names it."""
+        return model_in_words(self.name, self.version, self.made_of)
+
     def reference(self, strategy: str) -> ModelReference:
         """What a record says of it: the hash of its card; of a project's own, of the hashes of its
         artifacts.
         """
-        version = self.packaged.card.version if self.packaged else None
         listed = json.dumps({} if self.packaged else self.hashes(strategy), sort_keys=True)
         digest = self.sha256 or hashlib.sha256(listed.encode()).hexdigest()
-        return ModelReference(name=self.name, version=version, sha256=digest)
+        return ModelReference(
+            name=self.name, version=self.version, made_of=self.made_of, sha256=digest
+        )
 
     def require_checks(self, strategy: str) -> None:
         """See that the artifacts exist and passed their checks. A check that fails removes its
@@ -357,15 +377,42 @@ class Model:
         return {name: sha256(file) for name, file in named.items()} | weighed
 
 
-def _say_default(home: Project) -> None:
-    """Say on standard error that the model that ships is used, and why."""
-    why = (
-        "no run of this project has made its own"
-        if home.is_project
-        else f"{Path.cwd()} is in no project"
+def _made_of_sources(packaged: PackagedModel) -> str:
+    """The sources of a packaged model's corpus: how many documents of how many; of vectors that
+    were made elsewhere their name.
+    """
+    card = packaged.card
+    n_documents = sum(source.documents for source in card.sources)
+    names = ", ".join(source.name for source in card.sources)
+    n_sources = len(card.sources)
+    if not n_documents:
+        return f"vectors of {names or 'unknown texts'} ({card.built})"
+    of = names if n_sources == 1 else f"{n_sources} sources"
+    return f"{n_documents:,} documents of {of} ({card.built})"
+
+
+def _made_of_run(model: Model) -> str:
+    """The corpus of a project's run, and the packaged model that its training began with."""
+    length = model.path(paths.CORPUS_LENGTH)
+    n_documents = read_json(length, "sample_corpus")["n_documents"] if length.is_file() else 0
+    made_of = f"{n_documents:,} documents of this project's corpus"
+    metas = sorted(model.path(paths.ARTIFACTS / "embeddings").glob("*/meta.json"))
+    bases = [base for meta in metas if (base := read_json(meta, "train_embeddings").get("base"))]
+    if not bases:
+        return made_of
+    begun = f"the model {bases[0]['name']} {bases[0]['version']}"
+    return f"{made_of} and {begun}, with which training began" if n_documents else begun
+
+
+def _say_chosen(model: Model) -> None:
+    """Say on standard error which model is used where none was named, and why this one."""
+    why = f"{Path.cwd()} is in no project"
+    if model.packaged is None:
+        why = "a run of this project made it"
+    elif model.project.is_project:
+        why = "no run of this project has made its own"
+    ships = "" if model.packaged is None else ", which ships with Lexveil"
+    print(
+        f"using the {model.described}{ships}: {why} (--model, or model=, names another)",
+        file=sys.stderr,
     )
-    about = (
-        f"using the model {DEFAULT}, which ships with Lexveil: {why} (--model, or model=, "
-        "names another)"
-    )
-    print(about, file=sys.stderr)

@@ -13,6 +13,8 @@ from lexveil.artifacts.packaged_model import CARD, PackagedModel
 from lexveil.errors import RequestError
 
 OWN = "own"  # what a project's own run made; no packaged model has this name
+# endings of files of word vectors
+VECTORS = frozenset({".kv", ".vec", ".bin", ".txt", ".w2v", ".model", ".parquet", ".gz", ".zip"})
 DEFAULT = "en"  # where a project has no run, or there is no project
 
 
@@ -38,6 +40,12 @@ def find(name: str) -> PackagedModel:
     """
     models = installed()
     if name not in models:
+        if Path(name).suffix in VECTORS or Path(name).is_file():
+            raise RequestError(
+                f"model {name}: a file, and a model has a name; make one of its vectors by "
+                f"`lexveil model add {name} --name NAME --license LICENCE --language en`, or "
+                "lexveil.add_model, and name that"
+            )
         there = ", ".join([*models, f"{OWN} (of a project that has run)"])
         raise RequestError(f"there is no model {name}; there are {there}")
     return models[name]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 from cyclopts.validators import Number
 
-from lexveil.cli.options import Count, Files, Json, Wait, actions, exclusive
+from lexveil.cli.options import Count, Json, Wait, actions, exclusive
 from lexveil.cli.output import in_project, show
 from lexveil.errors import RequestError
 from lexveil.request import NUMBER
@@ -81,7 +81,9 @@ def use(
         tuple[str, ...], Parameter(metavar="[NAME=]PATH …", consume_multiple=(1, None))
     ] = (),
     part: AddressPart = AddressPart(),  # frozen
-    documents: Annotated[tuple[Path, ...], Files] = (),
+    documents: Annotated[
+        tuple[str, ...], Parameter(metavar="[NAME=]FILE …", consume_multiple=(1, None))
+    ] = (),
     model: Annotated[str | None, Parameter(metavar="NAME")] = None,
     text_column: Annotated[str, Parameter(metavar="NAME")] = "text",
     pairs: Literal["both", "first"] = "both",
@@ -93,14 +95,15 @@ def use(
     Args:
         corpus: file or folder to train on, or an address that is streamed (hf://allenai/c4/en,
             s3://…), or several, each with a name (default: unchanged)
-        documents: files or folders to privatize, each file one data set
+        documents: files or folders to privatize, each file one data set of the file's name, or of
+            NAME
         model: a packaged model that replaces the corpus
         text_column: the column of texts
         pairs: which texts of a pair (columns text and text_b) are rewritten; of `first` the second
             one stays as it is, is read by classifiers only, and counts in no average
     """
     sources = sources_of(corpus)
-    document_files = [path.absolute() for path in documents]
+    document_files, named = _documents(documents)
     root = in_project()
     from lexveil.data import data_store
     from lexveil.data.corpus_sampling import SampleRequest
@@ -117,6 +120,7 @@ def use(
                     request,
                     model=model,
                     pairs=pairs,
+                    named=named,
                 )
             ),
             json,
@@ -139,6 +143,24 @@ def _source(text: str) -> Path | str:
     from lexveil.data.remote import is_address
 
     return text if is_address(text) else Path(text).absolute()
+
+
+def _documents(written: Sequence[str]) -> tuple[list[Path], dict[str, Path]]:
+    """The files and folders of --documents, and those that a name stands before.
+
+    Raises:
+        RequestError: if two have the same name.
+    """
+    files, named = list[Path](), dict[str, Path]()
+    for text in written:
+        name, equals, path = text.partition("=")
+        if not (equals and name and path) or Path(text).exists():
+            files.append(Path(text).absolute())
+        elif name in named:
+            raise RequestError(f"--documents {text}: the name {name} is there twice")
+        else:
+            named[name] = Path(path).absolute()
+    return files, named
 
 
 def sources_of(corpus: Sequence[str]) -> Path | str | dict[str, Path | str] | None:

@@ -152,7 +152,8 @@ def cap(value: Annotated[str, Parameter(name="N")], /, *, because: Reason) -> No
     """Set the ledger's own cap, also before the first release; params.yaml: ledger.cap takes
     precedence.
 
-    The first release without a cap sets it to ten times what an ordinary document may spend.
+    The first release without a cap sets it to what ten releases of a text of ordinary length may
+    spend, and says how much that is.
 
     Args:
         value: epsilon of one subject over all releases, or unlimited

@@ -26,7 +26,8 @@ model = actions(
         lexveil model show en
         lexveil model build legal --corpus opinions/ --license CC0-1.0
         lexveil model add legal-2.0.lexveil.zip
-        lexveil model add glove.6B.100d.txt --name glove --license PDDL-1.0 --language en
+        lexveil model add glove.6B.100d.txt --name glove --license PDDL-1.0 --language en \
+            --mixed-license 'PDDL-1.0 AND CC-BY-4.0'
         lexveil model export own -o ours.lexveil.zip
     """,
 )
@@ -87,6 +88,8 @@ class Vectors:
     Attributes:
         name: for plain vectors: name of the model
         license: for plain vectors: their licence
+        mixed_license: for plain vectors: licence of the model, where its collocations have another
+            licence than the vectors
         language: for plain vectors: language of the words, such as en
         collocations: for plain vectors: the model whose collocations are added, or none (default:
             en)
@@ -100,6 +103,7 @@ class Vectors:
 
     name: Text = None
     license: Text = None
+    mixed_license: Text = None
     language: Text = None
     collocations: Text = None
     version: Text = None

@@ -11,7 +11,7 @@ from cyclopts.validators import LimitedChoice, Number
 from pydantic.fields import FieldInfo
 
 from lexveil.errors import RequestError, option
-from lexveil.parameters import OneOf
+from lexveil.parameters import OneOf, with_purposes
 from lexveil.request import NUMBER, FileRequest, Options, Request, choices_of, shown_of
 
 # other names of them
@@ -74,7 +74,7 @@ class ChosenModel:
     @property
     def name(self) -> str | None:
         """As ``Model.load`` takes it."""
-        return "+".join([self.model or "", *self.purpose]) if self.purpose else self.model
+        return with_purposes(self.model, self.purpose)
 
 
 CHOSEN = ChosenModel()

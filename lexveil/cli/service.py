@@ -71,7 +71,7 @@ def serve(
 
         lexveil service
         lexveil service --protection strong
-        lexveil service --mechanism tem --strategy S3 --epsilon 5
+        lexveil service --mechanism tem --strategy S3 --protection strong
         lexveil service key add billing --keys keys.json
         lexveil service --keys keys.json --host 0.0.0.0 --allowed-host texts.example.org --workers 2
 
@@ -100,10 +100,19 @@ def _serve(project: str | None, how: Fixed, words: ChosenModel, limits: TermOpti
     anywhere()
     from lexveil.artifacts.model import Model
     from lexveil.service import server
+    from lexveil.service.cautions import caution_of_terms
     from lexveil.service.rewriting import check_start
 
-    check_start(terms, Model.load(name=words.name))
-    return server.serve(terms)
+    model = Model.load(name=words.name)
+    # A worker that is started later answers with the same model, whatever was built meanwhile.
+    base, plus, purposes = (words.name or "").partition("+")
+    if base:
+        print(f"using the {model.described}", file=sys.stderr)
+    pinned = f"{base or model.base_name}{plus}{purposes}"
+    check_start(terms, model)
+    if (caution := caution_of_terms(terms, model)) is not None:
+        print(caution, file=sys.stderr)
+    return server.serve(terms.model_copy(update={"model": pinned}))
 
 
 def _fixed(how: Fixed) -> dict[str, object]:

@@ -130,11 +130,17 @@ def _files(done: PrivatizedFiles, output: str) -> list[str]:
         lines.append(
             f"table {done.table}, with a copy of its privacy record in the table lexveil_records"
         )
-        lines.append(f"to be published with it: {out}.record.json, the privacy record")
+        lines.append(
+            f"to be published with it: {out}.record.json, the privacy record, and "
+            f"{out}.statement.txt, the same in words"
+        )
     else:
         if done.target.name != asked.name:
             lines.append(f"the output has no guarantee, so it is named {out}")
-        lines.append(f"to be published, together: {out}, and its privacy record {out}.record.json")
+        lines.append(
+            f"to be published, together: {out}, its privacy record {out}.record.json, and "
+            f"{out}.statement.txt, the same in words for whoever receives it"
+        )
     if done.operator is not None:
         lines.append(
             f"as secret as the source, for you alone: {out}.operator.json, {out}.tokens.parquet"

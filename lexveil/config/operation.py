@@ -126,7 +126,8 @@ class LedgerParams(Documented):
     """The ledger of what each subject has spent in all releases. Makes nothing stale."""
 
     cap: Annotated[float, Field(ge=1e-9, le=999_999_999.0)] | Literal["unlimited"] | None = None
-    """epsilon of one subject over all releases; null: 10 times the first document budget"""
+    """epsilon of one subject over all releases; null: enough for 10 releases of a text of ordinary
+    length, by the settings of the first one"""
     folder: str = ".lexveil/ledger"
     """the database, its secret salt, and the locks of this machine's releases: keep copies"""
     database: Annotated[

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -140,6 +141,7 @@ def use(
     *,
     model: str | None = None,
     pairs: str = "both",
+    named: Mapping[str, Path] = MappingProxyType({}),
 ) -> DataReport:
     """`lexveil data use`: make users' files the project's corpus, its documents, or both.
 
@@ -157,6 +159,7 @@ def use(
         model: a packaged model that takes the place of a corpus, which is then one of no document;
             params.yaml names it as embeddings.base.
         pairs: which texts of a pair (columns text and text_b) are rewritten: both, or the first.
+        named: files that become document sets of these names, beside ``documents``.
 
     Raises:
         RequestError: naming file and row of the first fault. data/ is then as it was.
@@ -164,7 +167,7 @@ def use(
             on from there.
     """
     sources = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus} if corpus else {}
-    _check_request(sources, documents, text_column, wanted, model)
+    _check_request(sources, [*documents, *named.values()], text_column, wanted, model)
     check_project(root)
     corpus_files = {
         name: find_sources([path]) for name, path in sources.items() if isinstance(path, Path)
@@ -177,8 +180,9 @@ def use(
         notes.append(f"params.yaml: embeddings.base is now {base}")
     with tracked_replacement(root) as partial:
         # Documents first: they are few, and a fault in them should not wait for a large corpus.
-        if documents:
-            sets = write_documents(document_files, partial / "documents", text_column, pairs=pairs)
+        if documents or named:
+            folder = partial / "documents"
+            sets = write_documents(document_files, folder, text_column, pairs, named)
         for name in sources:
             folder = partial / "corpus" / name
             if name in plans:

@@ -5,11 +5,13 @@ each; and a seventh, ``context``, where the second text of a pair is not to be r
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +19,8 @@ import pyarrow.parquet as pq
 
 from lexveil.errors import RequestError, option
 from lexveil.formats.base import InputRow, InputTable, Source
-from lexveil.formats.input_files import dataset_names
-from lexveil.formats.messages import name
+from lexveil.formats.input_files import dataset_names, find_sources
+from lexveil.formats.messages import name, shown
 from lexveil.formats.readers import open_table
 from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
@@ -110,7 +112,11 @@ class DocumentSetReport:
 
 
 def write_documents(
-    sources: Iterable[Source], folder: Path, text_column: str = "text", pairs: str = "both"
+    sources: Iterable[Source],
+    folder: Path,
+    text_column: str = "text",
+    pairs: str = "both",
+    named: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, DocumentSetReport]:
     """Write each of ``sources`` as one document set in ``folder``; memory grows with the ids only.
 
@@ -121,6 +127,7 @@ def write_documents(
     Args:
         pairs: which texts of a pair are rewritten, one of ``PAIRS``; the second one becomes its
             ``context`` where it is not.
+        named: files that become document sets of these names; others have those of their files.
 
     Raises:
         RequestError: naming file and row, at the first fault; ``folder`` is then of no use.
@@ -163,7 +170,7 @@ def write_documents(
             dropped_columns=dropped,
         )
 
-    for dataset, source in dataset_names(sources).items():
+    for dataset, source in _named_sets(sources, named).items():
         with open_table(source, text_column, OTHERS) as table:
             write_set(rows(dataset, source, table), folder / f"{dataset}.parquet", schema)
     if pairs == "first" and not contexts:
@@ -171,6 +178,37 @@ def write_documents(
             f"{option('pairs')} first: no row of the documents has a second text (column `text_b`)"
         )
     return reports
+
+
+def _named_sets(sources: Iterable[Source], named: Mapping[str, Path]) -> dict[str, Source]:
+    """The document sets by name: those that were named, and files by their stems.
+
+    Raises:
+        RequestError: if a name is none, two are the same (also where only capitals differ), or a
+            named one is a folder.
+    """
+    sets: dict[str, Source] = {}
+    for given, path in named.items():
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", given):
+            raise RequestError(
+                f"{option('documents')} {shown(given)}=…: the name of a document set is of "
+                "letters, digits, _ and -"
+            )
+        if path.is_dir():
+            raise RequestError(
+                f"{shown(path)}: a folder, whose files are a document set each; name a file"
+            )
+        (sets[given],) = find_sources([path])
+    every = [*((given, sets[given]) for given in sets), *dataset_names(sources).items()]
+    seen: dict[str, Source] = {}
+    for dataset, source in every:
+        other = seen.setdefault(dataset.lower(), source)
+        if other is not source:
+            raise RequestError(
+                f"{shown(other.path)} and {shown(source.path)} would both become {dataset}; name "
+                f"one by {option('documents')} NAME={shown(source.path)}"
+            )
+    return dict(every)
 
 
 def _without_second(row: dict[str, str | None], where: str) -> dict[str, str | None]:

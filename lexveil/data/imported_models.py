@@ -61,6 +61,8 @@ class Import:
     Attributes:
         name, version: of the model that is made.
         license: under which the vectors may be used.
+        mixed_license: under which the whole model may be used, where its collocations have another
+            licence than its vectors.
         language: of the words, e.g. en.
         collocations: the model whose collocations are taken; None makes a model of single words, or
             of the file's own collocations.
@@ -78,6 +80,7 @@ class Import:
     max_words: int = MAX_WORDS
     tables: tuple[Path, Path] | None = None
     listed: Path | None = None
+    mixed_license: str | None = None
 
 
 def import_vectors(file: Path, wanted: Import, folder: Path, progress: Progress) -> None:
@@ -306,7 +309,7 @@ def _card(
     }
     return {
         **{key: getattr(wanted, key) for key in ("name", "version", "language")},
-        "license": " AND ".join(dict.fromkeys(each.license for each in sources)),
+        "license": wanted.mixed_license or wanted.license,
         "description": f"Word vectors of {file.name} with {_kind_of_collocations(wanted)} "
         "collocations",
         "built": datetime.now(UTC).date().isoformat(),
@@ -335,6 +338,8 @@ def _kind_of_collocations(wanted: Import) -> str:
 def _notice(file: Path, wanted: Import) -> str:
     """The attribution of the vectors, then that of the model whose collocations were taken."""
     notice = f"# {wanted.name}\n\nWord vectors of {shown(file.name)}: {wanted.license}.\n"
+    if wanted.mixed_license is not None:
+        notice += f"The model as a whole: {wanted.mixed_license}, as its importer said.\n"
     if (source := wanted.collocations) is not None:
         notice += f"\nCollocations, PMI and counts of {source.card.name} {source.card.version}:\n\n"
         notice += (source.folder / "NOTICE.md").read_text(encoding="utf-8")

@@ -122,6 +122,7 @@ class ImportOptions:
     bigrams: Path | None = None
     trigrams: Path | None = None
     words: Path | None = None
+    mixed_license: str | None = None
 
 
 def add(source: Path, options: ImportOptions, force: bool) -> dict[str, object]:
@@ -210,16 +211,43 @@ def _wanted(options: ImportOptions, force: bool) -> Import:
             f"{option('collocations')} {source}: the tables are of the file's own collocations; "
             f"leave {option('collocations')} or {option('bigrams')} and {option('trigrams')} out"
         )
+    collocations = None if source == "none" or tables is not None else model_of(source)
     return Import(
         name=name,
         license=license,
         language=language,
-        collocations=None if source == "none" or tables is not None else model_of(source),
+        collocations=collocations,
+        mixed_license=_mixed_license(license, options.mixed_license, collocations),
         version=version,
         max_words=options.max_words or MAX_WORDS,
         tables=tables,
         listed=options.words,
     )
+
+
+def _mixed_license(
+    license: str, mixed_license: str | None, collocations: PackagedModel | None
+) -> str | None:
+    """The licence of a model that mixes vectors and collocations of two licences, which only its
+    importer can say; None where there is one licence.
+
+    Raises:
+        RequestError: if nobody said it, or nothing is mixed.
+    """
+    mixes = collocations is not None and collocations.card.license != license
+    said = (mixed_license or "").strip()
+    if mixes and not said:
+        assert collocations is not None
+        raise RequestError(
+            f"{option('mixed_license')} is missing: the model would mix vectors under {license} "
+            f"with collocations of {collocations.card.name} under {collocations.card.license}; say "
+            f"under which licence it may be used, or take {option('collocations')} none"
+        )
+    if said and not mixes:
+        raise RequestError(
+            f"{option('mixed_license')}: nothing of another licence is mixed in; leave it out"
+        )
+    return said or None
 
 
 def _target(name: str, force: bool) -> Path:

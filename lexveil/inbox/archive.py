@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lexveil.accounting.record import PrivacyRecord
+from lexveil.accounting.statement import statement_for_recipients
 from lexveil.accounting.subject_keys import subject_key
 from lexveil.config import MachineParams
 from lexveil.errors import LexveilError, RequestError
@@ -35,6 +37,7 @@ from lexveil.runtime.tables import PARQUET, atomic_file, read_object, write_json
 
 DOCUMENTS = "documents.parquet"
 RECORD = f"{DOCUMENTS}.record.json"
+STATEMENT = f"{DOCUMENTS}.statement.txt"
 # The operator's: what he remembers of a release, and what the gate said of its source.
 REPORT, TOKENS, IDS = f"{DOCUMENTS}.operator.json", f"{DOCUMENTS}.tokens.parquet", "ids.parquet"
 # the record whose hash the ledger's chain has, once the other was changed
@@ -271,7 +274,12 @@ class Archive:
         _take(memory / TOKENS, "row", pa.array(rows, pa.int64()))
         (memory / TOKENS).chmod(0o600)
         output = record["output"] | {"sha256": sha256(release / DOCUMENTS)}
-        write_json(record | {"withdrawn": len(rows), "output": output}, release / RECORD)
+        changed = record | {"withdrawn": len(rows), "output": output}
+        if (release / STATEMENT).exists():  # earlier versions wrote none
+            words = statement_for_recipients(PrivacyRecord.model_validate(changed), DOCUMENTS)
+            with atomic_file(release / STATEMENT) as partial:
+                partial.write_text(words, encoding="utf-8")
+        write_json(changed, release / RECORD)
 
     def clear(self) -> None:
         """Remove the folders of releases that never appeared; what the ledger had to complete is

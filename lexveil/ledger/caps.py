@@ -10,7 +10,7 @@ from lexveil.ledger import chain
 from lexveil.ledger.amounts import MOST, budget_nano
 from lexveil.ledger.connection import Connection
 
-TIMES = 10  # times what an ordinary document of the first release without a cap may spend
+TIMES = 10  # releases of a text of ordinary length that the ledger's own cap is enough for
 
 
 class OwnCap(NamedTuple):
@@ -40,8 +40,8 @@ def own_cap(con: Connection) -> OwnCap | None:
 
 
 def fix_cap(con: Connection, budget: float) -> OwnCap:
-    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` what an ordinary
-    document may spend.
+    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` the budget that a text
+    of ordinary length may spend.
     """
     if (cap := own_cap(con)) is not None:
         return cap
@@ -50,6 +50,6 @@ def fix_cap(con: Connection, budget: float) -> OwnCap:
         con,
         None,
         "cap",
-        {"cap": nano, "because": f"{TIMES} times the budget of an ordinary document"},
+        {"cap": nano, "because": f"enough for {TIMES} releases of a text of ordinary length"},
     )
     return OwnCap(nano, is_new=True)

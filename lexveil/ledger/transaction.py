@@ -216,7 +216,7 @@ class Transaction:
             on_exhausted: what happens if documents are to be withheld.
             partials: files that may be written from now on, beside those named to ``begin``.
             spends: also ``spend`` it, in the same transaction.
-            usual: what an ordinary document may spend; None is the document budget.
+            usual: what a text of ordinary length may spend; None is the document budget.
 
         Raises:
             Exhausted: with ``refuse``, if a document would be withheld; nothing is reserved then.

@@ -29,7 +29,7 @@ def record_beside(file: Path) -> Path | None:
     """Return the record of a file that `lexveil privatize` wrote; what else lies beside it has it
     too.
     """
-    for ending in ("", RECORD, ".operator.json", ".tokens.parquet"):
+    for ending in ("", RECORD, ".statement.txt", ".operator.json", ".tokens.parquet"):
         record = file.with_name(file.name.removesuffix(ending) + RECORD)
         if file.name.endswith(ending) and record.is_file():
             return record

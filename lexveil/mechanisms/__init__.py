@@ -1,6 +1,7 @@
 """Mechanisms and noise: ids, distances and epsilons, never words.
 
-A mechanism is the module of its name; modules that several share are listed here.
+A mechanism is the module of its name; modules that several share are listed here. Others come from
+packages that are installed (lexveil/mechanisms/installed.py).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ SHARED = frozenset(
         "base_measure",
         "causal_measure",
         "deniability",
+        "installed",
         "rank_remap",
         "registry",
         "rejection",
@@ -23,7 +25,15 @@ SHARED = frozenset(
 
 
 def mechanism_names() -> list[str]:
-    """The names of all mechanisms, sorted; none of them is loaded."""
+    """The names of all mechanisms, those of this package first, sorted; none of them is loaded."""
+    from lexveil.mechanisms.installed import entries
+
+    shipped = own_names()
+    return [*shipped, *(name for name in entries() if name not in shipped)]
+
+
+def own_names() -> list[str]:
+    """The names of the mechanisms of this package, sorted."""
     return sorted(
         module.name
         for module in pkgutil.iter_modules(__path__)

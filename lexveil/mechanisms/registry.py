@@ -1,27 +1,52 @@
-"""The mechanisms there are: the modules of this package that are not shared."""
+"""The mechanisms there are: the modules of this package that are not shared, and those of other
+packages that are installed.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from lexveil.embeddings.neighborhoods import NearTable
 from lexveil.errors import ParameterError
-from lexveil.mechanisms import mechanism_names
+from lexveil.mechanisms import mechanism_names, own_names
 from lexveil.mechanisms.base import REGISTERED, ClosedForm, Mechanism, PublicCounts
+from lexveil.mechanisms.installed import entries, load
 from lexveil.mechanisms.madlib import Madlib
 from lexveil.mechanisms.rank_remap import RankRemap
 from lexveil.types import Orders, Vectors
 
 __all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Mechanism", "build_mechanism"]
 
-# name -> class, in the order of their names; what a class states of itself is known before one is
-# built.
-MECHANISMS: dict[str, Any] = {}
-for _name in mechanism_names():
-    importlib.import_module(f"lexveil.mechanisms.{_name}")
-    MECHANISMS[_name] = REGISTERED[_name]
+
+class _Mechanisms(dict[str, Any]):
+    """The classes by name; one that could not be loaded says why when it is asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        if name in entries() and name not in own_names():
+            return load(name)
+        raise KeyError(name)
+
+
+def _found() -> _Mechanisms:
+    """All mechanisms, in the order of their names, first those of this package. One of another
+    package that cannot be loaded is left out.
+    """
+    classes = _Mechanisms()
+    for name in mechanism_names():
+        if name in own_names():
+            importlib.import_module(f"lexveil.mechanisms.{name}")
+            classes[name] = REGISTERED[name]
+            continue
+        with suppress(ParameterError):
+            classes[name] = load(name)
+    return classes
+
+
+# name -> class; what a class states of itself is known before one is built
+MECHANISMS: dict[str, Any] = _found()
 ON_LISTS = tuple(name for name, mechanism in MECHANISMS.items() if mechanism.on_lists)
 
 
@@ -50,7 +75,7 @@ def build_mechanism(
         ParameterError: if there is no such mechanism, a parameter is out of range, or the word
             orders are missing.
     """
-    if name not in MECHANISMS:
+    if name not in MECHANISMS and name not in entries():
         raise ParameterError(
             f"there is no mechanism {name!r}; there are none, {', '.join(MECHANISMS)}"
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from lexveil.accounting.budgets import (
     DEFAULT_FOUND,
+    ORDINARY,
     SEGMENTATION_OF,
     TOKEN_CAP,
     DocumentBudget,
@@ -156,7 +157,11 @@ def resolve_settings(request: Request, model: Model) -> Settings:
         return settings
     require_uniform_shares(settings, option("recovery"))
     curve = StoredCurve(
-        model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress
+        model,
+        settings.mechanism,
+        settings.strategy,
+        settings.policy,
+        told=progress_of(model, settings),
     )
     epsilon = curve.epsilon_for(request.recovery, request.band).epsilon
     print(
@@ -191,7 +196,8 @@ def document_budget(
         total = budget_of_average(settings.base_epsilon or 0.0, average or 0.0)
     if cap is None:
         cap = TOKEN_CAP * (settings.base_epsilon or (total / average if average else math.inf))
-    return DocumentBudget(total, math.inf if cap == "none" else cap, average)
+    ordinary = (model.average_words() or ORDINARY) if settings.protection is not None else None
+    return DocumentBudget(total, math.inf if cap == "none" else cap, average, ordinary)
 
 
 def at_level(settings: Settings, model: Model, name: LevelName) -> Settings:
@@ -230,6 +236,21 @@ def measured_level(settings: Settings, model: Model, name: LevelName) -> Measure
     return level_of(measured_levels(model.sha256), settings.mechanism, settings.strategy, name)
 
 
+def beyond_light(settings: Settings, model: Model, epsilon: float) -> str | None:
+    """A caution where a token may get more than at the level light; None too where the model ships
+    without its figure.
+    """
+    light = measured_level(settings, model, "light")
+    if light is None or epsilon <= light.epsilon:
+        return None
+    return (
+        f"CAUTION: a token may get epsilon {epsilon:.4g}; above {light.epsilon:g} of "
+        f"{settings.mechanism} {settings.strategy} a reader names more than "
+        f"{100 * LEVELS['light'].content:.0f} of 100 content words, which is more than the level "
+        "light allows: choose a level of protection, or less epsilon"
+    )
+
+
 def is_usual(settings: Settings, model: Model) -> bool:
     """Whether figures that ship with a model hold: it has a card, and policy and parameters of
     mechanisms are the usual ones.
@@ -255,7 +276,11 @@ def _expected_level(settings: Settings, model: Model, name: LevelName) -> tuple[
     if any(measured_level(settings, model, other) for other in LEVELS):
         raise RequestError("measured on public texts, in context, a reader names more at every one")
     curve = StoredCurve(
-        model, settings.mechanism, settings.strategy, settings.policy, told=tell_progress
+        model,
+        settings.mechanism,
+        settings.strategy,
+        settings.policy,
+        told=progress_of(model, settings),
     )
     if not curve.in_context and MECHANISMS[settings.mechanism].on_lists:
         raise RequestError(
@@ -297,12 +322,28 @@ def require_uniform_shares(settings: Settings, what: str) -> None:
         )
 
 
-def tell_progress(epsilon: float) -> None:
-    """Say which point of a curve of expected recovery is computed."""
-    print(
-        f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}",
-        file=sys.stderr,
-    )
+def progress_of(model: Model, settings: Settings) -> Callable[[float], None]:
+    """What says which point of a curve of expected recovery is computed, and first why it takes
+    time.
+    """
+    is_said = False
+
+    def tell(epsilon: float) -> None:
+        nonlocal is_said
+        if not is_said:
+            print(
+                f"working out what a reader names with the model {model.name} by "
+                f"{settings.mechanism} {settings.strategy}: it is kept, so that only the first "
+                "call with a model, a purpose or parameters takes so long, up to some minutes",
+                file=sys.stderr,
+            )
+        is_said = True
+        print(
+            f"working out, once, what a reader is expected to name at epsilon {epsilon:.4g}",
+            file=sys.stderr,
+        )
+
+    return tell
 
 
 def settings_of(request: Request, params: Params) -> Settings:
@@ -322,6 +363,7 @@ def settings_of(request: Request, params: Params) -> Settings:
                 "the output so"
             )
         return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
+    MECHANISMS[request.mechanism]  # of another package, which may be broken
     classes = ("stopwords", "punctuation", "oov")
     policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
     return Settings(

@@ -158,7 +158,7 @@ def create_app(rewriter: TextRewriter) -> FastAPI:
         None if terms.keys is None else Keys(Path(terms.keys)), rates, open_paths=(HEALTH, READY)
     )
     limits = Limits((*LOCAL, *terms.allowed_host), terms.max_bytes, terms.body_seconds)
-    app.add_middleware(Gate, admit=admit, limits=limits, metrics=metrics)
+    app.add_middleware(Gate, admit=admit, limits=limits, metrics=metrics, probes=(HEALTH, READY))
     return app
 
 

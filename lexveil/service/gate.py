@@ -74,7 +74,9 @@ class Gate:
     """Lets requests in by host, key and size, answers whatever is raised, and logs and counts each
     by its route.
 
-    A path that no route has may be anything, so it is neither logged nor counted by its name.
+    A path that no route has may be anything, so it is neither logged nor counted by its name. Of
+    probes, which ask every few seconds, an answer is logged when its status is another one than
+    before.
     """
 
     def __init__(
@@ -84,7 +86,9 @@ class Gate:
         limits: Limits,
         metrics: Metrics,
         headers: dict[str, str] | None = None,
+        probes: Collection[str] = (),
     ) -> None:
+        self._answered: dict[str, int | None] = dict.fromkeys(probes)
         self.app, self.admit, self.limits, self.metrics = app, admit, limits, metrics
         self.headers = [
             (name.encode(), value.encode()) for name, value in (HEADERS | (headers or {})).items()
@@ -126,7 +130,10 @@ class Gate:
             self.metrics.seconds.labels(route).observe(seconds)
             method = scope["method"] if scope["method"] in METHODS else "-"
             client = scope["state"].get("client") or "-"
-            LOG.info("%s %s %d %.0f ms key=%s", method, route, status, 1000 * seconds, client)
+            if self._answered.get(route) != status:
+                LOG.info("%s %s %d %.0f ms key=%s", method, route, status, 1000 * seconds, client)
+            if route in self._answered:
+                self._answered[route] = status
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)

@@ -30,6 +30,7 @@ from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import BUDGETS, Request
 from lexveil.runtime.crash import crash_report
 from lexveil.runtime.user_data import is_of_user, make_user_data
+from lexveil.service.cautions import cautions_of_public_texts
 from lexveil.service.keys import read_keys
 from lexveil.service.refusals import Refusal
 from lexveil.service.terms import Terms
@@ -80,6 +81,8 @@ class TextRewriter:
             # An experiment on no text of anybody's, which nothing is charged for and nobody sees.
             experiment = preconditions.check(replace(settings, seed=0), self.model)
             privatize_texts(Texts([WARM_UP]), experiment, workers=1)
+            for caution in cautions_of_public_texts(experiment.engine):
+                LOG.warning("%s", caution)
             preconditions.check(settings, self.model)
 
     def privatize(
@@ -279,8 +282,7 @@ def check_start(terms: Terms, model: Model) -> None:
             has_cap = params.cap is not None or own_cap(con) is not None
     if not (has_cap or terms.is_complete):
         raise RequestError(
-            f"{params.folder}: the ledger has no cap yet, and would take ten times the budget "
-            "that the first request "
-            "asks for; set one by `lexveil ledger cap N --because TEXT` or params.yaml: "
+            f"{params.folder}: the ledger has no cap yet, and would take ten times what the first "
+            "request may spend; set one by `lexveil ledger cap N --because TEXT` or params.yaml: "
             f"ledger.cap, or fix {FIXED}"
         )

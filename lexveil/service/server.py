@@ -28,6 +28,7 @@ from lexveil.request import Request
 from lexveil.runtime.crash import crash_report, hide_messages
 from lexveil.runtime.process_start import ONE_THREAD
 from lexveil.service.app import create_app
+from lexveil.service.cautions import caution_of_meaning
 from lexveil.service.first_worker import FirstWorker, forked
 from lexveil.service.gate import METRICS_FOLDER
 from lexveil.service.rewriting import TextRewriter
@@ -129,7 +130,10 @@ def compute_meanings(terms: Terms) -> None:
         budget = document_budget(engine.settings, model)
         most = min(budget.cap, budget.total)
         for step in range(OCTAVES * STEPS + 1):
-            engine.meaning(most * 2.0 ** (-step / STEPS), most)
+            meaning = engine.meaning(most * 2.0 ** (-step / STEPS), most)
+            is_said = engine.settings.protection is not None or step > 0
+            if not is_said and (caution := caution_of_meaning(meaning)) is not None:
+                print(caution, file=sys.stderr)
             if engine.settings.protection is not None:  # every token gets the largest
                 return
     except LexveilError as error:

@@ -431,3 +431,38 @@ def test_altered_test_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(default.TEST_DATA, "lee.cor", "0" * 64)
     with pytest.raises(RequestError, match=r"lee\.cor"):
         default.articles()
+
+
+def test_a_document_set_has_the_name_that_is_given(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any
+) -> None:
+    """Beside those that are named by their files; a file whose own name has = is one of them."""
+    files = [write(tmp_path / name, ROWS) for name in ("a.csv", "b.csv", "c=d.csv")]
+    monkeypatch.chdir(root)
+    asked = [f"tickets={files[0]}", str(files[1]), str(files[2])]
+    cli("data", "use", "--documents", *asked)
+    made = {file.stem for file in (root / "data/documents").glob("*.parquet")}
+    assert made == {"tickets", "b", "c-d"}
+    assert document_set(root, "tickets")[0]["doc_id"] == "tickets-000001"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["B=a.csv", "b.csv"], "would both become b; name one by --documents NAME="),
+        (["x=a.csv", "x=b.csv"], "the name x is there twice"),
+        (["x y=a.csv"], "the name of a document set is of letters"),
+        (["x=folder"], "a folder, whose files are a document set each"),
+        (["x=none.csv"], "none.csv"),
+    ],
+)
+def test_names_that_are_refused_leave_the_data_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch, cli: Any, asked: list[str], said: str
+) -> None:
+    monkeypatch.chdir(root)
+    for name in ("a.csv", "b.csv", "folder/c.csv"):
+        Path(name).parent.mkdir(exist_ok=True)
+        write(Path(name), ROWS)
+    before = tree(root / "data")
+    assert said in cli("data", "use", "--documents", *asked, code=2, told=r"(?:.*\n)*").err
+    assert tree(root / "data") == before

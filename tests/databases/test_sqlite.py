@@ -118,7 +118,8 @@ def test_a_table_that_is_there_is_refused_added_to_or_replaced(crm: str) -> None
             RequestError, match="rows that may still be in the table; run this in another folder"
         ):
             privatize_file(crm, "sqlite:///new.db", sql=sql, table="t", if_exists="append", **NONE)
-        Path("t.record.json").rename(f"{if_exists}.json")
+        for ending in ("record.json", "statement.txt"):
+            Path(f"t.{ending}").rename(f"{if_exists}.{ending}")
         with closing(sqlite3.connect("new.db")) as con:
             return int(con.execute("select count(*) from t").fetchone()[0])
 

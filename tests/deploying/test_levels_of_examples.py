@@ -36,3 +36,10 @@ def test_first_guides_release_at_a_level(name: str) -> None:
     blocks = re.findall(r"```.*?```", text, re.DOTALL) + re.findall(r"(?m)^ {4}.*$", text)
     releases = [block for block in blocks if re.search(r"privatize|inspect|service", block)]
     assert not [block for block in releases if BUDGET.search(block)]
+
+
+def test_the_services_that_ship_name_their_model() -> None:
+    """Without a name it changes from `en` to `own` once the project has run."""
+    for name in ("compose.yaml", "lexveil-service.service"):
+        text = (ROOT / "examples/deploy" / name).read_text(encoding="utf-8")
+        assert re.search(r"--model[= ]en\b", text), name

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
 
+from lexveil import Model
 from lexveil.cli import options
 from lexveil.cli.main import main
-from lexveil.request import FileRequest
+from lexveil.privatization.settings import resolve_settings
+from lexveil.request import FileRequest, Request
 from lexveil.service.gate import TOKEN_HEADER
 from lexveil.service.page import readers
 from lexveil.service.page.drawing import ExploreSession
@@ -344,3 +346,20 @@ def test_an_output_that_is_stamped_is_said_to_be(project: Path) -> None:
     assert "As a release this would have no guarantee:" in shown and "would be refused" not in shown
     assert run(shown) == 0 and Path("out.no-guarantee.jsonl").exists()
     assert "no guarantee:" not in draw(page(), ONE)
+
+
+def test_its_figures_speak_of_the_words_that_levels_speak_of(client: TestClient) -> None:
+    """Content words, in both; and a menu has the width of its longest entry."""
+    page = client.get(f"/?token={TOKEN}").text
+    assert re.search(r"balanced: 20 of 100 content words", page)
+    answer = client.post("/api/expected", data=HOUSE | {"budget": "epsilon", "epsilon": "9"}).text
+    assert "% of content words" in answer and "% of words" not in answer
+    of_level = {"mechanism": "tem", "strategy": "S1", "protection": "light"}
+    settings = resolve_settings(Request.of(of_level), Model.load(name="toy"))
+    assert (level := settings.protection) is not None
+    data = {"text": HOUSE["text"], "budget": "protection", **of_level}
+    shown = client.post("/api/expected", data=data).text
+    # the same figure as that of the level
+    assert f"{100 * level.content:.1f}% of content words, {level.reader}" in shown
+    style = client.get("/static/explore.css").text
+    assert re.search(r"\.choice select \{ grid-column: 1 / -1;", style)

@@ -67,6 +67,7 @@ def said(err: str, folder: Path) -> str:
     """The message without what stands before all, and without the folder; long names cut."""
     err = re.sub(r"(?m)^(count|privatize): [\d,]+ .*\n", "", err)  # progress, on a slow machine
     # Said before what is refused later.
+    err = re.sub(r"(?m)^using the model own, made of .*\n", "", err)
     err = re.sub(
         r"(?m)^(the ledger has a cap from now on|unchanged, with any names in them|private to "
         r".*): .*\n",

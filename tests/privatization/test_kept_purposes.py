@@ -243,3 +243,21 @@ def test_two_weights_never_share_a_name_or_a_hash(scale: Path) -> None:
 def test_weights_that_are_refused(scale: Path, weight: str) -> None:
     with pytest.raises(RequestError, match=r"its weight is .*; it must be .* from 0\.01 to 10"):
         find_purpose(f"toy.tsv={weight}")
+
+
+def test_a_purpose_is_named_in_python_and_the_wait_for_it_is_explained(
+    scale: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As ``--purpose`` names it; once a figure is kept nobody waits."""
+    texts = ["It was a good day for a fire."]
+    named = lexveil.privatize(texts, **HOW, seed=1, model="toy", purpose="toy.tsv=1.7")
+    said = capsys.readouterr().err
+    assert "working out what a reader names with the model toy+toy=1.7 by tem S1" in said
+    assert "only the first call" in said and said.count("it is kept") == 1
+    joined = lexveil.privatize(texts, **HOW, seed=1, model="toy+toy.tsv=1.7")
+    assert "working out" not in capsys.readouterr().err
+    assert named.values == joined.values and named.record.model == joined.record.model
+    several = lexveil.privatize(texts, **HOW, seed=1, model="toy", purpose=["toy.tsv=1.7"])
+    assert several.values == named.values
+    with pytest.raises(RequestError, match="there is no purpose nothing"):
+        lexveil.privatize(texts, **HOW, model="toy", purpose="nothing")

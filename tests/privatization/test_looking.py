@@ -17,6 +17,7 @@ from lexveil.api import inspect
 from lexveil.cli.preview import show_preview
 from lexveil.privatization.looking.inspect import as_text
 from lexveil.privatization.looking.preview import Preview
+from lexveil.runtime.stage import Progress
 
 HOW: dict[str, Any] = {"mechanism": "madlib", "strategy": "S3", "epsilon": 20.0}
 TEXTS = [
@@ -187,7 +188,7 @@ def test_nothing_is_written_charged_or_logged(
 def test_refused(titled: Path, cli: Any, more: list[str], why: str) -> None:
     """Standard output of a test is no terminal."""
     command = ("privatize", titled, "--preview", "2", *OPTIONS, "--text-column", "body", *more)
-    assert why in cli(*command, code=2).err
+    assert why in cli(*command, code=2, told=r"(using the model.*\n)?").err
 
 
 def test_a_text_cannot_drive_the_terminal(titled: Path) -> None:
@@ -199,3 +200,22 @@ def test_a_text_cannot_drive_the_terminal(titled: Path) -> None:
     plain = stream.getvalue()
     assert f"{{{CANARY}}}" in plain  # in brackets where there are no styles
     assert "\x1b" not in plain and "\u202e" not in plain and "�" in plain
+
+
+def test_its_progress_never_passes_the_whole(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where only the first rows of a chunk are tried."""
+    made: list[Progress] = []
+
+    def progress(label: str, total: int, unit: str) -> Progress:
+        made.append(Progress(label, total, unit, watch=lambda *_: None))
+        return made[-1]
+
+    monkeypatch.setattr("lexveil.privatization.looking.inspect.progress_on_stderr", progress)
+    monkeypatch.setattr("lexveil.privatization.looking.inspect.TRIED", 12)
+    file = tmp_path / "in.txt"
+    file.write_text("The government said no.\n" * 40)
+    inspect(file, **HOW)
+    (tried,) = [one for one in made if one.label == "try"]
+    assert 0 < tried.done <= tried.total == 40

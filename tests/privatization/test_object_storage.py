@@ -93,7 +93,7 @@ def test_folders_are_the_same_everywhere(
     found, wanted = storage.found("x/") if "bucket" in out else files("x"), files("out")
     assert {name: found[f"out/{name}"] for name in wanted} == wanted and len(found) == len(
         wanted
-    ) + 3
+    ) + 4
     assert {
         name: sha256(content).hexdigest() for name, content in wanted.items()
     } == done.record.output.files

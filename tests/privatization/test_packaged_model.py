@@ -2,6 +2,7 @@
 that follows."""
 
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -62,12 +63,19 @@ def test_a_file_in_no_project(outside: Path, home: Path, cli: Any) -> None:
     assert "mode release, model toy 1.0" in said.out
     record = json.loads((outside / "out.csv.record.json").read_text())
     assert record["schema"] == 5 and record["model"]["name"] == "toy"
+    assert f"model toy 1.0, made of {record['model']['made_of']}" in said.out
     assert json.loads((outside / "out.csv.operator.json").read_text())["model"] == record["model"]
     assert {entry.name for entry in outside.iterdir()} == {
         "in.csv",
         *(
             f"out.csv{ending}"
-            for ending in ("", ".record.json", ".operator.json", ".tokens.parquet")
+            for ending in (
+                "",
+                ".record.json",
+                ".statement.txt",
+                ".operator.json",
+                ".tokens.parquet",
+            )
         ),
     }
     for path in (home / "ledger", *(home / "ledger").iterdir(), home / "ledger-anchor.json"):
@@ -86,7 +94,10 @@ def test_a_project_that_has_run_has_its_own(
     parameters."""
     # other tests write into the one that all share
     monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
-    assert Model.load().name == "own" and not capsys.readouterr().err
+    assert Model.load().name == "own"
+    said = capsys.readouterr().err
+    assert said.startswith("using the model own, made of ") and "a run of this project" in said
+    assert re.search(r"[1-9][\d,]* documents of this project's corpus", said)
     monkeypatch.setattr(paths, "MODELS", packaged.folder.parent)
     monkeypatch.setattr(models, "DEFAULT", "toy")
     done = lexveil.privatize([TEXT], **HOW, model="toy")
@@ -96,6 +107,7 @@ def test_a_project_that_has_run_has_its_own(
     monkeypatch.chdir(built / "below")
     assert Model.load().project.folder == built and Model.load().name == "own"
     own = Model.load().reference("S1")
+    assert own.made_of and own.made_of in said
     assert (own.name, own.version) == ("own", None) and own.sha256 != Model.load().reference(
         "S3"
     ).sha256

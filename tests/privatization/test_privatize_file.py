@@ -45,6 +45,7 @@ def test_the_record_names_output_and_ledger_and_never_the_source(
         "in.jsonl",
         "out.jsonl",
         "out.jsonl.record.json",
+        "out.jsonl.statement.txt",
         "out.jsonl.operator.json",
         "out.jsonl.tokens.parquet",
     }

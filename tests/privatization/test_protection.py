@@ -11,7 +11,7 @@ import pytest
 from asking import privatize_file
 
 from lexveil import MECHANISMS, Model, RequestError, paths
-from lexveil.accounting.budgets import ORDINARY, Policy
+from lexveil.accounting.budgets import Policy
 from lexveil.accounting.statement import statement
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.packaged_model import PackagedModel
@@ -80,8 +80,11 @@ def test_a_file_is_released_without_a_number(outside: Path, cli: Any) -> None:
     assert set(log.column("row").to_pylist()) == {1, 2}
     rows = (outside / "out.csv").read_text(encoding="utf-8").splitlines()
     assert rows[1].startswith("1,On soup,") and SHORT not in rows[1]
-    # The ledger's own cap is that of ordinary documents, not of the longest.
-    assert f"{TIMES * ORDINARY * level.epsilon:g} epsilon of one subject" in err
+    # The ledger's own cap is that of ten texts of ordinary length, not of the longest.
+    words = PackagedModel(EN).card.average_words
+    cap = f"{TIMES * words * level.epsilon:g}"
+    assert f"{cap} epsilon of one subject over all releases, enough for {TIMES} of a text of" in err
+    assert f"a text of {words:.0f} words" in err
 
 
 def test_a_limit_of_the_operator_and_another_policy_hold(outside: Path) -> None:

@@ -142,12 +142,22 @@ def test_a_release_that_gives_back_too_much_is_refused_before_it_costs_anything(
     change_params(release={"max_recovery": 0.2})
     Path("one.jsonl").write_text('{"text": "the door was open"}\n', encoding="utf-8")
     command = ("privatize", "one.jsonl", "--mechanism", "tem", "--strategy", "S1", "-o")
-    said = cli(*command, "out.jsonl", "--epsilon", "500", code=2, told=r"(working out.*\n)*").err
+    said = cli(
+        *command,
+        "out.jsonl",
+        "--epsilon",
+        "500",
+        code=2,
+        told=r"using the model.*\n(working out.*\n)*",
+    ).err
     assert "nothing is released" in said and "release.max_recovery allows 20.0%" in said
     assert not Path("out.jsonl").exists()
     passes = said.split("--epsilon ")[1].split()[0]
     twice = ("2.jsonl", "--epsilon", passes, "--max-token-epsilon", 2 * float(passes))
-    assert "nothing is released" in cli(*command, *twice, code=2, told=r"(working out.*\n)*").err
+    assert (
+        "nothing is released"
+        in cli(*command, *twice, code=2, told=r"using the model.*\n(working out.*\n)*").err
+    )
     cli(*command, "3.jsonl", "--epsilon", passes, "--max-token-epsilon", passes)
     cli(*command, "4.jsonl", "--epsilon", "500", "--mode", "experiment")  # nothing is released
 

@@ -218,3 +218,33 @@ def test_the_page_of_the_replication_reads_the_same_project(changed: Path) -> No
 def test_a_share_never_reads_as_none_or_all_when_it_is_not() -> None:
     texts = {0.0: "0.0%", 0.0001: "<0.1%", 0.123: "12.3%", 0.9999: ">99.9%", 1.0: "100.0%"}
     assert {value: formatting.share(value) for value in texts} == texts
+
+
+def test_documents_with_an_attribute_alone_have_an_answer(changed: Path) -> None:
+    """By the nearness of their texts, as there is no task; with what an attacker finds."""
+    for file in (changed / "artifacts/evaluation").rglob("*.json"):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        record["datasets"]["alpha"]["utility"] = {"left_out": "there is no label"}
+        file.write_text(json.dumps(record), encoding="utf-8")
+    text = reported().text
+    assert "For alpha there is no label, so that no task says what is kept" in text
+    # At ε 10 a reader names 8 of 64 words or fewer of the content words, and texts are nearest.
+    assert re.search(r"madlib S1 at ε 10 stays nearest: a mean cosine of 0\.375", text)
+    assert "finds the attribute with 0.500 in macro F1 (clean texts 0.625, guessing 0.125)" in text
+    assert "I would take" not in text and "there is nothing to choose by" not in text
+
+
+def test_a_run_is_the_answer_to_one_level_only(page: Page) -> None:
+    """Where a larger share may be named and no other run keeps more, that is said."""
+    answer = page.html.partition('id="answer-head"')[2].partition("</section>")[0]
+    rows = [
+        row for row in re.findall(r"<tr>.*?</tr>", answer, re.DOTALL) if "content words</td>" in row
+    ]
+    named = re.findall(r"<strong>madlib S\d</strong> at [^<]*", "".join(rows))
+    assert len(rows) == 3 and len(named) == len(set(named)) < 3
+    assert "the same run: of those between, none keeps more" in answer
+
+
+def test_that_nothing_is_private_is_no_section_that_can_be_closed(page: Page) -> None:
+    header = page.html.partition("</header>")[0]
+    assert "None of these outputs is private" in header and "<details" not in header

@@ -288,3 +288,17 @@ def test_more_than_can_wait_are_sent_away() -> None:
         assert await turns.take(here, lambda: 7) == 7
 
     asyncio.run(story())
+
+
+def test_probes_fill_no_log(service: Make, logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer of a probe is logged once, until its status is another one."""
+    client = service()
+    for _ in range(5):
+        assert client.get("/v1/ready").status_code == 200
+        assert client.get("/v1/health").status_code == 200
+        client.post("/v1/inspect", json={"texts": ["The fire burned."]})
+    assert logged.text.count("/v1/ready 200") == logged.text.count("/v1/health 200") == 1
+    assert logged.text.count("/v1/inspect 200") == 5
+    monkeypatch.setattr(RequestQueue, "is_ready", False)
+    assert client.get("/v1/ready").status_code == client.get("/v1/ready").status_code == 503
+    assert logged.text.count("/v1/ready 503") == 1

@@ -24,6 +24,7 @@ from lexveil.accounting.measurements import unchanged
 from lexveil.accounting.operator_report import LedgerCosts, OperatorHashes, OperatorReport
 from lexveil.accounting.record import Counts, OutputHashes, PrivacyRecord
 from lexveil.accounting.results import Result
+from lexveil.accounting.statement import statement_for_recipients
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.project import Project
 from lexveil.databases.address import is_address, read_address
@@ -44,7 +45,7 @@ from lexveil.privatization.adapters.inputs import (
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import InputTotals
 from lexveil.privatization.release.charge import ledger_of, open_charge
-from lexveil.privatization.release.outputs import Outputs, check_companions, writing
+from lexveil.privatization.release.outputs import STATEMENT, Outputs, check_companions, writing
 from lexveil.privatization.release.preconditions import (
     STAMP,
     check,
@@ -241,7 +242,7 @@ def _copy(work: Work, settings: Settings) -> PrivatizedFiles:
     )
     if outputs.target is not None:
         record = record.model_copy(update={"output": _hashes(work)})
-        _write(record, outputs, "record.json")
+        _write_record(record, outputs)
         _deliver(work, record, outputs.publish)
     return PrivatizedFiles(record, None, outputs.target, work.table_name)
 
@@ -280,7 +281,7 @@ def _rewrite(work: Work, run: TwoPassRun) -> PrivatizedFiles:
             record = record.model_copy(update={"output": _hashes(work)})
             operator = operator.model_copy(update={"output": OperatorHashes(**hashes)})
             record, operator = hooks.written(outputs, record, operator)
-            _write(record, outputs, "record.json")
+            _write_record(record, outputs)
             _write(operator, outputs, "operator.json")
         _deliver(work, record, lambda: payment.publish(outputs))
         return PrivatizedFiles(record, operator, outputs.target, work.table_name)
@@ -346,6 +347,14 @@ def _destination(
     base = Path.cwd() / table.name
     check_companions(base, is_table=True)
     return None, base, table
+
+
+def _write_record(record: PrivacyRecord, outputs: Outputs) -> None:
+    """Write the record, and beside it the same in words for whoever receives the output."""
+    assert outputs.target is not None
+    _write(record, outputs, "record.json")
+    words = statement_for_recipients(record, outputs.target.name)
+    outputs.begin(outputs.companion(STATEMENT)).write_text(words, encoding="utf-8")
 
 
 def _write(result: Result, outputs: Outputs, ending: str) -> None:

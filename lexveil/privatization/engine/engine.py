@@ -23,7 +23,7 @@ from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.worker import BatchWorker, Components, allocate
-from lexveil.privatization.settings import Settings, tell_progress
+from lexveil.privatization.settings import Settings, progress_of
 from lexveil.recovery.stored_curve import StoredCurve
 from lexveil.types import Floats, Ids
 
@@ -97,7 +97,7 @@ class Engine:
         """The expected recovery of these settings by epsilon, from a sample of the words."""
         settings = self.settings
         parts = (self.model, settings.mechanism, settings.strategy, settings.policy, self.prepared)
-        return StoredCurve(*parts, tell_progress)
+        return StoredCurve(*parts, progress_of(self.model, settings))
 
     def meaning(self, least: float, most: float) -> Meaning | None:
         """What epsilons mean; None if no token got any, or the mechanism refuses one near them.

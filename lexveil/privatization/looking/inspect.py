@@ -43,7 +43,7 @@ from lexveil.privatization.engine.worker import count_batches, rewrite_batches
 from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.release.preconditions import LanguageCheck, tell_unmatched
 from lexveil.privatization.release.run import progress_on_stderr
-from lexveil.privatization.settings import document_budget, resolve_settings
+from lexveil.privatization.settings import beyond_light, document_budget, resolve_settings
 from lexveil.recovery.linkage import DisclosedTexts, n_unique
 from lexveil.request import FileRequest
 from lexveil.runtime.checkpoints import size
@@ -70,6 +70,9 @@ class BudgetPreview(Result):
     Attributes:
         protection: Null where epsilon, a budget or a share of words is asked for.
         cap: Lifetime epsilon of a subject, as params.yaml has it; null: the ledger's own.
+        default_cap: The cap that a ledger without one would take at a release.
+        usual_text: The text that ten of these releases would spend it for.
+        beyond_light: A caution where a token gets more than at the level light.
         max_token_epsilon: The largest that a token may get; null: no limit.
         capped_documents: Whose tokens get no more than that, and which leave some of their budget.
         capped_tokens: Tokens of these, each with the largest epsilon.
@@ -86,6 +89,9 @@ class BudgetPreview(Result):
     protection: Protection | None
     document_budget: Number
     cap: Number | Literal["unlimited"] | None
+    default_cap: Number
+    usual_text: str
+    beyond_light: str | None
     max_token_epsilon: Number | None
     capped_documents: int
     capped_tokens: int
@@ -306,6 +312,9 @@ def _budget(
         protection=settings.protection,
         document_budget=budget.total,
         cap=engine.model.params.ledger.cap,
+        default_cap=TIMES * budget.usual,
+        usual_text=budget.usual_text,
+        beyond_light=beyond_light(settings, engine.model, per_token.most or 0.0),
         max_token_epsilon=budget.cap if math.isfinite(budget.cap) else None,
         capped_documents=0 if one_epsilon else capped_documents,
         capped_tokens=0 if one_epsilon else capped_tokens,
@@ -399,9 +408,8 @@ def _try(
         some.append(replace(chunk, selection=n_before + np.cumsum(n_tokens) - n_tokens < TRIED))
         n_before += int(n_tokens.sum())
     worker = engine.worker([str(number) for number in range(len(some[0].texts[0]))])
-    progress = progress_on_stderr(
-        "try", sum(int(chunk.is_selected.sum()) for chunk in some), "rows"
-    )
+    # Rows behind the first tokens are not tried, but they come back with the others.
+    progress = progress_on_stderr("try", sum(map(len, some)), "rows")
     for _, rewritten in rewrite_batches(
         worker, ((chunk, batch_of(chunk)) for chunk in some), budget, None, progress
     ):

@@ -153,7 +153,7 @@ class LedgerCharge(Payment):
         )
         if self.options.single_commit:
             self._tell()
-        self._tell_operator(self.reserved)
+        self._tell_operator(self.reserved, budget.usual_text)
 
     def reserve_in_bulk(
         self, batches: Iterable[pa.RecordBatch], budget: DocumentBudget
@@ -168,7 +168,7 @@ class LedgerCharge(Payment):
         reserved = self.reserved = self.release.reserve_in_bulk(
             batches, *terms, usual=budget.usual or 1.0
         )
-        self._tell_operator(reserved)
+        self._tell_operator(reserved, budget.usual_text)
         return (batch.column("subject").to_pylist() for batch in reserved.withheld_subjects())
 
     @property
@@ -177,14 +177,12 @@ class LedgerCharge(Payment):
         cap = self.params.cap
         return "own" if cap is None else None if cap == "unlimited" else cap
 
-    def _tell_operator(self, reserved: Reservation) -> None:
+    def _tell_operator(self, reserved: Reservation, usual_text: str) -> None:
         if reserved.is_new_cap and self.cap is not None:
             print(
                 f"the ledger has a cap from now on: {self.cap:g} epsilon of one subject over "
-                f"all releases, {TIMES} "
-                "times what an ordinary document may spend. To change it: `lexveil ledger "
-                "cap N --because TEXT`, or "
-                "params.yaml: ledger.cap (a number, or unlimited)",
+                f"all releases, enough for {TIMES} of {usual_text}. To change it: `lexveil ledger "
+                "cap N --because TEXT`, or params.yaml: ledger.cap (a number, or unlimited)",
                 file=sys.stderr,
             )
         if self.options.tells_operator and (n_before := reserved.n_charged - reserved.n_new):

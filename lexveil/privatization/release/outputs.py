@@ -23,7 +23,8 @@ HELD = 256
 PARTIAL = ".partial-"  # before the name of an output until it is whole
 # files that only their owner may read
 OPERATORS = ("operator.json", "tokens.parquet", "withheld.csv")
-COMPANIONS = ("record.json", *OPERATORS)
+STATEMENT = "statement.txt"
+COMPANIONS = ("record.json", STATEMENT, *OPERATORS)
 OF_FILE = "; remove it or choose another output"
 OF_TABLE = (
     ": it is the record of rows that may still be in the table; run this in another folder, "

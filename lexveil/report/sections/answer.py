@@ -11,6 +11,7 @@ from typing import Any
 from lexveil.config import CLEAN
 from lexveil.evaluation.metrics.attack import ADAPTIVE
 from lexveil.evaluation.metrics.base import Score
+from lexveil.evaluation.metrics.similarity import COSINE
 from lexveil.evaluation.metrics.utility import UTILITY
 from lexveil.recovery.bands import CONTENT
 from lexveil.report.charts import Chart, score_axis, share_axis, tradeoff
@@ -73,6 +74,24 @@ class Answer:
     chart: Chart
 
 
+@dataclass(frozen=True, slots=True)
+class LabellessAnswer:
+    """The answer of a data set without labels: how near the rewritten texts are to their sources,
+    in place of what a task keeps.
+
+    Attributes:
+        attack, found: as of ``Answer``.
+        near: by run, what a reader names, and the mean cosine of texts and sources.
+        chosen: the run with the nearest texts at each of ``LEVELS``; None where there is none.
+    """
+
+    dataset: str
+    attack: Scores | None
+    near: Kept
+    chosen: Mapping[float, Key | None]
+    found: Mapping[Key, tuple[int, float]]
+
+
 def best(kept: Kept, level: float) -> Key | None:
     """Of the runs of which a reader names no more, that with the highest utility; of equal ones the
     smaller share.
@@ -128,9 +147,29 @@ def chart(number: int, dataset: str, kept: Kept, clean: float, majority: float) 
     )
 
 
+def labelless(report: ReportData, dataset: str, every: Values) -> LabellessAnswer | None:
+    """The answer of a data set without labels; None if nothing is known to choose by."""
+    cosines = of_score(every, COSINE)
+    named = {run.key: run.share(CONTENT, dataset=dataset) for run in report.recovery}
+    near = {
+        key: (share, cosines[key])
+        for key, share in named.items()
+        if share is not None and key in cosines
+    }
+    if not near:
+        return None
+    return LabellessAnswer(
+        dataset=dataset,
+        attack=scores(every, ADAPTIVE),
+        near=near,
+        chosen={level: best(near, level) for level in LEVELS},
+        found=found(report.recovery, dataset),
+    )
+
+
 def view(report: ReportData) -> Mapping[str, Any]:
     """What the section shows."""
-    answers, unlearnt = list[Answer](), list[str]()
+    answers, unlearnt, without = list[Answer](), list[str](), list[LabellessAnswer]()
     for number, (dataset, every) in enumerate(report.values.items(), 1):
         utility = of_score(every, UTILITY)
         named = {
@@ -140,6 +179,8 @@ def view(report: ReportData) -> Mapping[str, Any]:
         }
         kept = {key: (share, utility[key]) for key, share in named.items() if share is not None}
         clean, majority = utility.get(CLEAN), utility.get(MAJORITY)
+        if clean is None and (by_texts := labelless(report, dataset, every)) is not None:
+            without.append(by_texts)
         if not kept or clean is None or majority is None:
             continue
         if not is_learnt(clean, majority):
@@ -166,9 +207,11 @@ def view(report: ReportData) -> Mapping[str, Any]:
         for key in (answer.taken, answer.chosen[LEVELS[1]], answer.chosen[LEVELS[0]])
         if key
     ]
+    careful += [key for answer in without for key in (answer.chosen[LEVELS[1]],) if key]
     shown = next(iter([*careful, *report.keys]), None)
     return {
         "answers": answers,
+        "without_label": without,
         "unlearnt": unlearnt,
         "shown": shown,
         "texts": [

@@ -180,7 +180,8 @@ class Pages:
         if epsilons is None:
             return self._html("expected", epsilon=None)
         try:
-            expected = await self._ask(request, readers.expected_shares, form, epsilons[1])
+            of_level = (epsilons[1], form.request.level)
+            expected = await self._ask(request, readers.expected_shares, form, *of_level)
         except LexveilError as error:
             return self._html("expected", epsilon=epsilons[1], failed=str(error))
         return self._html("expected", epsilon=epsilons[1], failed=None, expected=expected)

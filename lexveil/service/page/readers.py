@@ -14,10 +14,12 @@ from lexveil.artifacts.mechanisms import Prepared
 from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.settings import (
     Settings,
+    at_level,
     require_uniform_shares,
     resolve_settings,
     settings_of,
 )
+from lexveil.protection import LevelName
 from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.meaning import purpose_sentences, recovery_at
@@ -32,8 +34,8 @@ GUESSES = 3  # of a reader, for each output
 
 
 class ExpectedShares(NamedTuple):
-    """Of perturbed words: shares that a best-informed reader names, that come out unchanged, and of
-    rare ones named.
+    """Of perturbed content words, of which levels of protection speak: shares that a best-informed
+    reader names, that come out unchanged, and of rare ones named.
 
     Behind these stand what is hidden less by a purpose, what is to be said of the figures, and how
     often the source of an output is found among others.
@@ -48,14 +50,20 @@ class ExpectedShares(NamedTuple):
 
 
 @lru_cache(REMEMBERED)
-def expected_shares(name: str | None, request: Request, epsilon: float) -> ExpectedShares:
-    """What a reader is expected to name of tokens of one epsilon."""
-    model, settings, prepared = _prepared(name, request)
-    curve = StoredCurve(model, settings.mechanism, settings.strategy, settings.policy, prepared)
+def expected_shares(
+    name: str | None, request: Request, epsilon: float, level: LevelName | None
+) -> ExpectedShares:
+    """What a reader is expected to name of tokens of one epsilon, which may be that of a level."""
+    model, plain, prepared = _prepared(name, request)
+    curve = StoredCurve(model, plain.mechanism, plain.strategy, plain.policy, prepared)
     at = curve.at(epsilon)
-    shares = recovered(at, "all"), unchanged(at, "all"), recovered(at, "rare")
-    linkage = linkage_of(resolve_settings(request, model), model).sentence
-    return ExpectedShares(*shares, purpose_sentences(at), recovery_at(at).aside, linkage)
+    named, rare, aside = recovered(at, "content"), recovered(at, "rare"), recovery_at(at).aside
+    resolved = resolve_settings(request, model) if level is None else at_level(plain, model, level)
+    if (shown := resolved.protection) is not None:  # as the menu and records say it
+        named, rare, aside = shown.content, shown.rare, f", {shown.reader}"
+    linkage = linkage_of(resolved, model).sentence
+    of_purposes = purpose_sentences(at)
+    return ExpectedShares(named, unchanged(at, "content"), rare, of_purposes, aside, linkage)
 
 
 @lru_cache(REMEMBERED)

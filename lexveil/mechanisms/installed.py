@@ -1,0 +1,68 @@
+"""Mechanisms of other packages: what they name as entry points of the group ``lexveil.mechanisms``.
+
+    [project.entry-points."lexveil.mechanisms"]
+    mine = "my_package.mine:Mine"
+
+Such a class is used as those of this package are, but nobody here has reviewed its proof: whatever
+it claims, nothing is claimed of its outputs.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from lexveil.errors import ParameterError
+
+GROUP = "lexveil.mechanisms"
+
+
+@cache
+def entries() -> dict[str, EntryPoint]:
+    """The entry points by the names of their mechanisms, sorted; none of them is loaded."""
+    found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    return {entry.name: entry for entry in found}
+
+
+def load(name: str) -> type[Any]:
+    """The class of an installed mechanism, which claims nothing.
+
+    Raises:
+        ParameterError: if it cannot be imported, or is no mechanism of that name.
+    """
+    from lexveil.mechanisms.base import Mechanism
+
+    entry = entries()[name]
+    package = entry.dist.metadata["Name"] if entry.dist else entry.module
+    version = entry.dist.version if entry.dist else "of no version"
+    where = f"mechanism {name}, of the package {package}"
+    try:
+        own = entry.load()
+    except Exception as error:  # whatever another package does when it is imported
+        raise ParameterError(
+            f"{where}: cannot be imported ({type(error).__name__}); mend or uninstall the package"
+        ) from None
+    if not (isinstance(own, type) and issubclass(own, Mechanism) and own.name == name):
+        raise ParameterError(
+            f"{where}: {entry.value} is no mechanism of that name; it must be a class derived from "
+            f'lexveil.mechanisms.base.Mechanism with name = "{name}"'
+        )
+    return _without_claim(own, f"not proven: it is of the package {package} {version}")
+
+
+def _without_claim(own: type[Any], why: str) -> type[Any]:
+    """The class with the reason why nothing is claimed, which its own code cannot take back."""
+
+    def reason(_: Any) -> str:
+        return why
+
+    def unproven(_: Any) -> bool:
+        return False
+
+    def ignored(_: Any, value: object) -> None:
+        del value
+
+    body = {"no_guarantee": property(reason, ignored), "is_proven": property(unproven)}
+    kept = {"__doc__": own.__doc__, "__module__": own.__module__}
+    return type(own.__name__, (own,), body | kept)

@@ -1,0 +1,54 @@
+"""Which model a service answers with, and that a run of the project meanwhile changes nothing."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexveil import Model
+from lexveil.artifacts import model as models
+from lexveil.artifacts.packaged_model import PackagedModel
+from lexveil.service import server
+from lexveil.service.terms import Terms
+
+CAPPED = ("--mechanism", "tem", "--strategy", "S1", "--epsilon", "1")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Terms]:
+    """The terms of each service that would have been started."""
+    terms: list[Terms] = []
+    monkeypatch.setattr(server, "serve", lambda given: terms.append(given) or 0)
+    return terms
+
+
+def test_a_service_keeps_the_model_it_began_with(
+    built: Path,
+    packaged: PackagedModel,
+    started: list[Terms],
+    cli: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its workers, which may start after a run of the project, are told the model by name."""
+    (tmp_path / "home/models").mkdir(parents=True)
+    (tmp_path / "home/models/toy").symlink_to(packaged.folder)
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(models, "DEFAULT", "toy")
+    embeddings, aside = built / "artifacts/embeddings", built / "aside"
+    embeddings.rename(aside)
+    said = cli("service", *CAPPED).err
+    assert "using the model toy 1.0, made of " in said and "no run of this project" in said
+    aside.rename(embeddings)
+    assert Model.load(name=started[0].model).name == "toy"
+    said = cli("service", *CAPPED).err
+    assert "using the model own, made of " in said
+    shutil.rmtree(embeddings)
+    assert started[1].model == "own"
+
+
+@pytest.mark.usefixtures("outside")
+def test_a_service_says_its_model_also_where_one_is_named(started: list[Terms], cli: Any) -> None:
+    assert "using the model toy 1.0, made of " in cli("service", "--model", "toy", *CAPPED).err
+    assert started[0].model == "toy"
