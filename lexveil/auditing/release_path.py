@@ -56,6 +56,7 @@ class Release:
     subjects: list[str]
     record: PrivacyRecord
     _fates: dict[str, list[TokenFate]] = field(default_factory=dict, repr=False)
+    _codes: dict[tuple[str | None, ...], list[int]] = field(default_factory=dict, repr=False)
 
     def rows(self, name: str) -> list[int]:
         """The rows of one document."""
@@ -74,7 +75,10 @@ class Release:
 
     def read(self, texts: Iterable[str | None]) -> list[int]:
         """The numbers of the tokens that came out in the columns of a row."""
-        return [code for text in texts for code in self.toy.read(text)]
+        row = tuple(texts)
+        if row not in self._codes:
+            self._codes[row] = [code for text in row for code in self.toy.read(text)]
+        return self._codes[row]
 
     def codes(self, name: str) -> Ids:
         """(rows, tokens) what came out for one document, of the rows in which no token is

@@ -94,6 +94,11 @@ class ToyProject:
         return {token: number for number, token in enumerate(self.tokens)}
 
     @cached_property
+    def beginnings(self) -> frozenset[str]:
+        """The words that collocations begin with."""
+        return frozenset(token.split("_")[0] for token in self.tokens if "_" in token)
+
+    @cached_property
     def instead(self) -> Ids:
         """(W,) the number of the word that is written where each is drawn, if words are screened:
         in the place of a screened one the nearest other.
@@ -132,14 +137,8 @@ class ToyProject:
         words = re.findall(r"[a-z]+|[0-9]+|[.,]", (text or "").lower())
         number, found, at = self.number, list[int](), 0
         while at < len(words):
-            size = next(
-                (
-                    n
-                    for n in (3, 2)
-                    if "_".join(words[at : at + n]) in number and at + n <= len(words)
-                ),
-                1,
-            )
+            sizes = (3, 2) if words[at] in self.beginnings else ()
+            size = next((n for n in sizes if "_".join(words[at : at + n]) in number), 1)
             found.append(number.get("_".join(words[at : at + size]), -1))
             at += size
         return tuple(found)

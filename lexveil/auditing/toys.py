@@ -133,13 +133,13 @@ def places_of(shape: str) -> Floats:
 
 
 def crowd(size: int) -> tuple[list[str], Floats]:
-    """Words of 4 to 16 letters, and their places (size, 2) in units of 1/ε: within a
+    """Words of 6 to 18 letters, and their places (size, 2) in units of 1/ε: within a
     quarter of each other and far from all other words of the plane, so that each becomes any of
     them, and hardly ever itself.
     """
     words = []
     for at in range(size):
-        numbers = [at, at // len(SYLLABLES), *range(3 * at, 3 * at + 7 * (at % 7), 7)]
+        numbers = [at, at // len(SYLLABLES), *range(3 * at, 3 * at + 7 * (1 + at % 7), 7)]
         words.append("".join(SYLLABLES[number % len(SYLLABLES)] for number in numbers))
     angle = np.arange(size) * GOLDEN
     radius = np.sqrt((np.arange(size) + 0.5) / max(size, 1)) / 8

@@ -18,6 +18,7 @@ import io
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import NamedTuple
@@ -182,7 +183,8 @@ def _in_capitals(token: str, chance: float) -> str:
 def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
     """The tokens that were drawn, of the texts in which no token is missing."""
     toy, last = release.toy, -1
-    crowd = frozenset(toy.crowd)
+    kind = cache(partial(_kind, toy=toy, crowd=frozenset(toy.crowd)))
+    of_release = f"of the release {way.partition(',')[0]}"
     for name, output in zip(release.names, release.outputs, strict=True):
         codes, fates = release.read(output), release.fates(name)
         if len(codes) != len(release.staying(name)):
@@ -197,9 +199,9 @@ def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
             code = before if fate.action == "drop" else next(written)
             if fate.action in ("perturb", "sample") and fate.leader == at and code >= 0:
                 groups = {
-                    f"of the release {way.partition(',')[0]}": True,
-                    f"from {_kind(part, toy, crowd)}": True,
-                    f"after {_kind(source, toy, crowd)}": True,
+                    of_release: True,
+                    f"from {kind(part)}": True,
+                    f"after {kind(source)}": True,
                     "from a capital": form[0].isupper() and not form.isupper(),
                     "from capitals": form.isupper(),
                     "from a long word": len(part) > LETTERS,
