@@ -49,6 +49,7 @@ from lexveil.auditing.kernels import (
 from lexveil.auditing.releases import audit_releases
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
 from lexveil.auditing.toys import toy
+from lexveil.auditing.written_texts import audit_written_texts
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.embeddings.purposes import REACH, STEP
 from lexveil.errors import RequestError, option
@@ -248,11 +249,19 @@ def audit(
     shared.embedding(made, space)
     if made.mechanism.no_guarantee is None:
         with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
+            shared.findings += audit_written_texts(
+                request,
+                params,
+                policy,
+                Path(folder, "written"),
+                shared.error,
+                shared.generator("texts"),
+            )
             shared.findings += audit_releases(
                 request,
                 params,
                 policy,
-                Path(folder),
+                Path(folder, "released"),
                 shared.epsilons,
                 shared.error,
                 shared.generator("documents"),

@@ -38,6 +38,8 @@ class FitResult:
         worst: the event of that chance, in words.
         factor: the smallest inflation of ε that this test sees with probability 0.9; None if none
             up to 8.
+        copied: the smallest share of tokens, written as they stand in the source, that this test
+            sees with probability 0.9; None where it does not look for them, or sees none.
     """
 
     claimed: float
@@ -49,6 +51,7 @@ class FitResult:
     factor: float | None
     violation: bool
     method: str = "distribution"
+    copied: float | None = None
 
     @property
     def detail(self) -> str | None:
@@ -58,6 +61,8 @@ class FitResult:
     @property
     def shown(self) -> str:
         """The power, for a table."""
+        if self.copied is not None:
+            return f"1 copy in {1 / self.copied:,.0f}"
         return "-" if self.factor is None else f"factor {self.factor:g}"
 
     def as_dict(self) -> dict[str, object]:
@@ -115,9 +120,8 @@ def distribution_audit(samples: Sequence[ClaimedDraws], epsilon: float, error: f
     for sample, n, share, sets in tested:
         draws += n
         for some in sets:
-            chance = _chance(
-                int(sample.counts[some].sum()), n, float(share[some].sum()), sample.reference
-            )
+            count, expected = sample.counts[some].sum(), share[some].sum()
+            chance = float(chances(count, np.asarray(n), expected, sample.reference))
             if chance < least:
                 least, worst = chance, f"{sample.name}: {_named(some, sample.order)}"
         impossible = 0 if sample.reference else int(sample.counts[sample.mass <= 0].sum())
@@ -136,13 +140,15 @@ def _named(some: Ids, order: Ids) -> str:
     )
 
 
-def _chance(seen: int, n: int, share: float, reference: int) -> float:
-    """Two-sided, exact: of ``seen`` of n draws at a share; with a reference sample, given both
+def chances(seen: Ids, n: Ids, share: Floats, reference: Ids | int = 0) -> Floats:
+    """Two-sided, exact: of each count of n draws at a share; with reference samples, given both
     counts' sum.
     """
-    if reference:
-        n, share = seen + round(share * reference), n / (n + reference)
-    return float(min(1.0, 2 * min(binom.cdf(seen, n, share), binom.sf(seen - 1, n, share))))
+    if np.any(reference):
+        total = seen + np.rint(share * reference).astype(np.int64)
+        n, share = total, n / (n + reference)
+    tails = np.minimum(binom.cdf(seen, n, share), binom.sf(seen - 1, n, share))
+    return np.asarray(np.minimum(1.0, 2 * tails))
 
 
 def _sees(tested: tuple[ClaimedDraws, int, Floats, list[Ids]], factor: float, each: float) -> bool:

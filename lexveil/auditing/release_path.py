@@ -5,11 +5,12 @@ processes, with a ledger.
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ class Release:
     logged: Logged
     subjects: list[str]
     record: PrivacyRecord
+    _fates: dict[str, list[TokenFate]] = field(default_factory=dict, repr=False)
+    _codes: dict[tuple[str | None, ...], list[int]] = field(default_factory=dict, repr=False)
 
     def rows(self, name: str) -> list[int]:
         """The rows of one document."""
@@ -61,7 +64,10 @@ class Release:
 
     def fates(self, name: str) -> list[TokenFate]:
         """What must become of the tokens of a document."""
-        return self.toy.fates(self.documents[name], self.budget, self.consistent)
+        if name not in self._fates:
+            document = self.documents[name]
+            self._fates[name] = self.toy.fates(document, self.budget, self.consistent)
+        return self._fates[name]
 
     def staying(self, name: str) -> list[TokenFate]:
         """The fates of the tokens that are not dropped."""
@@ -69,7 +75,10 @@ class Release:
 
     def read(self, texts: Iterable[str | None]) -> list[int]:
         """The numbers of the tokens that came out in the columns of a row."""
-        return [code for text in texts for code in self.toy.read(text)]
+        row = tuple(texts)
+        if row not in self._codes:
+            self._codes[row] = [code for text in row for code in self.toy.read(text)]
+        return self._codes[row]
 
     def codes(self, name: str) -> Ids:
         """(rows, tokens) what came out for one document, of the rows in which no token is
@@ -92,12 +101,17 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Releasing:
-    """How releases are made."""
+    """How releases are made.
+
+    Attributes:
+        more: options beside those of all releases of an audit.
+    """
 
     toy: ToyProject
     mechanism: str
     mode: str
     seed: int | None
+    more: Mapping[str, object] = field(default_factory=dict)
 
     def options(self, budget: float, consistent: bool = False) -> dict[str, object]:
         """The options of a release."""
@@ -112,6 +126,7 @@ class Releasing:
             "stopwords": policy.stopwords,
             "punctuation": policy.punctuation,
             "oov": policy.oov,
+            **self.more,
         }
 
     def worker(self, budget: float) -> BatchWorker:
@@ -143,11 +158,16 @@ class Releasing:
         )
 
     def of_files(
-        self, documents: dict[str, Document], names: list[str], budget: float, workers: int
+        self,
+        documents: dict[str, Document],
+        names: list[str],
+        budget: float,
+        workers: int,
+        ending: str = "jsonl",
     ) -> Release:
         """Release a file of two text columns."""
         folder, run = self.toy.model.project.folder, f"{budget!r}-{workers}"
-        source, target = folder / f"in-{run}.jsonl", folder / f"out-{run}.jsonl"
+        source, target = folder / f"in-{run}.{ending}", folder / f"out-{run}.{ending}"
         subjects = _subjects(len(names), f"file {run}")
         written = {
             name: [self.toy.written(column) for column in document]
@@ -161,8 +181,7 @@ class Releasing:
         }
         request = FileRequest.of(self.options(budget) | columns | {"workers": workers})
         done = privatize_file(source, target, request, project=self.toy.model, hooks=QUIET)
-        read = (json.loads(line) for line in target.read_text(encoding="utf-8").splitlines())
-        outputs = [(row["title"], row["body"]) for row in read]
+        outputs = [(row["title"], row["body"]) for row in _read(target)]
         logged = _logged(
             pq.read_table(target.with_name(f"{target.name}.tokens.parquet")), len(names)
         )
@@ -285,7 +304,20 @@ def _subjects(n: int, run: str) -> list[str]:
 
 
 def _write(file: Path, rows: Iterable[dict[str, str]]) -> None:
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        if file.suffix == ".csv":
+            writer = csv.DictWriter(opened, ["who", "title", "body"])
+            writer.writeheader()
+            writer.writerows(rows)
+        else:
+            opened.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def _read(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as opened:
+        if file.suffix == ".csv":
+            return list(csv.DictReader(opened))
+        return [json.loads(line) for line in opened]
 
 
 def _logged(token_log: pa.Table, rows: int) -> Logged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +20,8 @@ from lexveil.artifacts.mechanisms import CausalModel
 from lexveil.artifacts.model import CHECKED_BY, Model
 from lexveil.artifacts.project import Project
 from lexveil.artifacts.word_orders import write_word_orders
-from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace
-from lexveil.auditing.toys import ToyPieces, list_orders, places_of, public_counts
+from lexveil.auditing.distributions import IN_CONTEXT, ON_LISTS, AuditedSpace, euclidean
+from lexveil.auditing.toys import ToyPieces, crowd, list_orders, places_of, public_counts
 from lexveil.config import NO_BASE, Params, ShareParams
 from lexveil.embeddings.word_orders import WordLists
 from lexveil.embeddings.word_space import WordSpace
@@ -29,12 +29,15 @@ from lexveil.ledger.ledger import Ledger
 from lexveil.mechanisms.tem_context import BIGRAMS
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import write_json
+from lexveil.types import Ids
 
 WORDS = "amber birch cedar ember flint grove heron ivory juniper kelp lotus maple far".split()
 UNLISTED = "quartz"  # in the embedding, in no list
 LISTED = ("birch", "cedar", "maple", "harbor")  # as sensitive
 MORE = ("and", "17", "42")  # words where classes have shares of the budget: two of each class
 PAIR, TRIPLE = "north_sea", "harbor_storm_signal"
+# of the public list of words that never come out where they stand for another one
+SCREENED, SCREENED_PAIR = ("cocky", "corpse", "corpses", "dumb"), "dumb_luck"
 WORDS_PER_TEXT = 3  # the public average: base ε is a third of B
 
 REPEATED = 256  # how often a document of one word has it
@@ -65,7 +68,7 @@ class TokenFate:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToyProject:
     """The project, and what the audit knows of it without asking it.
 
@@ -73,6 +76,7 @@ class ToyProject:
         tokens: those of the mechanism, in the order of their numbers.
         cap: the largest ε of a token, as a multiple of base ε; infinite where there is none.
         shares: what tokens get of the budget, where others get 1.
+        crowd: the words of the crowd (``toys.crowd``), if it has one.
     """
 
     model: Model
@@ -82,6 +86,29 @@ class ToyProject:
     space: AuditedSpace
     cap: float
     shares: dict[str, float] = field(default_factory=dict)
+    crowd: Sequence[str] = ()
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """The number of each token of the mechanism."""
+        return {token: number for number, token in enumerate(self.tokens)}
+
+    @cached_property
+    def beginnings(self) -> frozenset[str]:
+        """The words that collocations begin with."""
+        return frozenset(token.split("_")[0] for token in self.tokens if "_" in token)
+
+    @cached_property
+    def instead(self) -> Ids:
+        """(W,) the number of the word that is written where each is drawn, if words are screened:
+        in the place of a screened one the nearest other.
+        """
+        every = np.arange(len(self.tokens))
+        parts = [{*token.split("_")} for token in self.tokens]
+        others = np.array([not words.intersection(SCREENED) for words in parts])
+        gaps = euclidean(self.space.vectors)(every[~others], every[others])
+        every[~others] = every[others][gaps.argmin(axis=1)]
+        return every
 
     @property
     def joined(self) -> bool:
@@ -108,27 +135,18 @@ class ToyProject:
     def read(self, text: str | None) -> tuple[int, ...]:
         """An output as numbers of tokens; -1 for what is none of the mechanism's."""
         words = re.findall(r"[a-z]+|[0-9]+|[.,]", (text or "").lower())
-        number = {token: i for i, token in enumerate(self.tokens)}
-        found, at = [], 0
+        number, found, at = self.number, list[int](), 0
         while at < len(words):
-            size = next(
-                (
-                    n
-                    for n in (3, 2)
-                    if "_".join(words[at : at + n]) in number and at + n <= len(words)
-                ),
-                1,
-            )
+            sizes = (3, 2) if words[at] in self.beginnings else ()
+            size = next((n for n in sizes if "_".join(words[at : at + n]) in number), 1)
             found.append(number.get("_".join(words[at : at + size]), -1))
             at += size
         return tuple(found)
 
     def fates(self, document: Sequence[Tokens], budget: float, consistent: bool) -> list[TokenFate]:
         """What must become of the tokens of a document, its columns one after the other."""
-        number = {token: i for i, token in enumerate(self.tokens)}
-        cut = [
-            (number, token) for number, column in enumerate(document) for token in self.cut(column)
-        ]
+        number = self.number
+        cut = [(at, token) for at, column in enumerate(document) for token in self.cut(column)]
         columns, tokens = [column for column, _ in cut], [token for _, token in cut]
         actions, leaders, first = [], [], dict[str, int]()
         for at, token in enumerate(tokens):
@@ -165,21 +183,36 @@ class ToyProject:
 
 
 def make(
-    folder: Path, mechanism: str, strategy: str, policy: Policy, params: Params, epsilon: float
+    folder: Path,
+    mechanism: str,
+    strategy: str,
+    policy: Policy,
+    params: Params,
+    epsilon: float,
+    n_crowd: int = 0,
 ) -> ToyProject:
     """Write a toy project whose words are about half a unit of 1/ε apart; one of them is far from
     all others.
+
+    Args:
+        n_crowd: words of a crowd that it has beside them, and screened ones.
     """
-    segmentation = SEGMENTATION_OF[strategy]
+    segmentation, (crowded, crowded_places) = SEGMENTATION_OF[strategy], crowd(n_crowd)
     more = [PAIR, TRIPLE] if segmentation != "word" else ["north", "sea"]
     shares = params.release.shares
     extra = MORE if {shares.stopwords, shares.numbers, shares.listed} != {1.0} else ()
-    words = [*WORDS, *more, "the", *extra, UNLISTED]
+    screened = []
+    if n_crowd:
+        pair = [SCREENED_PAIR] if segmentation != "word" else SCREENED_PAIR.split("_")
+        screened = [*SCREENED[:-1], *pair]
+    words = [*WORDS, *more, "the", *extra, *screened, *crowded, UNLISTED]
     at = [
         [4.0, 1.1],
         [-6.0, 0.7],
         [9.0, -1.2],
         *[[2.2, -1.0], [-3.0, -1.1], [6.5, 0.9]][: len(extra)],
+        *[[1.0, 7.0], [-5.0, 8.0], [6.0, -7.0], [10.0, 6.5], [-9.0, -7.0]][: len(screened)],
+        *crowded_places.tolist(),
         [1.0, -1.6],
     ]
     places = np.vstack([places_of("plane"), at])
@@ -221,15 +254,18 @@ def make(
         "en", ToyPieces, partial(Path, folder / paths.embedding(segmentation) / "words.txt")
     )
     project = Project(folder, params.model_copy(update=sections), is_project=True)
-    model = Model(project, causal_models={} if named == BIGRAMS else {named: causal})
+    model = Model(
+        project,
+        causal_models={} if named == BIGRAMS else {named: causal},
+        cache_only=True,  # what readers get back is not audited, and takes long to compute
+    )
     public = public_counts(np.array([token.count("_") + 1 for token in tokens]), tokens)
     if mechanism == IN_CONTEXT and public.bigrams is not None:
         (folder / paths.bigrams(segmentation)).mkdir(parents=True)
         write_bigrams(public.bigrams, folder / paths.bigrams(segmentation))
     space = AuditedSpace(vectors[: len(tokens)].astype(np.float64), orders, public)
-    return ToyProject(
-        model, strategy, policy, tokens, space, 2.0, _shares(shares, words) if extra else {}
-    )
+    by_class = _shares(shares, words) if extra else {}
+    return ToyProject(model, strategy, policy, tokens, space, 2.0, by_class, crowded)
 
 
 def _shares(given: ShareParams, words: Sequence[str]) -> dict[str, float]:
@@ -246,14 +282,11 @@ def _shares(given: ShareParams, words: Sequence[str]) -> dict[str, float]:
 def _write_collocations(folder: Path) -> None:
     names = ("first_word", "second_word", "third_word")
     (folder / paths.COLLOCATIONS).mkdir(parents=True, exist_ok=True)
-    for file, token in (("bigrams", PAIR), ("trigrams", TRIPLE)):
-        columns = {
-            name: pa.array([word]) for name, word in zip(names, token.split("_"), strict=False)
-        }
-        pq.write_table(
-            pa.table(columns | {"count": [9], "pmi_bits": [9.0]}),
-            folder / paths.COLLOCATIONS / f"{file}.parquet",
-        )
+    for file, tokens in (("bigrams", (PAIR, SCREENED_PAIR)), ("trigrams", (TRIPLE,))):
+        split = zip(*(token.split("_") for token in tokens), strict=True)
+        columns = {name: pa.array(column) for name, column in zip(names, split, strict=False)}
+        rows = {"count": [9] * len(tokens), "pmi_bits": [9.0] * len(tokens)}
+        pq.write_table(pa.table(columns | rows), folder / paths.COLLOCATIONS / f"{file}.parquet")
 
 
 def documents(joined: bool, sampled: bool, *, shared: bool = False) -> dict[str, Document]:

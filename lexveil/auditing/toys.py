@@ -21,8 +21,20 @@ STEP = 0.5  # smallest distance of toy words, in units of 1/ε
 GROUPS, MEMBERS = 40, 60  # of the large toy
 FOLLOWING = (0, 1, 2, 5)  # places from a toy's word to those that follow it
 PIECES = 16  # of the toys' language model; the last one begins a text
+# words that no vocabulary has, of 3 to 24 letters
+UNKNOWN = (
+    "vix",
+    "zorblax",
+    "quuxly",
+    "glimtrops",
+    "brindlewokken",
+    "snarfblatterquistling",
+    "wolframgestrickelzwirbel",
+)
 # words after which it says what it says at the beginning of a text
-UNLISTED = (".", "zorblax", "quuxly")
+UNLISTED = (".", "and", *UNKNOWN)
+SYLLABLES = [consonant + vowel for consonant in "bdfgklmrvz" for vowel in "aeiou"]
+GOLDEN = 2.399963  # the golden angle spreads words in a plane
 FAR = 60.0  # of a far word, in units of 1/ε: beyond TEM's γ, 30 of them for the large toy
 
 
@@ -102,7 +114,7 @@ def places_of(shape: str) -> Floats:
     if shape == "line":
         return STEP * np.cumsum([0.0, 1.0, 1.07, 2.0, 1.4, 1.13, 1.6, 1.21])[:, None]
     if shape == "plane":  # five times as wide as high, and one word far from all others
-        angle = np.arange(12) * 2.399963  # the golden angle spreads them
+        angle = np.arange(12) * GOLDEN
         places = np.sqrt(np.arange(12) + 0.5)[:, None] * np.column_stack(
             [np.cos(angle), np.sin(angle)]
         )
@@ -118,6 +130,21 @@ def places_of(shape: str) -> Floats:
         0.3,
     ]
     return np.asarray(np.vstack([places, [[0.0, 3 * FAR, 0.0]]]))
+
+
+def crowd(size: int) -> tuple[list[str], Floats]:
+    """Words of 6 to 18 letters, and their places (size, 2) in units of 1/ε: within a
+    quarter of each other and far from all other words of the plane, so that each becomes any of
+    them, and hardly ever itself.
+    """
+    words = []
+    for at in range(size):
+        numbers = [at, at // len(SYLLABLES), *range(3 * at, 3 * at + 7 * (1 + at % 7), 7)]
+        words.append("".join(SYLLABLES[number % len(SYLLABLES)] for number in numbers))
+    angle = np.arange(size) * GOLDEN
+    radius = np.sqrt((np.arange(size) + 0.5) / max(size, 1)) / 8
+    across, up = radius * np.cos(angle), radius * np.sin(angle)
+    return words, np.column_stack([across, 1.5 * FAR + up])
 
 
 def list_orders(places: Floats, n_lists: int) -> npt.NDArray[np.int32]:

@@ -57,11 +57,12 @@ def test_the_json_of_an_audit(root: Path, capsys: pytest.CaptureFixture[str]) ->
     assert {method: methods.count(method) for method in methods} == {
         "distribution": 12,
         "sampled": 5,
-        "budget": 6,
+        "budget": 7,
         "noise": 2,
         "independence": 2,
         "keys": 1,
         "charges": 1,
+        "written texts": 1,
     }
     assert all(row["verdict"] in ("no violation found", "holds") for row in made["audits"])
     places = {row["place"] for row in made["audits"]}

@@ -3,8 +3,10 @@ whatever the batch."""
 
 import contextlib
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from decimal import localcontext
+from decimal import Decimal, localcontext
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +14,21 @@ import numpy as np
 import pytest
 
 from lexveil.embeddings.bigrams import Bigrams
+from lexveil.embeddings.exact_search import pair_distances
 from lexveil.errors import ParameterError
 from lexveil.mechanisms import tem_context
 from lexveil.mechanisms.kernels import tem as tem_kernels
 from lexveil.mechanisms.kernels import tem_context as kernels
-from lexveil.mechanisms.rejection import DRAWN, FOLLOWS, KEPT, PENDING, SKIPPED, UNDECIDED
+from lexveil.mechanisms.rejection import (
+    DRAWN,
+    FOLLOWS,
+    KEPT,
+    MARGIN,
+    PENDING,
+    ROUNDING,
+    SKIPPED,
+    UNDECIDED,
+)
 from lexveil.mechanisms.tem_context import TemContext, TextTokens
 from tests.mechanisms.test_every_bit_string import DIGITS, Refused, accepted, tem_law, within
 from tests.mechanisms.toys import vectors
@@ -174,7 +186,7 @@ def intervals(
 
 def _short_envelope(patch: pytest.MonkeyPatch) -> None:
     short = SimpleNamespace(**{name: getattr(math, name) for name in ("sqrt", "log", "inf")})
-    short.exp = lambda x: math.exp(x) * 0.9
+    short.exp = lambda x: math.exp(x) * (1 - 1e-3)
     patch.setattr(kernels, "math", short)
 
 
@@ -183,25 +195,27 @@ def _context_of_none(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "before", "fault"),
+    ("epsilon", "before", "bits", "fault"),
     [
-        *((epsilon, before, None) for epsilon in (0.5, 4.0) for before in (-1, 1)),
-        (4.0, 1, _short_envelope),
-        (4.0, 1, _context_of_none),
-        (4.0, 1, lambda patch: patch.setattr(TemContext, "_is_accepted", lambda *_: True)),
+        *((epsilon, before, 4, None) for epsilon in (0.5, 4.0) for before in (-1, 1)),
+        (0.5, 1, 11, None),
+        (0.5, 1, 11, _short_envelope),
+        (4.0, 1, 4, _context_of_none),
+        (4.0, 1, 4, lambda patch: patch.setattr(TemContext, "_is_accepted", lambda *_: True)),
     ],
 )
 def test_every_point_gives_the_exact_distribution(
     epsilon: float,
     before: int,
+    bits: int,
     fault: Callable[[Any], None] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of small masses and few bits: the share of each word is its weight, in an interval of what is
-    still undecided.
+    """Of small masses and few bits of envelopes: the share of each word is its weight, in an
+    interval of what is still undecided.
 
-    A shortened envelope, masses of context that miss among near words, and exact decisions that
-    always accept are seen.
+    Of an envelope that is a thousandth short, for which more bits are there, of masses of context
+    that miss among near words, and of exact decisions that always accept the test sees it.
     """
     monkeypatch.setattr(
         tem_context,
@@ -216,9 +230,10 @@ def test_every_point_gives_the_exact_distribution(
     # so that words are proposed among all, too
     monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 3)
     mechanism = toy(5)
-    monkeypatch.setattr(kernels, "ENVELOPE_BITS", 4)
-    monkeypatch.setattr(kernels, "FINE_BITS", 3)
-    mechanism.bits = 7
+    fine = 3 if bits == 4 else 0
+    monkeypatch.setattr(kernels, "ENVELOPE_BITS", bits)
+    monkeypatch.setattr(kernels, "FINE_BITS", fine)
+    mechanism.bits = bits + fine
     mass = mechanism.mass.of(before)
     with localcontext() as context:
         context.prec = DIGITS
@@ -226,6 +241,84 @@ def test_every_point_gives_the_exact_distribution(
         if fault is not None:
             fault(monkeypatch)
         assert within(law, intervals(mechanism, 2, before, epsilon, monkeypatch)) == (fault is None)
+
+
+def plain_draw(
+    mechanism: TemContext, word: int, before: int, epsilon: float, keys: Any, short: float
+) -> int:
+    """One draw by the definition of the sampler, exactly decided, from the stream of a key.
+
+    Args:
+        short: the share by which envelopes are too small.
+    """
+    half = epsilon / 2
+    gamma = float(mechanism.gamma(np.array([epsilon]))[0])
+    lists = mechanism.near.lists(np.array([word]))
+    single, mass = (mechanism.mass.of(token).astype(int) for token in (-1, before))
+
+    def envelope(distance: float) -> int:
+        weight = math.exp(-half * min(distance * (1 - ROUNDING), gamma))
+        return min(2**30, int(weight * (1 + MARGIN) * (1 - short) * 2**30) + 1)
+
+    near = [int(number) for number in lists.ids[0]]
+    # each word so often as it weighs: the near ones, then all, by what they weigh alone and beside
+    parts = [
+        (number, int(mass[number]), envelope(d), True)
+        for number, d in zip(near, lists.distances[0].tolist(), strict=True)
+    ]
+    far = envelope(float(lists.distances[0, -1])) if mechanism.size > len(near) else 0
+    parts += [(number, int(single[number]), far, False) for number in range(mechanism.size)]
+    parts += [(number, int(more), far, False) for number, more in enumerate(mass - single) if more]
+    ends = [*accumulate(times * size for _, times, size, _ in parts)]
+    total = ends[-1]
+    mask = 2 ** (total - 1).bit_length() - 1
+    state, block = np.empty(16, dtype=np.uint32), np.empty(kernels.WORDS, dtype=np.uint64)
+    kernels.open_stream(state, keys, 0, 0)
+
+    def stream() -> Iterator[int]:
+        while True:
+            kernels.next_words(state, block)
+            yield from block.tolist()
+
+    words = stream()
+    while True:
+        point = next(
+            candidate for candidate in (each & mask for each in words) if candidate < total
+        )
+        fine = next(words) & (2**22 - 1)
+        at = bisect_right(ends, point)
+        proposed, times, size, is_near = parts[at]
+        # near words are counted from the end of what they have together
+        beyond, left = point - (ends[at] - times * size), ends[at] - 1 - point
+        q = (left if is_near else beyond) % size
+        d = float(pair_distances(mechanism.vectors, np.array([word]), np.array([proposed]))[0])
+        limit = 2**52 * (Decimal(-half) * Decimal(min(d, gamma))).exp()
+        if (q << 22) + fine < limit and (is_near or proposed not in near):
+            return proposed
+
+
+@pytest.mark.parametrize("short", [0, 1e-3])
+def test_compiled_draws_are_those_of_a_plain_sampler(
+    short: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Draw by draw from the same keys, by lists and among all words, after a token and after none.
+
+    Envelopes that are a thousandth short are others' draws.
+    """
+    monkeypatch.setattr("lexveil.embeddings.neighborhoods.LISTED", 8)
+    mechanism, n, same = toy(), 150, 0
+    keys = np.random.default_rng(4).integers(0, 2**63, (n, 4)).astype(np.uint64)
+    epsilon = np.resize([0.3, 1.5, 6.0], n)
+    words, before = np.arange(n) % N, np.resize([-1, 5, 7, 11], n)
+    drawn = mechanism.replace_after(words, epsilon, keys, before)
+    with localcontext() as context:
+        context.prec = DIGITS
+        for at in range(n):
+            plain = plain_draw(
+                mechanism, int(words[at]), int(before[at]), epsilon[at], keys[at : at + 1], short
+            )
+            same += plain == drawn[at]
+    assert (same == n) == (short == 0)
 
 
 @pytest.mark.parametrize(("name", "value"), [("kappa", 2.5), ("common_words", 1)])

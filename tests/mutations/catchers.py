@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from lexveil.accounting.budgets import Policy
-from lexveil.auditing.audit import SHAPES, AuditFinding, AuditRequest, AuditResult, audit
+from lexveil.auditing.audit import AuditFinding, AuditRequest, AuditResult, audit
 from lexveil.auditing.toy_project import make
 from lexveil.config import LOADER, parse_params
 from lexveil.errors import LexveilError
@@ -23,6 +23,19 @@ from tests.mutations.planting import test_named
 ROOT = Path(__file__).parents[2]
 # Few samples, and so sure that a whole suite of audits hardly ever ends in a false alarm.
 USUAL: dict[str, Any] = {"samples": 400, "workers": 1, "words": 20, "confidence": 1 - 1e-6}
+
+# Kinds of faults that show there.
+WRITTEN_TEXTS = "written texts"
+RELEASES = (
+    "context",
+    "reuse",
+    "entropy",
+    "budgets",
+    "shares",
+    "in clear",
+    "charges",
+    "statement",
+)
 
 
 def audited(
@@ -68,12 +81,12 @@ def complaints(**how: Any) -> list[str]:
         return [f"refused by the product itself: {error}"]
 
 
-def caught_by_audit(in_releases: bool, **how: Any) -> bool:
+def caught_by_audit(kind: str, **how: Any) -> bool:
     """Whether there are complaints; the audit ends at the first finding.
 
     Args:
-        in_releases: releases are audited first, without toys, since what shows there alone would be
-            looked for in vain.
+        kind: of the fault: what shows in releases alone, or in written texts alone, is looked for
+            there first, since all else would be done in vain.
     """
 
     class Enough(Exception):
@@ -88,11 +101,14 @@ def caught_by_audit(in_releases: bool, **how: Any) -> bool:
 
         return made
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("of", "fact"):
-            patch.setattr(AuditFinding, name, ending(getattr(AuditFinding, name)))
-        for shapes in ((), SHAPES) if in_releases else (SHAPES,):
-            patch.setattr("lexveil.auditing.audit.SHAPES", shapes)
+    left_out = dict.fromkeys(RELEASES, "audit_written_texts") | {WRITTEN_TEXTS: "audit_releases"}
+    for first in (True, False) if kind in left_out else (False,):
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("of", "fact"):
+                patch.setattr(AuditFinding, name, ending(getattr(AuditFinding, name)))
+            if first:
+                patch.setattr("lexveil.auditing.audit.SHAPES", ())
+                patch.setattr(f"lexveil.auditing.audit.{left_out[kind]}", lambda *_: [])
             try:
                 if complaints(**how):
                     return True

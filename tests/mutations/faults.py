@@ -894,6 +894,204 @@ STATEMENTS = [
     ),
 ]
 
+W = f"{P}.engine.worker"
+WRITTEN_TEM = TEM | {"samples": 4000}
+WRITTEN_CONTEXT = IN_CONTEXT | {"samples": 4000}
+MANY = {"samples": 20_000}
+SCREEN = "np.where(numbers >= 0, components.instead[numbers], -1)"
+DRAWN_LINE = "numbers = _draw(planned, spent, components, generator)"
+
+
+def _next_of_others(original: Any, vectors: Any, screened: Any, key: Any) -> Any:
+    """The word after the nearest one takes the place of a screened word."""
+    others = np.flatnonzero(~screened)
+    instead = original(vectors, screened, key)
+    after = others[(np.searchsorted(others, instead) + 1) % len(others)]
+    return np.where(screened, after, instead)
+
+
+def _capitals_copied(original: Any, word: str, model: str) -> str:
+    return model if model.isupper() and len(model) > 1 else original(word, model)
+
+
+WRITTEN = [
+    Fault(
+        "no context after a long unknown word",
+        "written texts",
+        swap(
+            f"{W}:_draw_in_context",
+            "is_first = np.append(True, np.diff(encoded.text_of) > 0)[:n]",
+            "is_first = np.append(True, (np.diff(encoded.text_of) > 0) | (np.array([len(encoded."
+            "words[word]) > 8 for word in encoded.first_word.tolist()], dtype=bool) & (action =="
+            " Action.SAMPLED.value))[:-1])[:n]",
+        ),
+        WRITTEN_CONTEXT,
+    ),
+    Fault(
+        "a dropped stop word taken as context",
+        "written texts",
+        swap(
+            f"{W}:_draw_in_context",
+            "kind[action == Action.DROPPED.value] = SKIPPED",
+            "kind[(action == Action.DROPPED.value) & (encoded.rows < 0)] = SKIPPED\n    about = "
+            "np.where(replaced, -1, encoded.rows)",
+        ),
+        IN_CONTEXT | MANY,
+    ),
+    Fault(
+        "the context goes on from text to text",
+        "written texts",
+        swap(
+            f"{W}:_draw_in_context",
+            "np.append(True, np.diff(encoded.text_of) > 0)[:n]",
+            "np.arange(n) == 0",
+        ),
+        WRITTEN_CONTEXT,
+    ),
+    Fault(
+        "the word before a screened draw is the drawn one",
+        "written texts",
+        swap(
+            f"{W}:_draw_in_context",
+            "components.vocabulary.rows[instead]",
+            "components.vocabulary.rows",
+        ),
+        WRITTEN_CONTEXT,
+    ),
+    Fault(
+        "a screened draw written as the source word",
+        "written texts",
+        swap(
+            f"{W}:rewrite",
+            SCREEN,
+            "np.where((numbers >= 0) & (components.instead[numbers] != numbers) & (plan.known >= "
+            "0), plan.known, " + SCREEN + ")",
+        ),
+        WRITTEN_TEM,
+    ),
+    Fault(
+        "screened sources mapped before the draw",
+        "written texts",
+        swap(
+            f"{W}:_draw",
+            "mechanism.replace(known[pending],",
+            "mechanism.replace(known[pending] if components.instead is None else components."
+            "instead[known[pending]],",
+        ),
+        WRITTEN_TEM,
+    ),
+    Fault(
+        "screened sources mapped before the draw in context",
+        "written texts",
+        swap(f"{W}:_draw_in_context", "plan.known[drawn], -1)", "instead[plan.known[drawn]], -1)"),
+        WRITTEN_CONTEXT,
+    ),
+    Fault(
+        "sampled words are not screened",
+        "written texts",
+        swap(
+            f"{W}:rewrite",
+            SCREEN,
+            "np.where(action == Action.PERTURBED.value, components.instead[numbers], numbers)",
+        ),
+        TEM | MANY,
+    ),
+    Fault(
+        "collocations with a screened word come out",
+        "written texts",
+        swap(
+            "lexveil.artifacts.screened_words:is_screened",
+            'not words.isdisjoint(token.split("_"))',
+            "token in words",
+        ),
+        WRITTEN_TEM | S3,
+    ),
+    Fault(
+        "a screened word becomes the one after the nearest",
+        "written texts",
+        wrap(f"{P}.engine.engine:replacements", _next_of_others),
+        WRITTEN_TEM,
+    ),
+    Fault(
+        "one token of 1,000 copied",
+        "written texts",
+        swap(
+            f"{W}:rewrite",
+            DRAWN_LINE,
+            f"{DRAWN_LINE}\n    numbers = np.where((np.random.default_rng().random(len(numbers)) "
+            "< 1e-3) & pays, plan.known, numbers)",
+        ),
+        TEM | {"samples": 30_000},
+    ),
+    Fault(
+        "each tenth repeated word copied",
+        "written texts",
+        swap(
+            f"{W}:rewrite",
+            DRAWN_LINE,
+            f"{DRAWN_LINE}\n    seen = {{}}\n    for at in np.flatnonzero(pays).tolist():\n        "
+            "key = int(encoded.text_of[at]), int(plan.known[at])\n        seen[key] = seen.get("
+            "key, -1) + 1\n        if seen[key] and at % 10 == 0:\n            numbers[at] = "
+            "plan.known[at]",
+        ),
+        WRITTEN_TEM,
+    ),
+    Fault(
+        "words in capitals copied where the layout is",
+        "written texts",
+        wrap("lexveil.text.render:_capitals", _capitals_copied),
+        WRITTEN_TEM,
+    ),
+    Fault(
+        "words of a small batch written a place late",
+        "written texts",
+        swap(
+            f"{P}.engine.batch:in_plain_layout",
+            "token = number.astype(np.int32)",
+            "token = np.roll(number.astype(np.int32), 1)",
+        ),
+        WRITTEN_TEM,
+    ),
+    Fault(
+        "long words get twice epsilon",
+        "written texts",
+        swap(
+            f"{W}:rewrite",
+            DRAWN_LINE,
+            "numbers = _draw(planned, spent * (1 + (np.array([len(encoded.words[word]) for word in"
+            " encoded.first_word.tolist()]) > 12)), components, generator)",
+        ),
+        GEOMETRIC | {"samples": 4000},
+    ),
+    Fault(
+        "twice epsilon far on in a text",
+        "written texts",
+        swap(
+            f"{W}:rewrite",
+            DRAWN_LINE,
+            "numbers = _draw(planned, spent * (1 + (np.arange(len(spent)) - encoded.offsets()["
+            "encoded.text_of] > 4096)), components, generator)",
+        ),
+        TEM | {"samples": 20_000},
+    ),
+    Fault(
+        "an envelope of tem_context a thousandth short",
+        "support",
+        swap(
+            f"{M}.kernels.tem_context:_envelope",
+            "np.int64(weight * (1 + MARGIN) * scale) + 1",
+            "np.int64(weight * (1 - 1e-3) * scale) + 1",
+        ),
+        None,
+        (
+            (
+                "tests/mechanisms/test_tem_context.py::test_every_point_gives_the_exact_distribution",
+                {"epsilon": 0.5, "before": 1, "bits": 11, "fault": None},
+            ),
+        ),
+    ),
+]
+
 FAULTS = [
     *SCALE,
     *SUPPORT,
@@ -903,6 +1101,7 @@ FAULTS = [
     *BUDGETS,
     *SHARES,
     *CLEAR,
+    *WRITTEN,
     *CHARGES,
     *STATEMENTS,
 ]

@@ -1,0 +1,447 @@
+"""The audit of the whole path: what releases wrote in their texts, token by token, against the law.
+
+Whatever stands between a draw and the byte is inside. Texts of all kinds of tokens go through
+releases of a toy project, and every written word is compared with the distribution that the audit
+itself computes of its source word, its ε, and what is written before it. Words of a crowd become
+any of a thousand others, so that a word which comes out as it went in shows.
+
+Each written word gets a score: the share of the law of words that are nearer to its source word, or
+suit the last word before it better. If the law holds, scores are uniform and independent,
+whatever the words are. So tokens of all texts, and of any group of them, are tested together. Of
+mechanisms whose law has no closed form, scores are compared with those of the audit's own draws.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import combinations_with_replacement
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binom
+
+from lexveil.accounting.budgets import Policy
+from lexveil.auditing.distributions import ON_LISTS, Claim
+from lexveil.auditing.findings import AuditFinding
+from lexveil.auditing.fit import POWER, FitResult, chances
+from lexveil.auditing.kernels import OWN, claim_of
+from lexveil.auditing.release_path import Release, Releasing
+from lexveil.auditing.releases import clear_words, composition, copies
+from lexveil.auditing.request import AuditRequest
+from lexveil.auditing.toy_project import (
+    PAIR,
+    SCREENED,
+    SCREENED_PAIR,
+    TRIPLE,
+    WORDS,
+    Document,
+    TokenFate,
+    Tokens,
+    ToyProject,
+    make,
+)
+from lexveil.auditing.toys import UNKNOWN
+from lexveil.config import Params
+from lexveil.types import Floats, Ids
+
+CROWD, SOURCES = 2500, 250  # words of the crowd, and those of them that texts have
+BLOCK = 26  # tokens, of all kinds
+LONG = 200  # blocks of a long text: more tokens than noise is drawn for at a time
+TOKENS = 3.5  # for each draw of a word of a toy
+LOW = 0.001  # ε on lists, whose unit is one place: of a larger one most words stay where they are
+EDGES = np.array([*2.0 ** np.arange(-13, 0), *1 - 2.0 ** np.arange(-2, -14, -1)])  # of scores
+LETTERS = 8  # beyond which a word is long
+FAR_ON = 4096  # tokens before, in a text
+LEAST = 50  # tokens of a group that is tested
+ROWS = 1000  # tokens whose laws are computed at a time
+# shares of tokens, for the power
+COPIED = 1 / np.array([100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 2000, 5000])
+CROWDED, UNSCREENED, FEW = "from a word of the crowd", "without screen", "few at a time"
+
+
+class WrittenToken(NamedTuple):
+    """A token that was drawn.
+
+    Attributes:
+        code: number of the word that is written; before: of the token before it in its column, -1
+            where there is none, or no word of the mechanism; last: of the last word before it in
+            whatever text, -1 where there is none.
+        fate: of its source token.
+        screens: whether words are screened.
+        groups: names of the groups of tokens that it is of.
+    """
+
+    code: int
+    before: int
+    last: int
+    fate: TokenFate
+    screens: bool
+    groups: frozenset[str]
+
+
+def audit_written_texts(
+    request: AuditRequest,
+    params: Params,
+    policy: Policy,
+    folder: Path,
+    error: float,
+    rng: np.random.Generator,
+) -> list[AuditFinding]:
+    """Release texts of all kinds of tokens in several ways, and compare what is written with the
+    law.
+    """
+    name, strategy = request.mechanism, request.strategy
+    epsilon = LOW if name in ON_LISTS else request.epsilon
+    toy = make(folder, name, strategy, policy, params, epsilon, CROWD)
+    seed = params.seed if request.mode == "experiment" else None
+    releasing = Releasing(toy, name, request.mode, seed)
+    with contextlib.redirect_stderr(io.StringIO()):
+        made = _releases(releasing, epsilon, int(TOKENS * request.samples), rng)
+    wrong, tokens = list[str](), list[WrittenToken]()
+    for way, release in made.items():
+        facts = composition(release) + clear_words(release)
+        facts += copies(release) if release.consistent else []
+        wrong += [f"{way}: {fact}" for fact in facts]
+        tokens += _tokens(way, release)
+    place = f"written texts: {strategy}"
+    right = "each token has its place, and each ε is its share of B"
+    findings = [AuditFinding.fact(place, "budget", wrong, right)]
+    if tokens:
+        claim = claim_of(name, toy.space, params.mechanisms.model_dump())
+        law = Law(claim, toy.instead, tokens)
+        findings.append(AuditFinding.of(place, written_audit(tokens, law, epsilon, error, rng)))
+    return findings
+
+
+def _releases(
+    releasing: Releasing, epsilon: float, n_tokens: int, rng: np.random.Generator
+) -> dict[str, Release]:
+    """Releases of texts in memory, of equal tokens alike, of a file, of long texts without screen,
+    and of so few texts that not all words of the vocabulary are written out for them. Their budgets
+    differ, and with them the noise of an experiment.
+    """
+    toy, size, n = releasing.toy, epsilon * BLOCK, max(6, n_tokens // (5 * BLOCK))
+
+    def texts(count: int, blocks: int, columns: int = 1) -> tuple[dict[str, Document], list[str]]:
+        documents = {
+            f"text {number}": tuple(_text(toy, blocks, rng) for _ in range(columns))
+            for number in range(1, count + 1)
+        }
+        return documents, list(documents)
+
+    made = {"in memory": releasing.in_memory(*texts(2 * n, 1), size)}
+    made["equal tokens alike"] = releasing.in_memory(
+        *texts(n // 6, 3), 3 * size, consistent=True, run="alike"
+    )
+    dropped = replace(toy, policy=Policy("drop", "drop", toy.policy.oov))
+    laid_out = replace(releasing, toy=dropped, more={"keep_layout": True})
+    made["a file"] = laid_out.of_files(*texts(n // 2, 1, 2), 2 * size, 1, "csv")
+    for number in range(1, n // 60 + 2):
+        run = f"{FEW}, {number}"
+        made[run] = releasing.in_memory(*texts(8, 1), size * (1 + number / 100), run=run)
+    blocks = min(n, LONG)
+    unscreened = replace(releasing, more={"unscreened": True})
+    made[UNSCREENED] = unscreened.in_memory(*texts(n // blocks, blocks), blocks * size, run="long")
+    return made
+
+
+def _text(toy: ToyProject, blocks: int, rng: np.random.Generator) -> Tokens:
+    """A text of so many blocks of tokens of all kinds, in any order; no mark follows another.
+
+    All blocks have as many tokens of each kind, so that ε differs little from text to text.
+    """
+    screened = [word for word in SCREENED if word in toy.number]
+    kinds: list[tuple[Sequence[str], int]] = [
+        (toy.crowd[:: CROWD // SOURCES], 15),
+        (WORDS, 2),
+        (UNKNOWN, 2),
+    ]
+    kinds.append((screened, 1))
+    each, tokens = [PAIR, TRIPLE, SCREENED_PAIR, "the", "and"], list[str]()
+    for _ in range(blocks):
+        drawn = [(words, rng.integers(len(words), size=count)) for words, count in kinds]
+        block = [*each, *(words[at] for words, places in drawn for at in places.tolist())]
+        block = [block[at] for at in rng.permutation(len(block)).tolist()]
+        block.insert(int(rng.integers(1, len(block) + 1)), ".")
+        tokens += block
+    return tuple(map(_in_capitals, tokens, rng.random(len(tokens)).tolist()))
+
+
+def _in_capitals(token: str, chance: float) -> str:
+    if chance < 0.05:
+        return token.upper()
+    return token.capitalize() if chance < 0.25 else token
+
+
+def _tokens(way: str, release: Release) -> Iterator[WrittenToken]:
+    """The tokens that were drawn, of the texts in which no token is missing."""
+    toy, last = release.toy, -1
+    kind = cache(partial(_kind, toy=toy, crowd=frozenset(toy.crowd)))
+    of_release = f"of the release {way.partition(',')[0]}"
+    for name, output in zip(release.names, release.outputs, strict=True):
+        codes, fates = release.read(output), release.fates(name)
+        if len(codes) != len(release.staying(name)):
+            continue
+        forms = (form for column in release.documents[name] for form in column)
+        parts = [(form, part) for form in forms for part in toy.cut((form,))]
+        written, seen = iter(codes), set[str]()
+        column, position, source, before = -1, 0, "", -1
+        for at, ((form, part), fate) in enumerate(zip(parts, fates, strict=True)):
+            if fate.column != column:
+                column, position, source, before = fate.column, 0, "", -1
+            code = before if fate.action == "drop" else next(written)
+            if fate.action in ("perturb", "sample") and fate.leader == at and code >= 0:
+                groups = {
+                    of_release: True,
+                    f"from {kind(part)}": True,
+                    f"after {kind(source)}": True,
+                    "from a capital": form[0].isupper() and not form.isupper(),
+                    "from capitals": form.isupper(),
+                    "from a long word": len(part) > LETTERS,
+                    "after a long word": len(source) > LETTERS,
+                    "at the end": at == len(fates) - 1,
+                    "of a second column": column > 0,
+                    f"after {FAR_ON} others": position >= FAR_ON,
+                    "from a word that was there before": part in seen,
+                    "after a word that came out": toy.number.get(source, -2) == before,
+                }
+                held = frozenset(group for group, holds in groups.items() if holds)
+                yield WrittenToken(code, before, last, fate, way != UNSCREENED, held)
+            position, source, before = position + 1, part, code
+            last = code if code >= 0 else last
+            seen.add(part)
+
+
+def _kind(part: str, toy: ToyProject, crowd: frozenset[str]) -> str:
+    """The kind of a source token; "" stands for none."""
+    kinds = {"": "nothing", ".": "a mark", "the": "a stop word", "and": "an unknown stop word"}
+    if part in kinds:
+        return kinds[part]
+    if part not in toy.number:
+        return "an unknown word"
+    if {*part.split("_")} & {*SCREENED}:
+        return "a screened word"
+    if "_" in part:
+        return "a collocation"
+    return "a word of the crowd" if part in crowd else "a word"
+
+
+class Law:
+    """The distribution of what is written for each token, by the claim and the screen."""
+
+    def __init__(self, claim: Claim, instead: Ids, tokens: Sequence[WrittenToken]) -> None:
+        self.claim, self.instead = claim, instead
+        self.screened = np.flatnonzero(instead != np.arange(len(instead)))
+        after = np.array([(token.before, token.last) for token in tokens])
+        if not claim.in_context:
+            after[:] = -1
+        contexts, number = np.unique(after, return_inverse=True)
+        self._after, self._last = number.reshape(-1, 2).T
+        self._base = claim.base_measure()
+        weights = [claim.base_measure(token) / self._base for token in contexts.tolist()]
+        self._weights = np.array(weights, dtype=np.float32)
+        every = np.broadcast_to(np.arange(len(instead), dtype=np.int32), self._weights.shape)
+        self._suits = np.empty_like(self._weights, dtype=np.int32)
+        suits = np.argsort(-self._weights, axis=1, kind="stable")
+        np.put_along_axis(self._suits, suits, every, axis=1)
+
+    def suits(self, rows: Ids) -> npt.NDArray[np.int32]:
+        """(n, W) ranks of words by how much better they suit the last word before tokens, whether
+        they are to follow it or not.
+        """
+        suits: npt.NDArray[np.int32] = self._suits[self._last[rows]]
+        return suits
+
+    def nearness(self, fate: TokenFate) -> Ids:
+        """(W,) ranks of words by distance from the source word, which is first; from a word that
+        has no vector, by number.
+        """
+        every = np.arange(self.claim.space.size)
+        if fate.action == "sample":
+            return every
+        gaps = self.claim.distances(np.array([fate.number]), every)[0]
+        gaps[fate.number] = -1
+        rank = np.empty_like(every)
+        rank[np.argsort(gaps, kind="stable")] = every
+        return rank
+
+    def mass(self, fate: TokenFate, rows: Ids, *, screens: bool) -> npt.NDArray[np.float32]:
+        """(n, W) Pr[y] of tokens of one fate."""
+        own = self.claim.unknown()
+        if fate.action == "perturb":
+            own = self.claim.pmf(fate.number, fate.epsilon)
+        mass: npt.NDArray[np.float32] = self._weights[self._after[rows]] * own.astype(np.float32)
+        mass /= mass.sum(axis=1, keepdims=True)
+        for word in self.screened.tolist() if screens else ():
+            mass[:, self.instead[word]] += mass[:, word]
+            mass[:, word] = 0
+        return mass
+
+    def draw(self, fate: TokenFate, n: int, rng: np.random.Generator, *, screens: bool) -> Ids:
+        """N draws of the audit's own for a token of this fate."""
+        drawn = rng.integers(self.claim.space.size, size=n)
+        if fate.action == "perturb":
+            drawn = self.claim.draw(fate.number, fate.epsilon, n, rng)
+        return self.instead[drawn] if screens else drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scores of n tokens.
+
+    Attributes:
+        near, suits: (n,) from 0 to 1, by the two orders of words.
+        own: (n, OWN) in the place of a uniform distribution, those of the audit's own draws.
+        stays: (n,) chance that the source word is written.
+        impossible: tokens for which a word is written that never can be.
+    """
+
+    near: Floats
+    suits: Floats
+    own: Floats
+    stays: Floats
+    impossible: list[int] = field(default_factory=list)
+
+
+def _scores(tokens: Sequence[WrittenToken], law: Law, rng: np.random.Generator) -> Scores:
+    """The scores of all tokens; tokens of one fate and screen at a time."""
+    alike: dict[tuple[str, int, float, bool], list[int]] = defaultdict(list)
+    for row, token in enumerate(tokens):
+        fate = token.fate
+        alike[fate.action, fate.number, fate.epsilon, token.screens].append(row)
+    codes, n = np.array([token.code for token in tokens]), len(tokens)
+    scores = Scores(np.empty(n), np.empty(n), np.empty((n, OWN)), np.zeros(n))
+    for some in alike.values():
+        token = tokens[some[0]]
+        rank = law.nearness(token.fate)
+        for start in range(0, len(some), ROWS):
+            rows = np.array(some[start : start + ROWS])
+            if law.claim.closed:
+                _score(scores, law, token, rank, rows, codes[rows], rng)
+            else:
+                drawn = law.draw(token.fate, OWN * len(rows), rng, screens=token.screens)
+                scores.near[rows] = rank[codes[rows]] / len(rank)
+                scores.own[rows] = rank[drawn].reshape(-1, OWN) / len(rank)
+    return scores
+
+
+def _score(
+    scores: Scores,
+    law: Law,
+    token: WrittenToken,
+    rank: Ids,
+    rows: Ids,
+    codes: Ids,
+    rng: np.random.Generator,
+) -> None:
+    """Write the scores of tokens of one fate: the mass of words before the written one, and a
+    uniform share of its own.
+    """
+    mass = law.mass(token.fate, rows, screens=token.screens)
+    own = np.take_along_axis(mass, codes[:, None], axis=1)
+    share = rng.random(len(rows)) * own[:, 0]
+    scores.near[rows] = (mass * (rank < rank[codes][:, None])).sum(axis=1) + share
+    if law.claim.in_context:
+        suits = law.suits(rows)
+        first = suits < np.take_along_axis(suits, codes[:, None], axis=1)
+        scores.suits[rows] = (mass * first).sum(axis=1) + share
+    if token.fate.action == "perturb":
+        scores.stays[rows] = mass[:, token.fate.number]
+    scores.impossible.extend(rows[own[:, 0] <= 0].tolist())
+
+
+def written_audit(
+    tokens: Sequence[WrittenToken],
+    law: Law,
+    epsilon: float,
+    error: float,
+    rng: np.random.Generator,
+) -> FitResult:
+    """Test the scores of all tokens, of each group, and of each two groups together; ``error`` is
+    the chance of a false alarm.
+    """
+    scores, closed = _scores(tokens, law, rng), law.claim.closed
+    names, members = _strata(tokens)
+    orders = {"nearest": scores.near}
+    if closed and law.claim.in_context:
+        orders["best suited"] = scores.suits
+    own = None if closed else np.searchsorted(EDGES, scores.own)
+    seen, share = list[Ids](), list[Floats]()
+    for score in orders.values():
+        bins = np.searchsorted(EDGES, score)  # the first edge that is not below the score
+        for rows in members:
+            seen.append(_at_most(bins[rows]))
+            expected = EDGES if own is None else _at_most(own[rows]) / (OWN * len(rows))
+            share.append(expected)
+    n = np.repeat([len(rows) for rows in members] * len(orders), len(EDGES))
+    chance = chances(np.concatenate(seen), n, np.concatenate(share), 0 if closed else OWN * n)
+    events = [(name, order, edge) for order in orders for name in names for edge in EDGES]
+    # half of the error for copies of the crowd, which come first, and half for all else
+    each = np.full(len(events), error / 2 / max(1, len(events) - len(EDGES)))
+    each[: len(EDGES)] = error / 2 / len(EDGES)
+    at = int((chance / each).argmin())
+    name, order, edge = events[at]
+    least, worst = float(chance[at]), f"tokens {name}: the {order} {edge:.3g} of words"
+    if scores.impossible:
+        least, worst = 0.0, f"{len(scores.impossible):,} words that the claim excludes"
+    copied = _power(scores.stays[members[0]], share[0], each[0], 0 if closed else OWN)
+    return FitResult(
+        claimed=epsilon,
+        tests=len(events),
+        draws=len(tokens),
+        error=error,
+        least=least,
+        worst=worst,
+        factor=None,
+        violation=least < each[at],
+        method="written texts",
+        copied=copied,
+    )
+
+
+def _strata(tokens: Sequence[WrittenToken]) -> tuple[list[str], list[Ids]]:
+    """Tokens of the crowd, all tokens, those of each group, and those of two groups, if they are
+    ``LEAST`` or more; with names.
+    """
+    groups = sorted(frozenset[str]().union(*(token.groups for token in tokens)))
+    member = np.array([[group in token.groups for group in groups] for token in tokens])
+    names, members = [CROWDED, "of all kinds"], [np.arange(len(tokens))] * 2
+    members[0] = np.flatnonzero(member[:, groups.index(CROWDED)])
+    for first, second in combinations_with_replacement(range(len(groups)), 2):
+        rows = np.flatnonzero(member[:, first] & member[:, second])
+        if len(rows) >= LEAST:
+            names.append(", ".join(dict.fromkeys([groups[first], groups[second]])))
+            members.append(rows)
+    return names, members
+
+
+def _at_most(bins: Ids) -> Ids:
+    """(edges,) how many scores are at most each edge."""
+    counts: Ids = np.bincount(bins.ravel(), minlength=len(EDGES) + 1).cumsum()[:-1]
+    return counts
+
+
+def _power(stays: Floats, shares: Floats, each: float, reference: int) -> float | None:
+    """The smallest share of copies among n tokens that is seen with probability ``POWER``; None if
+    none of ``COPIED`` is.
+
+    Args:
+        stays: (n,) chance that the source word is written where nothing is copied.
+        shares: (edges,) of scores up to each edge; ``reference`` as of ``OWN``.
+    """
+    n, sees = len(stays), list[float]()
+    counts = np.arange(n + 1)
+    for edge, share in zip(EDGES[EDGES <= 0.5], shares, strict=False):
+        is_alarm = chances(counts, counts * 0 + n, counts * 0 + share, reference * n) < each
+        least = np.flatnonzero(is_alarm & (counts > n * share)).min(initial=n + 1)
+        # the score of a copy is uniform up to the chance that the word stays
+        below = float(np.minimum(1, edge / np.maximum(stays, 1e-300)).mean())
+        sees += COPIED[binom.sf(least - 1, n, share + COPIED * (below - share)) >= POWER].tolist()
+    return min(sees, default=None)

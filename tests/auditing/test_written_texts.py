@@ -1,0 +1,83 @@
+"""The audit of written texts: what it knows of its toy project, how often it alarms by chance, and
+that copies show as often as it says.
+
+That it sees faults between a draw and the byte is in tests/mutations.
+"""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexveil.accounting.budgets import Policy
+from lexveil.artifacts.screened_words import is_screened, screened_words
+from lexveil.auditing import written_texts
+from lexveil.auditing.fit import POWER, chances
+from lexveil.auditing.toy_project import TokenFate, make
+from lexveil.auditing.toys import UNKNOWN, crowd
+from lexveil.auditing.written_texts import (
+    CROWD,
+    CROWDED,
+    EDGES,
+    Scores,
+    WrittenToken,
+    _power,
+    written_audit,
+)
+from lexveil.config import parse_params
+from lexveil.text.languages import language_of
+
+RUNS = 100
+
+
+@pytest.mark.parametrize("strategy", ["S1", "S3"])
+def test_the_audit_knows_what_is_screened(tmp_path: Path, strategy: str) -> None:
+    """Its screened words are those of the public list, far from all others; other words stay."""
+    policy = Policy("perturb", "keep", "sample")
+    params = parse_params({"seed": 1})
+    toy = make(tmp_path, "tem", strategy, policy, params, epsilon=2.0, n_crowd=CROWD)
+    screened = is_screened(toy.tokens, screened_words().words)
+    assert screened.sum() in (4, 5)
+    assert ((toy.instead != np.arange(len(toy.tokens))) == screened).all()
+    assert not screened[toy.instead].any()
+    assert not {*UNKNOWN, *crowd(CROWD)[0]} & {*language_of("en").function_words}
+    assert len(toy.number) == len(toy.tokens) and not {*UNKNOWN} & {*toy.number}
+
+
+def test_false_alarms_are_as_rare_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of uniform scores in overlapping groups; 6 standard deviations of slack."""
+    rng, n, error = np.random.default_rng(5), 400, 0.2
+    fate = TokenFate("perturb", 0, 1.0, 0, 0)
+    groups = [(CROWDED, "b", "c"), (CROWDED, "b"), ("c",)]
+    tokens = [WrittenToken(0, -1, -1, fate, True, frozenset(groups[i % 3])) for i in range(n)]
+    law: Any = SimpleNamespace(claim=SimpleNamespace(closed=True, in_context=True))
+    monkeypatch.setattr(
+        written_texts,
+        "_scores",
+        lambda *_: Scores(rng.random(n), rng.random(n), rng.random((n, 4)), np.full(n, 1e-3)),
+    )
+    alarms = sum(written_audit(tokens, law, 1.0, error, rng).violation for _ in range(RUNS))
+    assert alarms <= RUNS * error + 6 * np.sqrt(RUNS * error * (1 - error))
+
+
+def test_copies_are_seen_as_often_as_is_said() -> None:
+    """At the share that ``_power`` names, 9 of 10 audits or more see them, and of half as many
+    copies fewer; 6 standard deviations of slack.
+    """
+    rng, n, each = np.random.default_rng(6), 34_000, 1e-6
+    stays = np.full(n, 1 / CROWD)
+    named = _power(stays, EDGES, each, reference=0)
+    assert named is not None and named <= 1e-3
+
+    def seen(share: float) -> float:
+        found = 0
+        for _ in range(RUNS):
+            scores = np.where(rng.random(n) < share, rng.random(n) * stays, rng.random(n))
+            counts = np.array([(scores <= edge).sum() for edge in EDGES])
+            found += bool((chances(counts, np.full(len(EDGES), n), EDGES) < each).any())
+        return found / RUNS
+
+    assert seen(named) >= POWER - 6 * np.sqrt(POWER * (1 - POWER) / RUNS)
+    assert seen(named / 2) < POWER / 2
