@@ -400,7 +400,7 @@ def written_audit(
         least=least,
         worst=worst,
         factor=None,
-        violation=least < each[at],
+        violation=bool(least < each[at]),
         method="written texts",
         copied=copied,
     )
