@@ -120,12 +120,13 @@ def _asking(command: Callable[[str], str]) -> Iterator[None]:
 
 def _files(done: PrivatizedFiles, output: str) -> list[str]:
     """Which files, or which table, were written, and who may see them."""
+    from lexveil.formats.messages import shown
     from lexveil.runtime.objects import as_path
 
     if done.target is None:
         return ["no record goes with standard output; --json prints it in place of these lines"]
     asked, lines = as_path(output), list[str]()
-    out = done.target.name if done.table else str(asked.with_name(done.target.name))
+    out = shown(done.target.name if done.table else asked.with_name(done.target.name))
     if done.table is not None:
         lines.append(
             f"table {done.table}, with a copy of its privacy record in the table lexveil_records"

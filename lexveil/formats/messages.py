@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,6 +18,13 @@ def shown(path: Path | str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path)
     )
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a path can be written as UTF-8: one of other bytes has surrogates in their place."""
+    with suppress(UnicodeEncodeError):
+        return bool(path.encode())
+    return False
 
 
 HIDES = "LEXVEIL_HIDE_COLUMNS"  # environment variable: 1 keeps the names of columns out of messages

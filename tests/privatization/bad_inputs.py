@@ -44,7 +44,7 @@ class Bad:
     def write(self, folder: Path) -> None:
         """Put the input into a folder."""
         if self.content is not None:
-            (folder / self.name).parent.mkdir(exist_ok=True)
+            (folder / self.name).parent.mkdir(exist_ok=True, parents=True)
             (folder / self.name).write_bytes(
                 self.content() if callable(self.content) else self.content
             )
@@ -240,6 +240,23 @@ BAD: dict[str, Bad] = {
     "the output has another ending": Bad("f.jsonl", lines(GOOD), out="o.csv"),
     "the output has no folder": Bad("f.jsonl", lines(GOOD), out="no/o.jsonl"),
     "the output has a name too long": Bad("f.jsonl", lines(GOOD), out="o" * 249 + ".jsonl"),
+    "the output's name is not UTF-8": Bad("f.jsonl", lines(GOOD), out="\udcffo.jsonl"),
+    "the output's folder is not UTF-8": Bad(
+        "f.jsonl", lines(GOOD), out="d\udcff/o.jsonl", prepare=lambda f: (f / "d\udcff").mkdir()
+    ),
+    "the output's path is too long": Bad(
+        "f.jsonl", lines(GOOD), out="/".join(["o" * 200] * 25) + ".jsonl"
+    ),
+    "a name that is not UTF-8 in a folder": Bad(
+        "d/a.jsonl", lines(GOOD), beside={"d/b\udcff.jsonl": lines(GOOD)}
+    ),
+    "a subfolder that is not UTF-8": Bad("d/b\udcff/a.jsonl", lines(GOOD)),
+    "a name in a folder that is too long while it is written": Bad(
+        "d/a.jsonl", lines(GOOD), beside={"d/" + "o" * 247 + ".jsonl": lines(GOOD)}
+    ),
+    "the output folder cannot be made": Bad(
+        "d/f.jsonl", lines(GOOD), out="proc/out", beside={"proc": "/proc"}
+    ),
     "a record exists": Bad(
         "f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": b"x"}
     ),

@@ -219,6 +219,7 @@ def privatize_file(
             job.reader.check()
             if table is not None:
                 table.check(job.reader.table.columns)
+        outputs.try_names([job.out for job in jobs if job.out is not None])
         # What is missing or refused is reported before the input is read.
         run = TwoPassRun(check(request, using), work.chunks, work.columns, workers)
         run.other_columns = other_columns([job.reader for job in jobs])

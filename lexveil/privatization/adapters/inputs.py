@@ -21,7 +21,7 @@ from lexveil.formats.base import Source
 from lexveil.formats.delimited import Delimited
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.lines import LineFormat
-from lexveil.formats.messages import is_name, is_of_persons, names, shown
+from lexveil.formats.messages import is_name, is_of_persons, is_utf8, names, shown
 from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.formats.text_columns import USUAL, SeveralTextColumns
@@ -110,9 +110,19 @@ def is_a_folder(source: Path | str) -> bool:
 
 
 def name_in(folder: Path | str, file: Path) -> str:
-    """The name of a file of a folder."""
+    """The name of a file of a folder.
+
+    Raises:
+        RequestError: if it is not UTF-8, as records are, which name the files of a folder.
+    """
     # Links are followed, so a file may lie elsewhere; where it was found is what names it.
-    return os.path.relpath(file, folder)
+    name = os.path.relpath(file, folder)
+    if not is_utf8(name):
+        raise RequestError(
+            f"{shown(file)}: its name is not UTF-8, and the record names the files of a folder; "
+            "rename it"
+        )
+    return name
 
 
 @contextmanager
@@ -302,6 +312,10 @@ def _names(out: Path) -> Iterator[None]:
     """Names that the system does not take, or does not let us look up, are a wrong request."""
     if isinstance(out, ObjectPath) and out.is_bucket:
         raise RequestError(f"{shown(out)}: is a bucket; name something in it")
+    if not is_utf8(str(out)):
+        raise RequestError(
+            f"{shown(out)}: no output can have this name (not UTF-8); choose another"
+        )
     try:
         yield
     except (OSError, ValueError) as error:
