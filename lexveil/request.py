@@ -157,6 +157,10 @@ class Request(Options):
     """what happens to punctuation; sample: a random token replaces it (default: params.yaml)"""
     oov: Annotated[UnknownAction | None, OptionHelp("tokens")] = None
     """what happens to words outside the vocabulary (default: params.yaml)"""
+    on_unsupported: Annotated[Literal["refuse", "withhold"], OptionHelp("tokens")] = "refuse"
+    """texts in a script without spaces between words, such as Chinese, which cannot be cut into
+    words: refuse the input; or withhold such texts, each of which comes out empty, and the record
+    says so"""
     shares: Annotated[
         dict[Literal["stopwords", "numbers", "listed"], Share] | None,
         OptionHelp("tokens", f"CLASS={NUMBER},CLASS={NUMBER}"),

@@ -27,6 +27,7 @@ from lexveil.formats.chunks import Chunk, Texts
 from lexveil.privatization.engine.plan import TokenPlan
 from lexveil.privatization.settings import Settings
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.languages.scripts import emptied
 from lexveil.text.pieces import Pieces, escaped
 from lexveil.text.render import render
 from lexveil.text.spans import Span
@@ -273,6 +274,24 @@ def arrow_rows(rows: Texts) -> ArrowRows:
         return rows
     columns: Iterable[Sequence[str | None]] = zip(*rows, strict=True) if rows else ([],)
     return ArrowRows([pa.array(column, pa.large_string()) for column in columns])
+
+
+def supported(chunk: Chunk) -> tuple[Chunk, int]:
+    """A chunk with empty texts, in which nothing was found, in place of those in a script without
+    spaces between words; and how many these are.
+    """
+    rows, n_emptied = list[list[str | None]](), 0
+    for row in chunk.texts:
+        texts, n = emptied(row)
+        rows.append(texts)
+        n_emptied += n
+    if not n_emptied:
+        return chunk, 0
+    spans = chunk.spans and [
+        [span for span in of_row if texts[span[0]] != ""]
+        for of_row, texts in zip(chunk.spans, rows, strict=True)
+    ]
+    return replace(chunk, texts=rows, spans=spans), n_emptied
 
 
 def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:

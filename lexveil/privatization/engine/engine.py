@@ -149,6 +149,8 @@ def measurement_of(
     text = measurements.over_columns(text, n_columns)
     if settings.screens:
         text = measurements.with_screened_words(text)
+    if settings.empties_scripts:
+        text = measurements.with_scripts_emptied(text)
     if settings.consistent:
         text = measurements.repeated_alike(text)
     if settings.keep_layout:

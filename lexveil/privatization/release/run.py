@@ -64,7 +64,12 @@ class TwoPassRun:
         self.checked, self.engine, self.settings = checked, checked.engine, checked.engine.settings
         self.chunks, self.columns, self.workers, self.watch = chunks, tuple(columns), workers, watch
         self.budget, self.survey, self.charged = checked.budget, InputTotals(), list[Floats]()
-        self.language = LanguageCheck(self.engine.model, self.engine.lexicon, self.columns)
+        self.language = LanguageCheck(
+            self.engine.model,
+            self.engine.lexicon,
+            self.columns,
+            empties=self.settings.empties_scripts,
+        )
         self.fingerprint, self.tally, self.spent = _Fingerprint(), Tally(), SpendHistogram(0.0)
         self.cost = ExactSum()  # of all rows, before any cap
         # that go out as they are; None where texts come without a table
@@ -119,7 +124,7 @@ class TwoPassRun:
         settings, progress = self.settings, progress_on_stderr("count", 0, "rows", self.watch)
         batches = (
             (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
-            for chunk in self.chunks(False)
+            for chunk in self.language.supported(self.chunks(False))
         )
         for chunk, counted in count_batches(
             self.engine.worker(self.columns), batches, self._workers(), progress
@@ -158,7 +163,7 @@ class TwoPassRun:
 
         def charged_rows() -> Iterator[tuple[Chunk, Batch]]:
             done = 0
-            for chunk in self.chunks(True):
+            for chunk in self.language.supported(self.chunks(True)):
                 again.add(chunk)
                 if not again.follows(self.fingerprint):
                     raise _changed()  # before any noise is drawn for what nobody has paid for
@@ -237,6 +242,7 @@ class TwoPassRun:
             coverage=coverage(self.tally.actions),
             documents=self.tally.document_shares(),
             language=self.language.finding(),
+            **({} if self.language.n_emptied is None else {"emptied": self.language.n_emptied}),
             ledger=payment.costs(),
         )
 
