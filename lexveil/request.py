@@ -283,9 +283,9 @@ class FileRequest(Request):
     text_column: Annotated[
         tuple[str, ...], BeforeValidator(_columns), OptionHelp("input", "NAME")
     ] = ()
-    """a column to rewrite; can be given several times: the texts of a row share its budget
-    (default: text, else the only column whose type and name could be those of texts; several are
-    refused)"""
+    """a column to rewrite; can be given several times: the texts of a row share its budget; of
+    JSON lines also a path to texts within a column, such as messages[].content (default: text, else
+    the only column whose type and name could be those of texts; several are refused)"""
     subject_column: Annotated[str | None, OptionHelp("input", "NAME")] = None
     """the column that names whom a row is about; the ledger sums a subject's epsilon over all
     releases, up to the cap (default: each text is a subject of its own, recognized by its

@@ -366,10 +366,20 @@ def with_scripts_emptied(text: Measurement) -> Measurement:
     )
 
 
-def over_columns(text: Measurement, n_columns: int) -> Measurement:
-    """The texts of several columns are one text, which shares a budget."""
+def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
+    """The texts of several columns are one text, which shares a budget.
+
+    Args:
+        n_columns: None where a column may find several texts in a row.
+    """
     if n_columns == 1:
         return text
+    if n_columns is None:
+        return text.adding(
+            "a text is all texts that the columns find in a row; how many there are, and which of "
+            "them a token stands in, is not hidden",
+            domain="the texts of a row",
+        )
     return text.adding(
         f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden",
         domain=f"the texts of {n_columns} columns of a row",

@@ -55,12 +55,13 @@ def privatize(
 ) -> int:
     r"""Rewrite a file or a folder of texts.
 
-    Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL or
-    SQLite, rewrites the text columns, and leaves the rest as it is. Files and folders may lie in
-    object storage (s3://, gs://, abfs://). A record of what was protected, what was not and what
-    was spent goes with the output, and the ledger (`lexveil ledger`) keeps what each subject has
-    spent in all releases. Works anywhere: outside of projects with a model that is installed, and a
-    ledger in your data folder. `lexveil inspect IN` says beforehand what would happen.
+    Reads JSONL, CSV, TSV, text (each also .gz, .zst, .bz2 or .xz), Parquet, or a query of
+    PostgreSQL or SQLite, rewrites the text columns, and leaves the rest as it is. Files and folders
+    may lie in object storage (s3://, gs://, abfs://). A record of what was protected, what was not
+    and what was spent goes with the output, and the ledger (`lexveil ledger`) keeps what each
+    subject has spent in all releases. Works anywhere: outside of projects with a model that is
+    installed, and a ledger in your data folder. `lexveil inspect IN` says beforehand what would
+    happen.
 
         lexveil privatize tickets.csv -o out.csv
         lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer

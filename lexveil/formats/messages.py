@@ -41,7 +41,7 @@ def name(column: str) -> str:
         return "(no name)"
     return (
         f"`{column}`"
-        if re.fullmatch(r"[\w.:/-]{1,40}( [\w.:/-]{1,20}){0,2}", column)
+        if re.fullmatch(r"[\w.:/\[\]-]{1,40}( [\w.:/-]{1,20}){0,2}", column)
         else "(not a name)"
     )
 
@@ -51,6 +51,11 @@ def is_name(column: str) -> bool:
     without a header is hardly ever all of that and one word.
     """
     return bool(re.fullmatch(r"[^\W\d_]\w{0,39}", column))
+
+
+def is_path(path: str) -> bool:
+    """Whether each key of a path to texts within a column is surely a name."""
+    return all(map(is_name, path.replace("[]", "").split(".")))
 
 
 PERSON = re.compile(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,11 +21,12 @@ from lexveil.formats.base import Formulas, InputTable, Source, TableRequest, Wri
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.delimited import Delimited
-from lexveil.formats.messages import NoColumn, is_a_value, no_documents, shown
+from lexveil.formats.messages import NoColumn, is_a_value, is_path, no_documents, shown
 from lexveil.formats.text_columns import USUAL, could_hold_texts
 from lexveil.runtime.objects import ObjectPath
 
 LOOKED_AT = 200  # rows, to find an index of pandas
+USUAL_WITHIN = (USUAL, "content", "body")  # keys of nested data that mostly hold texts
 SEVERAL_WORDS = 3  # a name of so many is rather a text, of a file without a header
 
 
@@ -134,9 +136,18 @@ class Reader:
                 self.source.shown,
                 USUAL,
                 columns,
-                f"{problem}; choose with {option('text_column')}",
+                f"{problem}; choose with {option('text_column')}{self._within()}",
             )
         return found
+
+    def _within(self) -> str:
+        """What a message adds of a path to texts within columns; empty where there is none."""
+        with self._opened():
+            paths = self.source.format.nested_texts(self.table)
+        last = {path: re.split(r"[.\[\]]+", path.rstrip("[]"))[-1] for path in paths}
+        found = [path for path in paths if is_path(path) and could_hold_texts(last[path])]
+        found.sort(key=lambda path: last[path] not in USUAL_WITHIN)
+        return f", such as '{found[0]}'" if found else ""
 
     def _is_numbered(self) -> bool:
         """Whether the first rows have a number in the column without a name."""

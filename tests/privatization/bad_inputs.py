@@ -5,6 +5,7 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -70,6 +71,9 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
 def packed(content: bytes, packing: str) -> bytes:
     if packing == "zst":
         return pa.Codec("zstd").compress(content, asbytes=True)
+    if packing in ("bz2", "xz"):  # two streams on end, as the tools make of two files
+        compress = bz2.compress if packing == "bz2" else lzma.compress
+        return compress(content[:9]) + compress(content[9:])
     return gzip.compress(content, mtime=0) if packing == "gz" else content
 
 
@@ -108,6 +112,8 @@ MANY = lines(*({"id": i, "text": f"{SECRET} {i * 7919}"} for i in range(3_000)))
 
 COLUMNS = ("--text-column", "text", "--text-column", "body")
 ABOUT = ("--subject-column", "id")
+WITHIN = ("--text-column", "messages[].content")
+CHAT = {"id": 1, "messages": [{"role": "user", "content": f"this is fine {SECRET}"}]}
 
 BAD: dict[str, Bad] = {
     # text that is none
@@ -168,6 +174,18 @@ BAD: dict[str, Bad] = {
         ),
     ),
     # syntax
+    "texts within a column that are not named": Bad("f.jsonl", lines(CHAT)),
+    "a path that an object has not": Bad(
+        "f.jsonl", lines(CHAT, {"messages": [{"text": SECRET}]}), WITHIN
+    ),
+    "a path that an object has twice": Bad(
+        "f.jsonl",
+        lines(CHAT) + b'{"messages": [{"content": "a", "content": "Zanzibar"}]}\n',
+        WITHIN,
+    ),
+    "a path through a text": Bad("f.jsonl", lines(CHAT, {"messages": SECRET}), WITHIN),
+    "a path to a number": Bad("f.jsonl", lines(CHAT, {"messages": [{"content": 5}]}), WITHIN),
+    "a path and spans": Bad("f.jsonl", lines(CHAT), (*WITHIN, "--spans", "id")),
     "broken JSON": Bad("f.jsonl", lines(GOOD) + b"\n" + b'{"text": "Zanzibar\n'),
     "a JSON array": Bad("f.json", json.dumps([GOOD], indent=1).encode()),
     "a pretty-printed object": Bad("f.json", json.dumps(GOOD, indent=1).encode()),
@@ -188,6 +206,14 @@ BAD: dict[str, Bad] = {
     "a damaged gz": Bad("f.jsonl.gz", packed(lines(GOOD), "gz")[:-8] + bytes(8)),
     "a damaged zst": Bad("f.jsonl.zst", spoiled(packed(MANY, "zst"))),
     "not gz": Bad("f.jsonl.gz", lines(GOOD)),
+    "a cut bz2": Bad("f.jsonl.bz2", bz2.compress(MANY)[:-100]),
+    "a cut xz": Bad("f.jsonl.xz", lzma.compress(MANY)[:-100]),
+    "a damaged bz2": Bad("f.jsonl.bz2", spoiled(bz2.compress(MANY))),
+    "a damaged xz": Bad("f.jsonl.xz", spoiled(lzma.compress(MANY))),
+    "not xz": Bad("f.jsonl.xz", lines(GOOD)),
+    "much out of little, xz": Bad(
+        "f.jsonl.xz", lambda: lzma.compress(lines({"text": "a", "b": "x" * 1000}) * 3000)
+    ),
     "zst by another name": Bad("f.csv", packed(lines(GOOD), "zst")),
     "a spreadsheet by another name": Bad("f.csv", b"PK\x03\x04Zanzibar"),
     "bzip2 by another name": Bad("f.csv", bz2.compress(b"text\nZanzibar\n")),

@@ -223,9 +223,11 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
         readers: of files that were checked, so that their columns are known.
     """
     others = other_columns(readers)
+    paths = dict.fromkeys(path for reader in readers for path in reader.table.paths)
     if others:
+        but = f" (but for {names(paths)})" if paths else ""
         print(
-            f"unchanged, with any names in them: {_named(others, readers)}; take out what "
+            f"unchanged, with any names in them: {_named(others, readers)}{but}; take out what "
             "must not be published, or "
             "rewrite it too",
             file=sys.stderr,

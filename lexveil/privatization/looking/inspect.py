@@ -218,7 +218,8 @@ def inspect(
             RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error
         ) from None
     examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
-    preview = _preview(engine, survey, len(columns))
+    has_paths = any(chunk.widths is not None for chunk, _ in survey.first)
+    preview = _preview(engine, survey, None if has_paths else len(columns))
     per_token = preview.budget.epsilon_per_token
     return Inspection(
         **dict(preview),  # what is not set is not in the JSON form
@@ -276,7 +277,7 @@ def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> l
     return lines_of("privatization.looking", "texts.txt.j2", **shown)
 
 
-def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection:
+def _preview(engine: Engine, survey: _Survey, n_columns: int | None) -> TextsInspection:
     """What follows from the counts, and from a trial."""
     settings, totals = engine.settings, survey.totals
     budget = document_budget(settings, engine.model, totals.average_words)

@@ -71,6 +71,7 @@ class TwoPassRun:
             empties=self.settings.empties_scripts,
         )
         self.fingerprint, self.tally, self.spent = _Fingerprint(), Tally(), SpendHistogram(0.0)
+        self.n_columns: int | None = len(self.columns)  # None: a column may find several texts
         self.cost = ExactSum()  # of all rows, before any cap
         # that go out as they are; None where texts come without a table
         self.other_columns: Sequence[str] | None = None
@@ -113,7 +114,7 @@ class TwoPassRun:
         """What ran, with what is proven of it."""
         entry = payment.entry()
         withholds = entry is not None and entry.cap is not None
-        return self.engine.measurement(self.budget, len(self.columns), withholds=withholds)
+        return self.engine.measurement(self.budget, self.n_columns, withholds=withholds)
 
     def count(self, payment: Payment, judge: Callable[[InputTotals], None] | None = None) -> None:
         """First pass: count the tokens, and reserve what the rows cost their subjects.
@@ -129,6 +130,7 @@ class TwoPassRun:
         for chunk, counted in count_batches(
             self.engine.worker(self.columns), batches, self._workers(), progress
         ):
+            self.n_columns = self.n_columns if chunk.widths is None else None
             self.language.add(chunk, counted)
             self.survey.add(counted)
             self.fingerprint.add(chunk)
@@ -203,7 +205,7 @@ class TwoPassRun:
         settings, engine, checked = self.settings, self.engine, self.checked
         if checked.audit is None and settings.mode == "release":
             print(f"the record relies on no audit: {checked.why_no_audit}", file=sys.stderr)
-        guarantee = engine.guarantee(self.measurement(payment), len(self.columns))
+        guarantee = engine.guarantee(self.measurement(payment), self.n_columns)
         return PrivacyRecord.of(
             **settings.described(),
             **(
