@@ -34,6 +34,7 @@ from lexveil.cli.options import (
     written,
 )
 from lexveil.cli.output import anywhere, located, show
+from lexveil.cli.streams import say
 from lexveil.errors import RequestError
 from lexveil.formats.text_columns import SeveralTextColumns
 from lexveil.request import BandName, FileRequest
@@ -102,7 +103,7 @@ def privatize(
     if json:
         show(done.record.to_dict(), True, stream=stream)
     else:
-        print("\n".join(statement(done.record, done.operator, _files(done, output))), file=stream)
+        say("\n".join(statement(done.record, done.operator, _files(done, output))), stream)
     return _exit_code(done.operator)
 
 

@@ -5,7 +5,6 @@ written.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -275,7 +274,17 @@ def _spool_stdin(form: str, file: BinaryIO) -> Source:
     named = as_source(Path(f"stdin.{form}"))
     if named is None:
         raise RequestError(f"{option('form')} {form}: not known; give {known_names()}")
-    shutil.copyfileobj(sys.stdin.buffer, file, 2**20)
+    if sys.stdin is None:
+        raise RequestError("standard input is closed; give it a file or the output of a program")
+    if sys.stdin.isatty():
+        print("reading standard input; Ctrl-D ends it", file=sys.stderr)
+    size, n_read = 2**20, 2**20
+    while n_read == size:  # less is the end: a terminal would have to say it once more
+        try:
+            content = sys.stdin.buffer.read(size)
+        except OSError as error:
+            raise RequestError(f"standard input: cannot be read ({error.strerror})") from None
+        n_read = file.write(content)
     return Source(Path("standard input"), named.format, named.compression, "stdin")
 
 
@@ -297,6 +306,8 @@ def _spool_rows(
 
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
     if target == STDIN:
+        if sys.stdout is None:
+            raise RequestError("standard output is closed; give it a file or a program that reads")
         if not form.format.is_streamable:
             raise RequestError(
                 f"{form.format.title} cannot go to standard output; give -o FILE.{form.format.name}"
