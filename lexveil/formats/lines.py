@@ -242,10 +242,7 @@ def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
         said.append(f"as {text.encoding[:6].upper()}")
     remark = ""
     if said:
-        remark = (
-            f"{table.source.shown}: read {' and '.join(said)}; the output is written in the same "
-            "way"
-        )
+        remark = f"{table.source.shown}: read {' and '.join(said)}"
     return replace(table, encoding=text.encoding, mark=text.mark, remark=remark)
 
 

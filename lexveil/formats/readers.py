@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ def open_table(
     text_column: str | None,
     others: Collection[str] | None = None,
     stream: IO[bytes] | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> Iterator[InputTable]:
     """Open ``source``, which must have at least one row and the column ``text_column``.
 
@@ -44,6 +46,7 @@ def open_table(
         text_column: the column of the texts; None asks for none.
         others: further columns to read, where a choice saves work (Parquet); all of them if None.
         stream: the file's bytes if they are not at the source's path; closed at the end.
+        tell: as of ``Reader``.
 
     Raises:
         RequestError: as ``Format.table``; without the column.
@@ -52,10 +55,17 @@ def open_table(
     with open_bytes(source.path, source.compression, stream) as content:
         table = source.format.table(content, source, request)
         request.check(table)
+        if tell is not None and table.remark:
+            tell(table.remark)
         first = next(table.rows, None)
         if first is None:
             raise no_documents(source.shown)
         yield replace(table, rows=itertools.chain([first], table.rows))
+
+
+def tell_dialect(remark: str) -> None:
+    """Tell who brings data how a file was read."""
+    print(remark, file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)

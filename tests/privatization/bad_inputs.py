@@ -7,11 +7,13 @@ import io
 import json
 import lzma
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -106,6 +108,16 @@ def damaged_parquet() -> bytes:
     return spoiled(parquet(table, row_group_size=1000, use_dictionary=False))
 
 
+def fixed_lists() -> bytes:
+    """Arrays of DuckDB, one of them null."""
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as con:
+        con.execute(
+            f"copy (select '{SECRET}' as text, case when i > 0 then [1, 2, 3]::int[3] end as v "
+            f"from range(2) t(i)) to '{folder}/f.parquet'"
+        )
+        return Path(folder, "f.parquet").read_bytes()
+
+
 GOOD = {"id": 1, "text": f"fine {SECRET}"}
 MANY = lines(*({"id": i, "text": f"{SECRET} {i * 7919}"} for i in range(3_000)))
 
@@ -198,6 +210,7 @@ BAD: dict[str, Bad] = {
     "an open quote": Bad("f.csv", b'text\nok\n"Zanzibar\n'),
     # damage
     "not Parquet": Bad("f.parquet", lines(GOOD)),
+    "lists of a fixed length, DuckDB": Bad("f.parquet", fixed_lists),
     "Parquet with a damaged page": Bad("f.parquet", damaged_parquet),
     "a cut gz": Bad("f.jsonl.gz", packed(MANY, "gz")[:-100]),
     "a cut zst": Bad("f.jsonl.zst", packed(MANY, "zst")[:-100]),

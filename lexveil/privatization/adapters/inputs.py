@@ -182,7 +182,8 @@ def _insisted(source: Source, request: FileRequest) -> Source:
 
 def _tell_dialect(remark: str) -> None:
     print(
-        f"{remark}; --delimiter and --encoding (delimiter=, encoding=) name another",
+        f"{remark}; the output is written in the same way; --delimiter and --encoding "
+        "(delimiter=, encoding=) name another",
         file=sys.stderr,
     )
 
