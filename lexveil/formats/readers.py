@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
