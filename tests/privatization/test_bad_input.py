@@ -72,7 +72,7 @@ def said(err: str, folder: Path) -> str:
     err = re.sub(r"(?m)^using the model own, made of .*\n", "", err)
     err = re.sub(
         r"(?m)^(the ledger has a cap from now on|unchanged, with any names in them|private to "
-        r".*): .*\n",
+        r".*|CAUTION): .*\n",
         "",
         err,
     )
