@@ -11,7 +11,9 @@ share of the perturbed content words of the held-out texts. A linear classifier 
 rewritten texts to predict a class of the rewritten held-out ones: what is utility where the texts
 are for that, another task, or an attack where it is who wrote them. The n-gram model by which the
 contextual reader reads, and which says how well texts read, learns from the corpus (JSON lines,
-compressed) without the sources of the model's own counts.
+compressed) without the sources of the model's own counts. Three readers look for the source of an
+output among 1,000 texts of like length of the same data set, by its structure alone, by its words,
+and by the exact channel (`lexveil/recovery/linkage.py`).
 
 Two processes share the work, and what the file of rows has is not measured again. It holds
 rewritten texts, of which `--texts` shows some: keep it where the data is. The folder has
@@ -36,6 +38,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from benchmarks.linkage import readers_of
 from benchmarks.problems import PROBLEMS, Problem, Sizes
 from benchmarks.protection import RANGES, Measuring, learnt, nats_a_word, with_context
 from lexveil.artifacts.model import Model
@@ -49,7 +52,9 @@ LEVELS, CLEAN_LEVEL = (0.05, 0.1, 0.2, 0.5), 1.0
 SHOWN, KEPT = 0.2, 10  # level of the texts to read, and how many there are
 KAPPA = 0.5  # where only common words come out
 PROCESSES = 2
+CANDIDATES, OUTPUTS = 1000, 200  # of which the source is one, and outputs whose source is sought
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+LINKAGE = ("structure", "naive", "likelihood")  # readers, as lexveil/recovery/linkage.py has them
 Row = dict[str, Any]
 
 
@@ -166,7 +171,7 @@ class Bench:
 
     here: ClassVar[Bench]
 
-    def __init__(self, problems: Sequence[Problem], language_model: NgramModel) -> None:
+    def __init__(self, problems: Sequence[Problem], language_model: NgramModel | None) -> None:
         self.problems = {problem.name: problem for problem in problems}
         self.language_model = language_model
         self.tried: dict[str, list[float]] = {}
@@ -220,8 +225,23 @@ class Bench:
                 )
             yield row
 
+    def found_again(self, name: str, rewriting: Rewriting, epsilon: float) -> dict[str, float]:
+        """The share of outputs whose source each reader ranks first among ``CANDIDATES``."""
+        problem = self.problems[name]
+        read = problem.texts[problem.read]
+        others = [*problem.texts[: problem.read.start], *problem.texts[problem.read.stop :]]
+        measuring = self.linking(rewriting)
+        readers = readers_of(measuring, [*read, *others], epsilon, min(OUTPUTS, len(read)))
+        return readers.shares(CANDIDATES)
+
+    @lru_cache(maxsize=1)  # noqa: B019
+    def linking(self, rewriting: Rewriting) -> Measuring:
+        """Look for sources of one mechanism at a time; no language model helps."""
+        return Measuring(rewriting.model(), rewriting.mechanism, rewriting.strategy)
+
     def figures(self, problem: Problem, texts: Sequence[str]) -> Row:
         """What is predicted of texts, and how they read."""
+        assert self.language_model is not None
         read = texts[problem.read]
         nats = nats_a_word(self.language_model, read)
         return {"predicted": problem.predicted(texts), "nats": nats, "texts": [*read[:KEPT]]}
@@ -262,6 +282,16 @@ def measure(problems: Sequence[Problem], kept: dict[str, Any], options: argparse
                 print(f"  {shown}", file=sys.stderr, flush=True)
 
 
+def link(problems: Sequence[Problem], kept: dict[str, Any], file: Path) -> None:
+    """Add to rows that lack it how often sources are found again, and write each at once."""
+    bench = Bench(problems, None)
+    for row in sorted(kept["rows"], key=lambda row: row["rewriting"]):
+        if row.get("epsilon") and "linkage" not in row and row["problem"] in bench.problems:
+            rewriting = Rewriting(*row["rewriting"])
+            row["linkage"] = bench.found_again(row["problem"], rewriting, row["epsilon"])
+            write_json(kept, file)
+
+
 class Found:
     """The rows of a problem, by what they were rewritten with and the level."""
 
@@ -293,6 +323,7 @@ class Found:
             lambda row: f"{row['nats']:.2f}",
             lambda row: f"{100 * row['rare']:.1f}",
             lambda row: f"{100 * row['by_word']:.0f}",
+            *(lambda row, by=by: found_in_100(row["linkage"][by]) for by in LINKAGE),
             lambda row: f"{row['epsilon']:.3g}",
         ]
         for show in shown:
@@ -319,7 +350,8 @@ class Found:
             / 2
         )
         off = [100 * (self.by[key]["recovered"] - self.by[key]["level"]) for key in reached]
-        columns = [*problem.columns, "nats per word", "rare words named, %", "unigram, %", "ε"]
+        columns = [*problem.columns, "nats per word", "rare words named, %", "unigram, %"]
+        columns += [f"{by}, %" for by in LINKAGE] + ["ε"]
         rows = [
             rewriting
             for rewriting in rows_of(problem)
@@ -371,6 +403,11 @@ def points(share: float, sign: str = "") -> str:
     return f"{share:{sign}.2f}".replace("0.", ".", 1)
 
 
+def found_in_100(share: float) -> str:
+    """Cases of 100 in which a source is found again."""
+    return f"{100 * share:.0f}"
+
+
 def interval(f1: Floats, sign: str = "") -> str:
     """A score or a difference with its interval."""
     low, high = ends(f1)
@@ -419,6 +456,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{kept['sizes']}"
         )
     measure(problems, kept, options)
+    link(problems, kept, options.json)
     found = [Found(problem, kept["rows"]) for problem in problems]
     print(*(one.table() for one in found), sep="\n")
     print("\n### Differences\n\n| |", " | ".join(f"at {level:.0%}" for level in LEVELS), "|")

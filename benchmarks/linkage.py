@@ -77,10 +77,10 @@ def with_policy(model: Model, policy: dict[str, str]) -> Model:
     return replace(model, project=project)
 
 
-def linkage(
+def readers_of(
     measuring: Measuring, pool: Sequence[str], epsilon: float, n_outputs: int
-) -> Iterator[Row]:
-    """One row for each number of candidates, of outputs of the first texts of a pool."""
+) -> LinkageReaders:
+    """Readers of outputs of the first texts of a pool, over all of them as candidates."""
     sources = [*pool[:n_outputs]]
     number = measuring.public.prepared.vocabulary.number
     rewritten = measuring.rewritten(sources, epsilon)
@@ -91,7 +91,7 @@ def linkage(
         rows=np.where(is_kept, rewritten.encoded.rows, rewritten.rows),
         is_dropped=rewritten.action == Action.DROPPED.value,
     )
-    readers = LinkageReaders(
+    return LinkageReaders(
         candidates=DisclosedTexts.cut(
             pool, measuring.engine.lexicon, number, measuring.engine.settings.policy
         ),
@@ -102,9 +102,16 @@ def linkage(
         similarities=naive_similarities([*rewritten.texts], pool),
         adversary=measuring.public.adversary((epsilon / 1.01, epsilon * 1.01)),
     )
+
+
+def linkage(
+    measuring: Measuring, pool: Sequence[str], epsilon: float, n_outputs: int
+) -> Iterator[Row]:
+    """One row for each number of candidates."""
+    readers = readers_of(measuring, pool, epsilon, n_outputs)
     for size in SIZES:
         if len(pool) >= size:
-            yield {"candidates": size, "outputs": len(sources)} | readers.shares(size)
+            yield {"candidates": size, "outputs": len(readers.sources)} | readers.shares(size)
 
 
 def measure(model: Model, options: argparse.Namespace) -> Iterator[Row]:

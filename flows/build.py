@@ -260,7 +260,8 @@ def run(api_url: str, current: Build, started: float) -> int:
         if isinstance(outcome, LexveilError):
             raise outcome
         raise LexveilError(advised(f"the flow ended as {state.name}: {state.message}"))
-    say_done(current.watcher.say, current.headline(), seconds)
+    wanted = current.graph.wanted(current.until)
+    say_done(current.watcher.say, current.headline(), seconds, wanted)
     return 0
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from flows.display import duration
 from flows.recovery import prune, repair, settle_lock
@@ -17,6 +17,7 @@ from lexveil.lineage.provenance import own_entries
 from lexveil.runtime.dvc_graph import (
     CODE_STAGE,
     DVC_YAML,
+    Stage,
     StageGraph,
     open_repo,
     read_graph,
@@ -63,8 +64,29 @@ def repro(stage: str) -> list[str]:
     return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
 
 
-def say_done(say: Callable[[str], None], headline: str, seconds: float) -> None:
-    """Say that a run has ended well, and where the report is."""
+def say_done(
+    say: Callable[[str], None], headline: str, seconds: float, wanted: Sequence[Stage]
+) -> None:
+    """Say that a run has ended well; and where the report is, if it is of this run.
+
+    Args:
+        wanted: the stages that are up to date now.
+    """
     say(f"done in {duration(seconds)}: {headline}")
-    if REPORT.exists():
+    if REPORT.exists() and any(paths.REPORT in out.parents for one in wanted for out in one.outs):
         say(f"report: {REPORT}")
+
+
+def say_stale(say: Callable[[str], None], graph: StageGraph, until: str | None) -> bool:
+    """Say which stages a run would run, with the reason; return whether there are any.
+
+    Args:
+        until: as of ``StageGraph.wanted``.
+    """
+    wanted = graph.wanted(until)
+    stale = [stage.name for stage in wanted if stage.name in graph.stale]
+    for name in stale:
+        say(f"stale: {name}: {graph.stale[name]}")
+    if not stale:
+        say(f"up to date: {len(wanted)} stages")
+    return bool(stale)

@@ -157,6 +157,10 @@ class Request(Options):
     """what happens to punctuation; sample: a random token replaces it (default: params.yaml)"""
     oov: Annotated[UnknownAction | None, OptionHelp("tokens")] = None
     """what happens to words outside the vocabulary (default: params.yaml)"""
+    on_unsupported: Annotated[Literal["refuse", "withhold"], OptionHelp("tokens")] = "refuse"
+    """texts in a script without spaces between words, such as Chinese, which cannot be cut into
+    words: refuse the input; or withhold such texts, each of which comes out empty, and the record
+    says so"""
     shares: Annotated[
         dict[Literal["stopwords", "numbers", "listed"], Share] | None,
         OptionHelp("tokens", f"CLASS={NUMBER},CLASS={NUMBER}"),
@@ -279,9 +283,9 @@ class FileRequest(Request):
     text_column: Annotated[
         tuple[str, ...], BeforeValidator(_columns), OptionHelp("input", "NAME")
     ] = ()
-    """a column to rewrite; can be given several times: the texts of a row share its budget
-    (default: text, else the only column whose type and name could be those of texts; several are
-    refused)"""
+    """a column to rewrite; can be given several times: the texts of a row share its budget; of
+    JSON lines also a path to texts within a column, such as messages[].content (default: text, else
+    the only column whose type and name could be those of texts; several are refused)"""
     subject_column: Annotated[str | None, OptionHelp("input", "NAME")] = None
     """the column that names whom a row is about; the ledger sums a subject's epsilon over all
     releases, up to the cap (default: each text is a subject of its own, recognized by its

@@ -100,6 +100,7 @@ class Measurement:
         repeats: equal tokens are replaced alike.
         copies_layout: white space and capitals are those of the source.
         looks_for: detectors decide the fate of what they find.
+        empties_scripts: texts in a script without spaces between words are taken for empty ones.
         refusals: preconditions that failed. If there is one, nothing is claimed.
     """
 
@@ -116,6 +117,7 @@ class Measurement:
     repeats: bool = False
     copies_layout: bool = False
     looks_for: bool = False
+    empties_scripts: bool = False
     refusals: tuple[str, ...] = ()
 
     def adding(
@@ -326,6 +328,7 @@ def under_strategy(
         return text.adding(not_covered=[other])
     alike = " and has the same capitals" if text.copies_layout else ""
     alike += " and has the same share of the budget" if text.shares is not None else ""
+    alike += ", neither of them emptied for its script," if text.empties_scripts else ""
     return text.adding(
         "each token is one word: two texts that differ in one word which is perturbed in "
         f"both{alike} always have the "
@@ -345,10 +348,38 @@ def with_screened_words(text: Measurement) -> Measurement:
     )
 
 
-def over_columns(text: Measurement, n_columns: int) -> Measurement:
-    """The texts of several columns are one text, which shares a budget."""
+def with_scripts_emptied(text: Measurement) -> Measurement:
+    """Texts in a script without spaces between words are taken for empty ones, before all else.
+
+    The map is that of the texts that a public function makes of the source's. So two texts that are
+    emptied are told apart by nothing, and one that is emptied has the structure of an empty text.
+    Before ``under_strategy``: one word can change whether most of a text is in such a script.
+    """
+    return text.adding(
+        "a text of which at least half is in a script without spaces between words is taken for an "
+        "empty one, and comes out so, whatever it says",
+        not_covered=[
+            "Not covered: a text that is emptied for its script and one that is not, also where "
+            "only one word is another."
+        ],
+        empties_scripts=True,
+    )
+
+
+def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
+    """The texts of several columns are one text, which shares a budget.
+
+    Args:
+        n_columns: None where a column may find several texts in a row.
+    """
     if n_columns == 1:
         return text
+    if n_columns is None:
+        return text.adding(
+            "a text is all texts that the columns find in a row; how many there are, and which of "
+            "them a token stands in, is not hidden",
+            domain="the texts of a row",
+        )
     return text.adding(
         f"a text is the {n_columns} columns of a row; which column a token stands in is not hidden",
         domain=f"the texts of {n_columns} columns of a row",

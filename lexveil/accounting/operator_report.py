@@ -127,20 +127,22 @@ class RunCounts(Result):
 
 
 class LanguageFinding(Result):
-    """Texts look like another language than the model's.
+    """Texts look like another language than the model's, or the model knows few of their words.
 
     Attributes:
         model: The model.
         language: Of the model.
-        looks_like: The language of which the texts have most function words.
-        function_words: Share of the words that are function words of the two languages.
+        looks_like: The language of which the texts have most function words; null where it is the
+            model's, or none that is known.
+        function_words: Share of the words that are function words of the two languages; empty where
+            there is no other one.
         known: Share of the words that the model's vocabulary knows.
         words: That were looked at: the first ones.
     """
 
     model: str
     language: str
-    looks_like: str
+    looks_like: str | None
     function_words: dict[str, float]
     known: float
     words: int
@@ -148,6 +150,12 @@ class LanguageFinding(Result):
     @property
     def sentence(self) -> str:
         """The same for people."""
+        if self.looks_like is None:
+            return (
+                f"has few words that the model `{self.model}` knows ({self.known:.0%}): no other "
+                "one is replaced by a word of its kind. Perhaps the texts are in another language "
+                "(docs/how-to/languages.md)"
+            )
         shares = ", ".join(f"{code} {share:.0%}" for code, share in self.function_words.items())
         name = LANGUAGES[self.looks_like].name
         return (
@@ -221,6 +229,8 @@ class OperatorReport(Result):
         coverage: Share of the words that the vocabulary knows.
         documents: Null where there is no content word.
         language: Null where nothing speaks against the model's language.
+        emptied: Texts that came out empty, because they are in a script without spaces between
+            words; null where such an input is refused.
         ledger: Null of an experiment, for which nothing is paid.
         release: Of `lexveil release`.
     """
@@ -234,6 +244,7 @@ class OperatorReport(Result):
     coverage: float | None
     documents: DocumentShares | None = None
     language: LanguageFinding | None = None
+    emptied: NonNegativeInt | None = None
     ledger: LedgerCosts | None = None
     output: OperatorHashes | None = None
     release: ReleaseEvents | None = None

@@ -129,6 +129,7 @@ class SpendSummary(Result):
     """Epsilon spent per document.
 
     Attributes:
+        min_token_epsilon: The least of any token that spends anything; null in older records.
         max_token_epsilon: The largest of any token.
     """
 
@@ -136,6 +137,7 @@ class SpendSummary(Result):
     least: float | None
     most: float | None
     mean: float | None
+    min_token_epsilon: float | None = None
     max_token_epsilon: float | None = None
     histogram: SpendBins
 
@@ -266,6 +268,8 @@ class PrivacyRecord(Result):
         detection: Null where nothing was looked for.
         screen: The public list of words that do not come out: their nearest other word takes their
             place; null without one.
+        on_unsupported: Whether texts in a script without spaces between words were taken for empty
+            ones, and came out empty; null where such an input is refused.
         consistent: Whether equal tokens of a document were replaced alike.
         mode: experiment: the seed is known, so nothing is private.
         linkage: How often whoever has candidates for the source finds it again; null of a copy.
@@ -301,6 +305,7 @@ class PrivacyRecord(Result):
     shares: SharesRecord | None = None
     detection: DetectionRecord | None = None
     screen: Sha256 | None = None
+    on_unsupported: Literal["withhold"] | None = None
     consistent: Literal["document"] | None
     layout: str
     mode: Literal["release", "experiment", "none"]

@@ -90,7 +90,7 @@ def use(
     json: Json = False,
     wait: Wait = False,
 ) -> None:
-    """Use your own files or folders: JSONL, CSV, TSV or text (each also .gz or .zst), Parquet.
+    """Use your own files or folders: JSONL, CSV, TSV, text (also as gz, zst, bz2 or xz), Parquet.
 
     Args:
         corpus: file or folder to train on, or an address that is streamed (hf://allenai/c4/en,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import os
 import signal
 import sys
 import threading
@@ -20,6 +19,7 @@ from typing import Any, NoReturn
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from lexveil.cli.options import option_name
+from lexveil.cli.streams import drop_output, end_streams, prepare_streams
 from lexveil.errors import LexveilError, advised
 from lexveil.runtime.crash import hide_messages
 from lexveil.runtime.graph_libraries import lacking
@@ -70,12 +70,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 ran and failed, 2 the request was wrong,
     130 interrupted.
     """
+    prepare_streams()
     hide_messages()
     argv = list(sys.argv[1:] if argv is None else argv)
     verb = " ".join(("lexveil", *argv[:1]))
     with _ended_in_order():
         try:
-            return _answer(argv)
+            code = _answer(argv)
+            if why := end_streams():
+                print(
+                    f"{verb}: what was asked for is done, but standard output cannot be written "
+                    f"({why})",
+                    file=sys.stderr,
+                )
+            return code or int(bool(why))
         except LexveilError as error:
             return fail(verb, error)
         except ModuleNotFoundError as error:
@@ -86,8 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{verb}: interrupted", file=sys.stderr)
             return 130
         except BrokenPipeError:  # `lexveil ... | head`
-            with contextlib.suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output()
             return 141
         except OSError as error:
             message = str(error)

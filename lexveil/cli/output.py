@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
+from lexveil.cli.streams import say
 from lexveil.runtime.project import find_root, prepare, root_around
 
 
@@ -52,9 +53,11 @@ def show(
     """Write a result as JSON, or as the lines that ``as_text`` makes of it; without it, as YAML."""
     stream = stream or sys.stdout
     if as_json:
-        print(json.dumps(value, indent=2, ensure_ascii=False), file=stream)
+        # Of an encoding that lacks characters, JSON has escapes for them.
+        is_utf8 = (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
+        say(json.dumps(value, indent=2, ensure_ascii=not is_utf8), stream)
     elif as_text is not None:
-        print("\n".join(as_text(value)), file=stream)
+        say("\n".join(as_text(value)), stream)
     else:
         import yaml
 

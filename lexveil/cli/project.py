@@ -63,6 +63,7 @@ def run(
     wait: Wait = False,
     keep_going: Annotated[bool, Parameter(alias="-k")] = False,
     verbose: Annotated[bool, Parameter(alias="-v")] = False,
+    check: bool = False,
 ) -> int:
     """Run the stale stages of the graph: sample, count, train, privatize, check, report.
 
@@ -72,6 +73,7 @@ def run(
 
         lexveil run                          with the existing params.yaml
         lexveil run --params bigger.yaml    checks bigger.yaml, replaces params.yaml by it, and runs
+        lexveil run --check                  for a build server: exit code 1 if a stage is stale
         PREFECT_API_URL=http://host:4200/api lexveil run     shows the run in that Prefect server
 
     Args:
@@ -79,7 +81,10 @@ def run(
         params: replace params.yaml by FILE (after checking it) and run
         keep_going: after a failure continue with stages that do not depend on it
         verbose: show what the stages print
+        check: run nothing; say which stages are stale, and end with exit code 1 if any is
     """
+    if check and params is not None:
+        raise RequestError("--check runs nothing; leave --params out")
     started = time.monotonic()
     params = params and params.resolve()
     in_project()
@@ -93,6 +98,10 @@ def run(
 
     try:
         with build_lock(wait):
+            if check:
+                from flows.planning import plan, say_stale
+
+                return int(say_stale(print, plan(print), stage))
             if params:
                 content = params.read_bytes()
                 with atomic_file(paths.PARAMS) as partial:
@@ -138,7 +147,7 @@ def bring_up_to_date(
                 view.end(StageResult(stage.name, "cached"))
             provenance.settle()
             view.close()
-            say_done(view.say, f"{len(wanted)} cached", time.monotonic() - started)
+            say_done(view.say, f"{len(wanted)} cached", time.monotonic() - started, wanted)
             return 0
         with api(url) as api_url:
             from flows.build import run as run_flow

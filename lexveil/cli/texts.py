@@ -34,6 +34,7 @@ from lexveil.cli.options import (
     written,
 )
 from lexveil.cli.output import anywhere, located, show
+from lexveil.cli.streams import say
 from lexveil.errors import RequestError
 from lexveil.formats.text_columns import SeveralTextColumns
 from lexveil.request import BandName, FileRequest
@@ -55,12 +56,13 @@ def privatize(
 ) -> int:
     r"""Rewrite a file or a folder of texts.
 
-    Reads JSONL, CSV, TSV, text (each also .gz or .zst), Parquet, or a query of PostgreSQL or
-    SQLite, rewrites the text columns, and leaves the rest as it is. Files and folders may lie in
-    object storage (s3://, gs://, abfs://). A record of what was protected, what was not and what
-    was spent goes with the output, and the ledger (`lexveil ledger`) keeps what each subject has
-    spent in all releases. Works anywhere: outside of projects with a model that is installed, and a
-    ledger in your data folder. `lexveil inspect IN` says beforehand what would happen.
+    Reads JSONL, CSV, TSV, text (each also .gz, .zst, .bz2 or .xz), Parquet, or a query of
+    PostgreSQL or SQLite, rewrites the text columns, and leaves the rest as it is. Files and folders
+    may lie in object storage (s3://, gs://, abfs://). A record of what was protected, what was not
+    and what was spent goes with the output, and the ledger (`lexveil ledger`) keeps what each
+    subject has spent in all releases. Works anywhere: outside of projects with a model that is
+    installed, and a ledger in your data folder. `lexveil inspect IN` says beforehand what would
+    happen.
 
         lexveil privatize tickets.csv -o out.csv
         lexveil privatize tickets.csv -o out.csv --protection strong --subject-column customer
@@ -101,7 +103,7 @@ def privatize(
     if json:
         show(done.record.to_dict(), True, stream=stream)
     else:
-        print("\n".join(statement(done.record, done.operator, _files(done, output))), file=stream)
+        say("\n".join(statement(done.record, done.operator, _files(done, output))), stream)
     return _exit_code(done.operator)
 
 
@@ -120,12 +122,13 @@ def _asking(command: Callable[[str], str]) -> Iterator[None]:
 
 def _files(done: PrivatizedFiles, output: str) -> list[str]:
     """Which files, or which table, were written, and who may see them."""
+    from lexveil.formats.messages import shown
     from lexveil.runtime.objects import as_path
 
     if done.target is None:
         return ["no record goes with standard output; --json prints it in place of these lines"]
     asked, lines = as_path(output), list[str]()
-    out = done.target.name if done.table else str(asked.with_name(done.target.name))
+    out = shown(done.target.name if done.table else asked.with_name(done.target.name))
     if done.table is not None:
         lines.append(
             f"table {done.table}, with a copy of its privacy record in the table lexveil_records"

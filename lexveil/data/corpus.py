@@ -16,7 +16,7 @@ from lexveil.errors import RequestError
 from lexveil.formats.base import InputRow, InputTable, Source
 from lexveil.formats.compression import compressed
 from lexveil.formats.messages import name, shown
-from lexveil.formats.readers import open_table
+from lexveil.formats.readers import open_table, tell_dialect
 from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 
@@ -145,7 +145,7 @@ def write_corpus(
         for source in sources:
             report.files += 1
             before = report.documents
-            with open_table(source, text_column, KEYS) as table:
+            with open_table(source, text_column, KEYS, tell=tell_dialect) as table:
                 for line in filter(None, report.lines(table, text_column)):
                     yield line
                     progress.advance(1)

@@ -21,7 +21,7 @@ from lexveil.errors import RequestError, option
 from lexveil.formats.base import InputRow, InputTable, Source
 from lexveil.formats.input_files import dataset_names, find_sources
 from lexveil.formats.messages import name, shown
-from lexveil.formats.readers import open_table
+from lexveil.formats.readers import open_table, tell_dialect
 from lexveil.formats.values import plain_value, text_value
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import PARQUET
@@ -171,7 +171,7 @@ def write_documents(
         )
 
     for dataset, source in _named_sets(sources, named).items():
-        with open_table(source, text_column, OTHERS) as table:
+        with open_table(source, text_column, OTHERS, tell=tell_dialect) as table:
             write_set(rows(dataset, source, table), folder / f"{dataset}.parquet", schema)
     if pairs == "first" and not contexts:
         raise RequestError(

@@ -47,6 +47,7 @@ from lexveil.privatization.release.preconditions import Checked
 from lexveil.privatization.settings import Settings
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import library_hash, version
+from lexveil.text.languages.scripts import emptied
 from lexveil.types import Int64
 
 # What the first pass says of a batch, and an engine adds up by subject.
@@ -293,8 +294,8 @@ class Rewriter:
                 raise RequestError(
                     f"a text of {name(self.columns[column])} is in {script} script without "
                     "spaces between words, so "
-                    "that a clause would be one unknown word; leave such rows out, or put "
-                    "spaces between the words"
+                    "that a clause would be one unknown word; leave such rows out, put "
+                    f"spaces between the words, or say {option('on_unsupported')} withhold"
                 )
         spent = np.concatenate([engine.spends(part, self.budget) for part in counted])
         tokens = np.concatenate([part.counts[2] for part in counted]) // (
@@ -305,6 +306,10 @@ class Rewriter:
     def _read(self, batch: pa.RecordBatch) -> tuple[ArrowRows, list[str]]:
         """The texts of each row, and the key of its subject."""
         columns = [_checked_texts(batch.column(column), column) for column in self.columns]
+        if self.settings.empties_scripts:
+            columns = [
+                pa.array(emptied(column.to_pylist())[0], pa.large_string()) for column in columns
+            ]
         texts = ArrowRows(columns)
         if self.subject_column is None:
             return texts, _batch(texts).text_keys

@@ -10,12 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from lexveil.errors import RequestError, option
-from lexveil.formats.chunks import TEXT_LIMIT, Chunk, ParsedRow, Texts, gather
+from lexveil.formats.chunks import TEXT_LIMIT, Chunk, Matches, ParsedRow, Texts, gather
 from lexveil.formats.messages import NoColumn, is_name, name, shown
 from lexveil.formats.values import plain_value, text_value
 
@@ -88,6 +88,7 @@ class InputTable:
         encoding: as what the text of the file is encoded, as Python calls it.
         mark: a byte order mark, if one stands before the text.
         remark: how the file is read, where that is not what its name says; empty where it is.
+        paths: text columns that are no columns, but are found within them, and where.
     """
 
     source: Source
@@ -98,6 +99,7 @@ class InputTable:
     encoding: str = "utf-8"
     mark: str = ""
     remark: str = ""
+    paths: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +139,12 @@ class TableRequest:
             NoColumn: naming the first that it has not.
         """
         requested = [(column, "text_column") for column in self.texts]
-        for column, field in (
+        for column, role in (
             *requested,
             (self.subject, "subject_column"),
             (self.spans, "spans_column"),
         ):
-            if column is not None and column not in table.columns:
+            if column is not None and column not in (*table.columns, *table.paths):
                 hidden = (
                     ""
                     if all(map(is_name, table.columns))
@@ -152,7 +154,7 @@ class TableRequest:
                     table.source.shown,
                     column,
                     table.columns,
-                    f"choose one with {option(field)}{hidden}",
+                    f"choose one with {option(role)}{hidden}",
                 )
 
     def parse(
@@ -165,19 +167,18 @@ class TableRequest:
             RequestError: if a text is missing, not usable or too long, or the subject or the spans
                 are.
         """
-        where, texts = source.location(line), list[str | None]()
+        where, texts, counts = source.location(line), list[str | None](), list[int]()
         for column in self.texts:
             if column not in values:
                 raise RequestError(
                     f"{where}: the object has no {name(column)}; every one must have its "
                     "text, or null"
                 )
-            text = text_value(values[column], column, where)
-            if text is not None and len(text) > TEXT_LIMIT:
-                raise RequestError(
-                    f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide it"
-                )
-            texts.append(text)
+            value = values[column]
+            found = value if isinstance(value, Matches) else [value]
+            texts += [_text(each, column, where) for each in found]
+            counts.append(len(found))
+        has_paths = any(isinstance(values[column], Matches) for column in self.texts)
         subject = None
         if self.subject is not None:
             subject = plain_value(values.get(self.subject), self.subject, where)
@@ -185,7 +186,8 @@ class TableRequest:
                 raise RequestError(
                     f"{where}: {name(self.subject)} is empty; every row must say whom it is about"
                 )
-        return ParsedRow(line, texts, subject, rest, self._spans(values, texts, where))
+        spans = self._spans(values, texts, where)
+        return ParsedRow(line, texts, subject, rest, spans, tuple(counts) if has_paths else None)
 
     def _spans(
         self, values: Mapping[str, Any], texts: Sequence[str | None], where: str
@@ -200,6 +202,15 @@ class TableRequest:
                 "spans, or []"
             )
         return given_spans(values[self.spans], texts, self.texts, f"{where}, {name(self.spans)}")
+
+
+def _text(value: object, column: str, where: str) -> str | None:
+    text = text_value(value, column, where)
+    if text is not None and len(text) > TEXT_LIMIT:
+        raise RequestError(
+            f"{where}: {name(column)} is longer than {TEXT_LIMIT:,} characters; divide it"
+        )
+    return text
 
 
 class Writer(ABC):
@@ -280,6 +291,10 @@ class Format(ABC):
             return request.parse(row.values, row.line, table.source, rest)
 
         return gather(map(parsed, table.rows), request.subject is not None)
+
+    def nested_texts(self, table: InputTable) -> list[str]:  # noqa: ARG002
+        """The paths of texts within columns of a table that was just opened, by types alone."""
+        return []
 
     def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002
         """What the writer needs of a row besides its texts."""

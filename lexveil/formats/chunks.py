@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 ROWS = 2_000  # of a chunk, at most
 # of the texts of a chunk, after which it ends: a few seconds of the slowest mechanism
 CHARACTERS = 2**19
+# cells of a chunk, after which it ends, where rows have any number of texts
+CELLS = 2**18
 # characters; a text is rewritten in one piece, and this bounds what that takes
 TEXT_LIMIT = 8 * 2**20
 
-Texts = Sequence[list[str | None]]  # of each row, one text for each text column
+# Of each row, one text for each text column; of a column that finds several, so many as any row of
+# the chunk has.
+Texts = Sequence[list[str | None]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -34,6 +38,7 @@ class Chunk:
         spans: what a detector found in the texts of each row; None if no column says so.
         file: the name of its file in a folder; empty if there is one only.
         selection: which rows are rewritten; None if all are.
+        widths: how many of the texts of a row are of each text column; None: one of each.
     """
 
     first: int
@@ -44,6 +49,7 @@ class Chunk:
     spans: list[GivenSpans] | None = None
     file: str = ""
     selection: Flags | None = None
+    widths: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -56,14 +62,23 @@ class Chunk:
         return np.ones(len(self), dtype=np.bool_) if self.selection is None else self.selection
 
 
+class Matches(list[object]):
+    """All values that the path of a text column finds in a row."""
+
+
 class ParsedRow(NamedTuple):
-    """A row on its way into a chunk; see ``Chunk``."""
+    """A row on its way into a chunk; see ``Chunk``.
+
+    Attributes:
+        counts: how many of its texts are of each text column; None: one of each.
+    """
 
     line: int
     texts: list[str | None]
     subject: str | None
     rest: Any
     spans: GivenSpans | None = None
+    counts: tuple[int, ...] | None = None
 
     def __repr__(self) -> str:
         return f"ParsedRow(line={self.line})"
@@ -71,22 +86,41 @@ class ParsedRow(NamedTuple):
 
 def gather(rows: Iterable[ParsedRow], has_subjects: bool) -> Iterator[Chunk]:
     """Cut rows into chunks; where they are cut depends on the rows alone."""
-    first, gathered, characters = 1, list[ParsedRow](), 0
+    first, gathered, characters, widest = 1, list[ParsedRow](), 0, 0
 
     def chunk() -> Chunk:
         subjects = [row.subject or "" for row in gathered] if has_subjects else None
         places, texts = [row.line for row in gathered], [row.texts for row in gathered]
         spans = None if gathered[0].spans is None else [row.spans or [] for row in gathered]
-        return Chunk(first, places, texts, subjects, [row.rest for row in gathered], spans)
+        rest = [row.rest for row in gathered]
+        if gathered[0].counts is None:
+            return Chunk(first, places, texts, subjects, rest, spans)
+        counts = [row.counts or () for row in gathered]
+        widths = tuple(max(1, *of_column) for of_column in zip(*counts, strict=True))
+        texts = [_filled(row, n, widths) for row, n in zip(texts, counts, strict=True)]
+        return Chunk(first, places, texts, subjects, rest, spans, widths=widths)
 
     for row in rows:
         gathered.append(row)
         characters += sum(len(text) for text in row.texts if text is not None)
-        if len(gathered) == ROWS or characters >= CHARACTERS:
+        widest = max(widest, len(row.texts))
+        is_wide = row.counts is not None and len(gathered) * widest >= CELLS
+        if len(gathered) == ROWS or characters >= CHARACTERS or is_wide:
             yield chunk()
-            first, gathered, characters = first + len(gathered), [], 0
+            first, gathered, characters, widest = first + len(gathered), [], 0, 0
     if gathered:
         yield chunk()
+
+
+def _filled(
+    texts: Sequence[str | None], counts: Sequence[int], widths: Sequence[int]
+) -> list[str | None]:
+    """The texts of a row with nulls after those of each column, so that there are ``widths``."""
+    filled, start = list[str | None](), 0
+    for n, width in zip(counts, widths, strict=True):
+        filled += [*texts[start : start + n], *[None] * (width - n)]
+        start += n
+    return filled
 
 
 def is_text(kind: pa.DataType) -> bool:

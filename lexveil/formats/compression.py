@@ -1,11 +1,13 @@
-"""Compressed files: gzip and Zstandard around any format, read with a limit on expansion and
-written reproducibly.
+"""Compressed files: gzip, Zstandard, bzip2 and xz around any format, read with a limit on expansion
+and written reproducibly.
 """
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -14,8 +16,16 @@ from lexveil.errors import RequestError
 from lexveil.formats.messages import shown
 
 # what compressed files begin with, by the ending of their name
-MAGIC = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}
+MAGIC = {
+    "gz": b"\x1f\x8b",
+    "zst": b"\x28\xb5\x2f\xfd",
+    "bz2": b"BZh",
+    "xz": b"\xfd7zXZ\x00",
+}
 ARROW_CODECS = {"gz": "gzip", "zst": "zstd"}
+
+# bytes that an xz file may ask for: four times those of its highest usual setting
+XZ_MEMORY = 2**28
 
 # Text compresses to a third or a tenth. What expands more than this, once it is large, was made to
 # fill a memory or a disk.
@@ -60,6 +70,10 @@ def compressed(stream: IO[bytes], compression: str, files: ExitStack) -> Any:
         return files.enter_context(
             pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(stream), mode="w"), "zstd")
         )
+    if compression == "bz2":
+        return files.enter_context(bz2.BZ2File(stream, "wb"))
+    if compression == "xz":
+        return files.enter_context(lzma.LZMAFile(stream, "wb", preset=6))
     return stream
 
 
@@ -84,12 +98,16 @@ class _Expanded(io.RawIOBase):
     """The content of a compressed file."""
 
     def __init__(self, stream: IO[bytes], compression: str, file: str) -> None:
-        import pyarrow as pa
-
         self.compressed, self.file, self.n_expanded = stream, file, 0
-        self.stream = pa.CompressedInputStream(
-            pa.PythonFile(stream, mode="r"), ARROW_CODECS[compression]
-        )
+        self.stream: Any
+        if compression in ARROW_CODECS:
+            import pyarrow as pa
+
+            self.stream = pa.CompressedInputStream(
+                pa.PythonFile(stream, mode="r"), ARROW_CODECS[compression]
+            )
+        else:
+            self.stream = _Blocks(stream, compression)
 
     def readable(self) -> bool:
         return True
@@ -106,6 +124,44 @@ class _Expanded(io.RawIOBase):
             self.stream.close()
             self.compressed.close()
         super().close()
+
+
+class _Blocks(io.RawIOBase):
+    """The content of a bzip2 or xz file, of one stream or of several on end, as their tools read
+    it.
+    """
+
+    def __init__(self, stream: IO[bytes], compression: str) -> None:
+        self.stream, self.compression = stream, compression
+        self.decompressor = self._begin()
+
+    def _begin(self) -> bz2.BZ2Decompressor | lzma.LZMADecompressor:
+        if self.compression == "bz2":
+            return bz2.BZ2Decompressor()
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view, content = memoryview(buffer), b""
+        while not content:
+            given = b""
+            if self.decompressor.eof:
+                given = self.decompressor.unused_data or self.stream.read(PIECE)
+                if self.compression == "xz":
+                    given = given.lstrip(b"\0")  # by which it may be filled up
+                if not given:
+                    return 0
+                self.decompressor = self._begin()
+            elif self.decompressor.needs_input and not (given := self.stream.read(PIECE)):
+                raise OSError("Truncated")
+            try:
+                content = self.decompressor.decompress(given, len(view))
+            except lzma.LZMAError as error:
+                raise OSError(str(error)) from None
+        view[: len(content)] = content
+        return len(content)
 
 
 class _KeptOpen(io.RawIOBase):

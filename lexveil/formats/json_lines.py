@@ -7,13 +7,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import IO, Any
 
-from lexveil.errors import RequestError
+from lexveil.errors import RequestError, option
 from lexveil.formats.base import InputRow, InputTable, Source, TableRequest
-from lexveil.formats.chunks import Chunk, Texts
+from lexveil.formats.chunks import Chunk, Matches, Texts
 from lexveil.formats.lines import LineFormat, LineWriter, described, open_lines
 from lexveil.formats.messages import name, no_documents
 from lexveil.formats.values import type_name
@@ -22,7 +23,13 @@ from lexveil.formats.values import type_name
 # no other; what follows a value.
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\]*(?:\\.[^"\\]*)*)"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
 _PLAIN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\[{",}\] \t\n\r]+', re.DOTALL)
-_END = re.compile(r"[ \t\n\r]*([,}])")
+_END = re.compile(r"[ \t\n\r]*([,}\]])")
+_SPACE = re.compile(r"[ \t\n\r]*")
+# A path to texts within a column: keys with dots between them, each with [] for each level of lists
+# below it.
+_PATH = re.compile(r"[^.\[\]]+(?:\[\])*(?:\.[^.\[\]]+(?:\[\])*)*")
+_EACH = None  # the step of a path to every member of a list
+_Path = tuple[str | None, ...]
 _DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 LOOKED_AT = 200  # rows, whose values have the types of columns
@@ -41,8 +48,20 @@ class JsonLines(LineFormat):
         first = next(rows, None)
         if first is None:
             raise no_documents(source.shown)
-        table = InputTable(source, list(first.values), itertools.chain([first], rows))
-        return described(table, text)
+        columns, rows = list(first.values), itertools.chain([first], rows)
+        paths = {
+            column: path
+            for column in request.texts
+            if column not in columns and (path := _path_of(column)) is not None
+        }
+        if paths and request.spans is not None:
+            raise RequestError(
+                f"{source.shown}: {option('spans_column')} counts characters of texts in columns, "
+                f"not of {name(next(iter(paths)))}; leave one of them out"
+            )
+        if paths:
+            rows = _with_matches(rows, source, paths)
+        return described(replace(InputTable(source, columns, rows), paths=paths), text)
 
     def text_columns(self, table: InputTable) -> list[str]:
         """The keys of the first rows that have a string, or nothing but null; types of values are
@@ -54,11 +73,28 @@ class JsonLines(LineFormat):
                 kinds.setdefault(key, set()).add(type(value))
         return [key for key, found in kinds.items() if str in found or found == {type(None)}]
 
-    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: ARG002, D102
+    def nested_texts(self, table: InputTable) -> list[str]:
+        """The paths of strings within columns of the first rows."""
+        rows = itertools.islice(table.rows, LOOKED_AT)
+        values = (item for row in rows for item in row.values.items())
+        paths = dict.fromkeys(path for key, value in values for path in _nested(value, key))
+        return [path for path in paths if _path_of(path) is not None]
+
+    def rest(self, row: InputRow, table: InputTable, request: TableRequest) -> Any:  # noqa: D102
+        if table.paths:
+            where = table.source.location(row.line)
+            return _cut_within(row.raw, request.texts, table.paths, where)
         return _cut(row.raw, request.rewritten)
 
     def encode(self, chunk: Chunk, texts: Texts, rows: Sequence[int], writer: LineWriter) -> str:  # noqa: ARG002, D102
         every = [*texts]
+        if chunk.widths is not None:
+            starts = [0, *itertools.accumulate(chunk.widths)]
+            cells = (
+                (pieces, [starts[column] + place for column, place in found])
+                for pieces, found in (chunk.rest[row] for row in rows)
+            )
+            return "".join(map(_joined, cells, (every[row] for row in rows)))
         return "".join([_joined(chunk.rest[row], every[row]) for row in rows])
 
 
@@ -103,15 +139,97 @@ def _object(line: str, where: str, is_first: bool) -> dict[str, object]:
     return values
 
 
-def _members(line: str) -> Iterator[tuple[str, int, int]]:
-    """Each key of a valid object, and where its value begins and ends in the line."""
-    position = line.index("{") + 1
+def _path_of(column: str) -> _Path | None:
+    """The steps of a path; None if this is the name of a column alone."""
+    if not _PATH.fullmatch(column) or not ("." in column or "[]" in column):
+        return None
+    return tuple(step or _EACH for step in column.replace("[]", ".").split("."))
+
+
+def _nested(value: object, path: str) -> Iterator[str]:
+    """The paths of strings within a value; those with keys that no path can name left out."""
+    if isinstance(value, str):
+        yield path
+    members: Iterable[tuple[str, object]] = ()
+    if isinstance(value, list):
+        members = ((f"{path}[]", member) for member in value)
+    elif isinstance(value, dict):
+        members = ((f"{path}.{key}", member) for key, member in value.items())
+    for inner, member in members:
+        if _PATH.fullmatch(inner):
+            yield from _nested(member, inner)
+
+
+def _with_matches(
+    rows: Iterable[InputRow], source: Source, paths: Mapping[str, _Path]
+) -> Iterator[InputRow]:
+    """Rows with what paths find in them, as the values of further columns."""
+    for row in rows:
+        found = dict[str, object]()
+        for column, path in paths.items():
+            where = f"{source.location(row.line)}: {name(column)}"
+            spans = _matches(row.raw, row.raw.index("{"), path, where)
+            found[column] = Matches(json.loads(row.raw[start:end]) for start, end in spans)
+        yield row._replace(values={**row.values, **found})
+
+
+def _matches(line: str, start: int, path: _Path, where: str) -> Iterator[tuple[int, int]]:
+    """Where the values begin and end that a path finds in the value that begins at ``start``.
+
+    Raises:
+        RequestError: if an object on the way has no such key or has it twice, or a value is no list
+            or no object: what a path misses would be published as it is.
+    """
+    if not path:
+        yield start, _end_of(line, start)
+        return
+    step, further = path[0], path[1:]
+    if line.startswith("null", start):
+        return
+    kind, opening = ("a list", "[") if step is _EACH else ("an object", "{")
+    if line[start] != opening:
+        raise RequestError(f"{where} finds a value that is not {kind} in a place of one; mend it")
+    if step is _EACH:
+        for first in _elements(line, start):
+            yield from _matches(line, first, further, where)
+        return
+    places = [first for key, first, _ in _members(line, start) if key == step]
+    if len(places) != 1:
+        how = "twice" if places else "not at all"
+        raise RequestError(
+            f"{where}: an object has {name(step)} {how}; every one must have its text, or null"
+        )
+    yield from _matches(line, places[0], further, where)
+
+
+def _end_of(line: str, start: int) -> int:
+    plain = _PLAIN.match(line, start)
+    return plain.end() if plain is not None else _DECODER.raw_decode(line, start)[1]
+
+
+def _elements(line: str, start: int) -> Iterator[int]:
+    """Where each element of a valid list begins that begins at ``start``."""
+    position = _SPACE.match(line, start + 1).end()  # type: ignore[union-attr]
+    while line[position] != "]":
+        yield position
+        position = _END.match(line, _end_of(line, position)).end()  # type: ignore[union-attr]
+        if line[position - 1] == "]":
+            return
+        position = _SPACE.match(line, position).end()  # type: ignore[union-attr]
+
+
+def _members(line: str, start: int | None = None) -> Iterator[tuple[str, int, int]]:
+    """Each key of a valid object, and where its value begins and ends in the line.
+
+    Args:
+        start: where the object begins; None is that of the line.
+    """
+    position = (line.index("{") if start is None else start) + 1
     while (member := _KEY.match(line, position)) is not None:
         position, key = member.end(), member[1]
         if "\\" in key:
             key, _ = scanstring(line, member.start(1))
-        plain = _PLAIN.match(line, position)
-        end = plain.end() if plain is not None else _DECODER.raw_decode(line, position)[1]
+        end = _end_of(line, position)
         yield key, position, end
         position = _END.match(line, end).end()  # type: ignore[union-attr]
         if line[position - 1] == "}":
@@ -146,6 +264,32 @@ def _cut(line: str, columns: Sequence[str]) -> tuple[list[str], list[int]]:
             numbers.append(columns.index(key))
             start = end
     return [*pieces, line[start:]], numbers
+
+
+def _cut_within(
+    line: str, columns: Sequence[str], paths: Mapping[str, _Path], where: str
+) -> tuple[list[str], list[tuple[int, int]]]:
+    """Cut a line at the values of columns and at what paths find.
+
+    Returns:
+        What is between the values; and of each value the number of its column, and its place among
+        those of that column.
+    """
+    found = [
+        (first, end, number, place)
+        for number, column in enumerate(columns)
+        for place, (first, end) in enumerate(
+            _matches(
+                line, line.index("{"), paths.get(column, (column,)), f"{where}: {name(column)}"
+            )
+        )
+    ]
+    pieces, cells, start = list[str](), list[tuple[int, int]](), 0
+    for first, end, number, place in sorted(found):
+        pieces.append(line[start:first])
+        cells.append((number, place))
+        start = end
+    return [*pieces, line[start:]], cells
 
 
 def _joined(rest: tuple[list[str], list[int]], texts: Sequence[str | None]) -> str:

@@ -45,8 +45,6 @@ OTHER_KINDS = {
     b"PK\x03\x04": "a spreadsheet (xlsx, ods) or an archive; save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "a spreadsheet (xls); save the sheet as CSV",
     b"PAR1": "Parquet; give it a name that ends in .parquet",
-    b"BZh": "compressed by bzip2; decompress it first",
-    b"\xfd7zXZ": "compressed by xz; decompress it first",
     b"SQLite format 3\x00": "a database of SQLite; give its address, sqlite:///FILE",
 }
 
@@ -244,10 +242,7 @@ def described(table: InputTable, text: TextLines, *remarks: str) -> InputTable:
         said.append(f"as {text.encoding[:6].upper()}")
     remark = ""
     if said:
-        remark = (
-            f"{table.source.shown}: read {' and '.join(said)}; the output is written in the same "
-            "way"
-        )
+        remark = f"{table.source.shown}: read {' and '.join(said)}"
     return replace(table, encoding=text.encoding, mark=text.mark, remark=remark)
 
 

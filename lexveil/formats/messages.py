@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,6 +18,13 @@ def shown(path: Path | str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(path)
     )
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a path can be written as UTF-8: one of other bytes has surrogates in their place."""
+    with suppress(UnicodeEncodeError):
+        return bool(path.encode())
+    return False
 
 
 HIDES = "LEXVEIL_HIDE_COLUMNS"  # environment variable: 1 keeps the names of columns out of messages
@@ -33,7 +41,7 @@ def name(column: str) -> str:
         return "(no name)"
     return (
         f"`{column}`"
-        if re.fullmatch(r"[\w.:/-]{1,40}( [\w.:/-]{1,20}){0,2}", column)
+        if re.fullmatch(r"[\w.:/\[\]-]{1,40}( [\w.:/-]{1,20}){0,2}", column)
         else "(not a name)"
     )
 
@@ -43,6 +51,11 @@ def is_name(column: str) -> bool:
     without a header is hardly ever all of that and one word.
     """
     return bool(re.fullmatch(r"[^\W\d_]\w{0,39}", column))
+
+
+def is_path(path: str) -> bool:
+    """Whether each key of a path to texts within a column is surely a name."""
+    return all(map(is_name, path.replace("[]", "").split(".")))
 
 
 PERSON = re.compile(

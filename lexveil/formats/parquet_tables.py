@@ -346,7 +346,28 @@ def _batches(
             yield number, batch
             number += batch.num_rows
     except (pa.ArrowException, OSError):
+        if (column := _unreadable_list(file, columns)) is not None:
+            raise RequestError(
+                f"{where}: {name(column)} has lists that are not stored as Parquet has them, as "
+                "DuckDB stores null among lists of a fixed length; cast it to lists of any length, "
+                "or leave it out"
+            ) from None
         raise RequestError(f"{where}: damaged after row {number}; copy or write it again") from None
+
+
+def _unreadable_list(file: pq.ParquetFile, columns: list[str] | None) -> str | None:
+    """The first column whose lists are longer than what they hold; None if there is none."""
+    for field in file.schema_arrow:
+        if pa.types.is_nested(field.type) and (columns is None or field.name in columns):
+            try:
+                for _ in file.iter_batches(columns=[field.name]):
+                    pass
+            except pa.ArrowInvalid as error:
+                if "list offsets" in str(error):
+                    return str(field.name)
+            except (pa.ArrowException, OSError):
+                return None
+    return None
 
 
 def _rows(file: pq.ParquetFile, columns: list[str] | None, where: str) -> Iterator[InputRow]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,11 +22,12 @@ from lexveil.formats.base import Formulas, InputTable, Source, TableRequest, Wri
 from lexveil.formats.chunks import Chunk
 from lexveil.formats.compression import open_bytes
 from lexveil.formats.delimited import Delimited
-from lexveil.formats.messages import NoColumn, is_a_value, no_documents, shown
+from lexveil.formats.messages import NoColumn, is_a_value, is_path, no_documents, shown
 from lexveil.formats.text_columns import USUAL, could_hold_texts
 from lexveil.runtime.objects import ObjectPath
 
 LOOKED_AT = 200  # rows, to find an index of pandas
+USUAL_WITHIN = (USUAL, "content", "body")  # keys of nested data that mostly hold texts
 SEVERAL_WORDS = 3  # a name of so many is rather a text, of a file without a header
 
 
@@ -34,6 +37,7 @@ def open_table(
     text_column: str | None,
     others: Collection[str] | None = None,
     stream: IO[bytes] | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> Iterator[InputTable]:
     """Open ``source``, which must have at least one row and the column ``text_column``.
 
@@ -42,6 +46,7 @@ def open_table(
         text_column: the column of the texts; None asks for none.
         others: further columns to read, where a choice saves work (Parquet); all of them if None.
         stream: the file's bytes if they are not at the source's path; closed at the end.
+        tell: as of ``Reader``.
 
     Raises:
         RequestError: as ``Format.table``; without the column.
@@ -50,10 +55,17 @@ def open_table(
     with open_bytes(source.path, source.compression, stream) as content:
         table = source.format.table(content, source, request)
         request.check(table)
+        if tell is not None and table.remark:
+            tell(table.remark)
         first = next(table.rows, None)
         if first is None:
             raise no_documents(source.shown)
         yield replace(table, rows=itertools.chain([first], table.rows))
+
+
+def tell_dialect(remark: str) -> None:
+    """Tell who brings data how a file was read."""
+    print(remark, file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +146,18 @@ class Reader:
                 self.source.shown,
                 USUAL,
                 columns,
-                f"{problem}; choose with {option('text_column')}",
+                f"{problem}; choose with {option('text_column')}{self._within()}",
             )
         return found
+
+    def _within(self) -> str:
+        """What a message adds of a path to texts within columns; empty where there is none."""
+        with self._opened():
+            paths = self.source.format.nested_texts(self.table)
+        last = {path: re.split(r"[.\[\]]+", path.rstrip("[]"))[-1] for path in paths}
+        found = [path for path in paths if is_path(path) and could_hold_texts(last[path])]
+        found.sort(key=lambda path: last[path] not in USUAL_WITHIN)
+        return f", such as '{found[0]}'" if found else ""
 
     def _is_numbered(self) -> bool:
         """Whether the first rows have a number in the column without a name."""

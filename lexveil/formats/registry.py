@@ -50,8 +50,9 @@ def known_names(conjunction: str = "or") -> str:
 
 def _listed(endings: dict[str, Format], conjunction: str) -> str:
     compressible = ", ".join(ending for ending, form in endings.items() if form.is_streamable)
+    *others_of, last = MAGIC
     others = ", ".join(ending for ending, form in endings.items() if not form.is_streamable)
     return (
-        f"{compressible} (each also as {' or '.join(f'.{ending}' for ending in MAGIC)}) "
-        f"{conjunction} {others}"
+        f"{compressible} (each also as {', '.join(f'.{ending}' for ending in others_of)} or "
+        f".{last}) {conjunction} {others}"
     )

@@ -61,6 +61,8 @@ class Settings:
             the same.
         detection: what is looked for in texts, and what happens to it; None if nothing is.
         screens: words of a public list do not come out.
+        empties_scripts: texts in a script without spaces between words come out empty; else the
+            input is refused.
         protection: the level, which the epsilon is of; None where something else says the epsilon.
     """
 
@@ -79,6 +81,7 @@ class Settings:
     detection: Detection | None = None
     protection: Protection | None = None
     screens: bool = False
+    empties_scripts: bool = False
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
@@ -131,6 +134,7 @@ class Settings:
             },
             "protection": self.protection,
             "screen": screened_words().sha256 if self.screens else None,
+            "on_unsupported": "withhold" if self.empties_scripts else None,
         }
         return described | {name: value for name, value in further.items() if value is not None}
 
@@ -381,6 +385,7 @@ def settings_of(request: Request, params: Params) -> Settings:
         _shares(request, params),
         detection_of(request, params.policy),
         screens=not request.unscreened,
+        empties_scripts=request.on_unsupported == "withhold",
     )
 
 

@@ -4,8 +4,19 @@ import math
 
 import pytest
 
-from benchmarks.equal_recovery import found_epsilons
+from benchmarks.equal_recovery import (
+    CLEAN,
+    CLEAN_LEVEL,
+    LEVELS,
+    ROWS,
+    Bench,
+    Found,
+    Rewriting,
+    found_epsilons,
+)
 from benchmarks.problems import Problem, genres
+
+WORDS = ("house", "garden", "river", "music", "doctor", "winter")
 
 
 def recovered(epsilon: float) -> float:
@@ -33,3 +44,38 @@ def test_f1_is_that_of_the_documents_and_of_each_draw_of_them() -> None:
     f1 = problem.f1("0110", "utility")
     assert f1[0] == 1
     assert problem.f1("0111", "utility")[0] == pytest.approx((2 / 3 + 4 / 5) / 2)
+
+
+def test_the_table_says_how_often_sources_are_found_again() -> None:
+    problem = Problem(
+        "A set",
+        "",
+        {"utility": "label"},
+        texts=["x"] * 4,
+        classes=[("0",), ("1",), ("1",), ("0",)],
+        n_read=2,
+    )
+    said = {"predicted": {"utility": "0110"}, "nats": 7.0, "texts": ["x"]}
+    linkage = {"structure": 0.784, "naive": 0.5, "likelihood": 0.812}
+    read = {"epsilon": 3.0, "recovered": 0.1, "rare": 0.0, "by_word": 0.1, "linkage": linkage}
+    rows = [
+        {"problem": "A set", "rewriting": list(rewriting), "level": level, **said, **more}
+        for rewriting, level, more in (
+            (CLEAN, CLEAN_LEVEL, {}),
+            *((ROWS[0], level, read) for level in LEVELS),
+        )
+    ]
+    *_, head, _, row = Found(problem, rows).table().splitlines()
+    cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
+    assert cells["structure, %"] == "78 / 78 / 78 / 78"
+    assert (cells["naive, %"], cells["likelihood, %"]) == ("50 / 50 / 50 / 50", "81 / 81 / 81 / 81")
+
+
+@pytest.mark.slow
+def test_sources_are_looked_for_among_the_other_texts() -> None:
+    texts = [f"we saw the {one} and the {two} today" for one in WORDS for two in WORDS]
+    problem = Problem("A set", "", {}, texts=texts, classes=[], n_train=20, n_read=10)
+    found = Bench([problem], None).found_again("A set", Rewriting("tem"), 200.0)
+    # Hardly a word changes at this ε, and every structure is the same.
+    assert found["structure"] == pytest.approx(1 / len(texts), rel=0.5)
+    assert found["naive"] > 0.9 and found["likelihood"] > 0.9

@@ -56,6 +56,17 @@ def test_every_form_gives_the_same_documents_and_corpus(
     assert document_set(root, "set") == rows
 
 
+def test_how_a_file_is_read_is_said_where_its_name_does_not(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "set.csv"
+    file.write_bytes(f"text;label\n{SECRET} here;1\n".encode("utf-16"))
+    data_store.use(file, [file], "text", root)
+    said = [line for line in capsys.readouterr().err.splitlines() if "read" in line]
+    assert said == [f"{file}: read with a semicolon between fields and as UTF-16"] * 2
+    assert document_set(root, "set")[0]["label"] == "1"
+
+
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_users_ids_labels_and_splits_are_kept(root: Path, tmp_path: Path, ending: str) -> None:
     rows = [

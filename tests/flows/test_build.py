@@ -17,6 +17,8 @@ import pytest
 import yaml
 from scratch_project import ORDER, ROOT, Project, RunFlow, task_runs
 
+from flows.planning import plan, say_done, say_stale
+
 pytestmark = pytest.mark.slow
 
 PRIVATIZE = ["privatize@S1-1.0", "privatize@S2-1.0"]
@@ -153,6 +155,27 @@ def test_what_is_missing_changed_or_cut_short_comes_back_without_running_anythin
     (built.root / ".dvc/tmp/rwlock").write_text('{"write": {"a"')
     assert run().code == 0
     assert (built.artifacts(), built.lock()) == before and built.ran() == []
+
+
+def test_a_build_server_is_told_whether_a_stage_is_stale(built: Project) -> None:
+    """The stage that is always asked is none; nothing runs."""
+    said: list[str] = []
+    assert not say_stale(said.append, plan(said.append), None)
+    assert said == [f"up to date: {len(ORDER)} stages"]
+    built.set_params("min_coverage: 0.5", "min_coverage: 0.6")
+    said.clear()
+    graph = plan(said.append)
+    assert say_stale(said.append, graph, None) and said[0].startswith("stale: check: ")
+    assert not say_stale(said.append, graph, "privatize@S1-1.0")
+    assert built.ran() == []
+
+
+def test_the_report_is_named_by_a_run_that_made_sure_of_it(built: Project) -> None:
+    graph = plan(print)
+    for until, is_named in ((None, True), ("report", True), ("check", False)):
+        said: list[str] = []
+        say_done(said.append, "all", 1.0, graph.wanted(until))
+        assert any("index.html" in line for line in said) == is_named
 
 
 def test_hashes_of_code_are_computed_in_every_run() -> None:

@@ -181,7 +181,7 @@ def test_utf_16_without_a_mark_is_refused_with_the_way_out(tmp_path: Path) -> No
         (b"PK\x03\x04", "spreadsheet"),
         (b"\xd0\xcf\x11\xe0", "spreadsheet"),
         (b"PAR1", "ends in .parquet"),
-        (b"BZh9", "bzip2"),
+        (b"BZh9", "bz2"),
         (b"\xfd7zXZ\0", "xz"),
         (b"\x1f\x8b\x08", "ends in .gz"),
         (b"SQLite format 3\0", "SQLite"),

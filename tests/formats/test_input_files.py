@@ -33,6 +33,8 @@ def test_a_folder_is_read_recursively_in_order_and_without_its_companions(tmp_pa
         ("a.json.gz", "jsonl", "gz", "a"),
         ("a.b.JSONL", "jsonl", "", "a.b"),
         ("a.csv.ZST", "csv", "zst", "a"),
+        ("a.txt.bz2", "txt", "bz2", "a"),
+        ("a.tsv.xz", "tsv", "xz", "a"),
         *((f"a.{ending}", form.name, "", "a") for form in FORMATS for ending in form.endings),
     ],
 )

@@ -105,3 +105,46 @@ def test_a_text_that_another_would_hide_is_named(key: str) -> None:
     bad = f'{{"t": "a", "u": "c", "s": "x", "{key}": "b"}}'
     with pytest.raises(RequestError, match=rf"a\.jsonl, line {len(GOOD) + 1}: duplicate key `t`"):
         rewrite("\n".join([*GOOD, bad, "[]"]).encode(), TWO, "")
+
+
+WITHIN = TableRequest(["m[].c", "t", "o.a.b[][]"], "s", keeps_blanks=True)
+NESTED = [
+    '{"t": "one", "s": 1, "m": [{"c": "a"}, {"r": "\\"}]", "c": "b\\u00e9"}], '
+    '"o": {"a": {"b": []}}}',
+    ' {"o" : null,"m":[ ] , "s":"x", "t" :null}',
+    '{"s": 2, "m": null, "t": "three", "o": {"a": {"b": [["x", null], [], ["y"] ] }}}',
+    '{"o": {"a": {"b": null}}, "m": [ {"c": null, "d": [1, {"c": "kept"}]} , {"c" : "z"}], '
+    '"s": 3, "t": "4"}',
+]
+
+
+def test_paths_find_texts_and_nothing_else_changes() -> None:
+    rows, written = rewrite("\n".join(NESTED).encode(), WITHIN, "!")
+    texts = [[text for text in row if text is not None] for row in rows]
+    assert texts == [["a", "bé", "one"], [], ["three", "x", "y"], ["z", "4"]]
+    assert {len(row) for row in rows} == {2 + 1 + 3}
+    before = [json.loads(line) for line in NESTED]
+    after = [json.loads(line) for line in written.decode().splitlines()]
+    assert after[0]["m"] == [{"c": "a!"}, {"r": '"}]', "c": "bé!"}] and after[0]["t"] == "one!"
+    assert after[1] == before[1] and after[2]["o"]["a"]["b"] == [["x!", None], [], ["y!"]]
+    assert after[3]["m"] == [{"c": None, "d": [1, {"c": "kept"}]}, {"c": "z!"}]
+    # Without other texts every byte stays.
+    _, same = rewrite("\n".join(NESTED).encode(), WITHIN, "")
+    assert same.decode() == "\n".join(NESTED).replace("\\u00e9", "é") + "\n"
+
+
+@given(st.lists(st.lists(st.none() | st.text(alphabet='a"\\\\é\n]}', max_size=5)), max_size=9))
+def test_any_number_of_texts_in_a_row(rows: list[list[str | None]]) -> None:
+    """Whatever other rows have, also where chunks end."""
+    objects = [{"t": [{"c": text, "x": {"c": [1]}} for text in row]} for row in rows] or [{"t": []}]
+    content = "".join(json.dumps(each) + "\n" for each in objects).encode()
+    _, written = rewrite(content, TableRequest(["t[].c"], keeps_blanks=True), "+")
+    for before in objects:
+        for member in before["t"]:
+            member["c"] = member["c"] if member["c"] is None else f"{member['c']}+"
+    assert [json.loads(line) for line in written.decode().splitlines()] == objects
+
+
+def test_a_name_with_dots_is_a_column_where_there_is_one() -> None:
+    rows, _ = rewrite(b'{"a.b": "flat", "a": {"b": "within"}}\n', TableRequest(["a.b"]), "")
+    assert rows == [["flat"]]

@@ -1,8 +1,10 @@
 """What an output has of its source: columns and types, no metadata, the same bytes wherever texts
 are cut."""
 
+import bz2
 import gzip
 import json
+import lzma
 import random
 import tracemalloc
 from collections.abc import Callable
@@ -130,6 +132,8 @@ PACKED = {
     "": lambda content: content,
     "gz": gzip.compress,
     "zst": lambda content: pa.Codec("zstd").compress(content),
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
 }
 
 
@@ -163,7 +167,9 @@ def lengthened(file: Path) -> bytes:
     ).read_bytes()
 
 
-@pytest.mark.parametrize("form", ["jsonl.gz", "csv", "csv.zst", "txt", "parquet"])
+@pytest.mark.parametrize(
+    "form", ["jsonl.gz", "csv", "csv.zst", "txt", "parquet", "csv.bz2", "txt.xz"]
+)
 def test_the_same_rows_are_the_same_bytes(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,12 +5,15 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -44,7 +47,7 @@ class Bad:
     def write(self, folder: Path) -> None:
         """Put the input into a folder."""
         if self.content is not None:
-            (folder / self.name).parent.mkdir(exist_ok=True)
+            (folder / self.name).parent.mkdir(exist_ok=True, parents=True)
             (folder / self.name).write_bytes(
                 self.content() if callable(self.content) else self.content
             )
@@ -70,6 +73,9 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
 def packed(content: bytes, packing: str) -> bytes:
     if packing == "zst":
         return pa.Codec("zstd").compress(content, asbytes=True)
+    if packing in ("bz2", "xz"):  # two streams on end, as the tools make of two files
+        compress = bz2.compress if packing == "bz2" else lzma.compress
+        return compress(content[:9]) + compress(content[9:])
     return gzip.compress(content, mtime=0) if packing == "gz" else content
 
 
@@ -102,12 +108,24 @@ def damaged_parquet() -> bytes:
     return spoiled(parquet(table, row_group_size=1000, use_dictionary=False))
 
 
+def fixed_lists() -> bytes:
+    """Arrays of DuckDB, one of them null."""
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as con:
+        con.execute(
+            f"copy (select '{SECRET}' as text, case when i > 0 then [1, 2, 3]::int[3] end as v "
+            f"from range(2) t(i)) to '{folder}/f.parquet'"
+        )
+        return Path(folder, "f.parquet").read_bytes()
+
+
 GOOD = {"id": 1, "text": f"fine {SECRET}"}
 MANY = lines(*({"id": i, "text": f"{SECRET} {i * 7919}"} for i in range(3_000)))
 
 
 COLUMNS = ("--text-column", "text", "--text-column", "body")
 ABOUT = ("--subject-column", "id")
+WITHIN = ("--text-column", "messages[].content")
+CHAT = {"id": 1, "messages": [{"role": "user", "content": f"this is fine {SECRET}"}]}
 
 BAD: dict[str, Bad] = {
     # text that is none
@@ -168,6 +186,18 @@ BAD: dict[str, Bad] = {
         ),
     ),
     # syntax
+    "texts within a column that are not named": Bad("f.jsonl", lines(CHAT)),
+    "a path that an object has not": Bad(
+        "f.jsonl", lines(CHAT, {"messages": [{"text": SECRET}]}), WITHIN
+    ),
+    "a path that an object has twice": Bad(
+        "f.jsonl",
+        lines(CHAT) + b'{"messages": [{"content": "a", "content": "Zanzibar"}]}\n',
+        WITHIN,
+    ),
+    "a path through a text": Bad("f.jsonl", lines(CHAT, {"messages": SECRET}), WITHIN),
+    "a path to a number": Bad("f.jsonl", lines(CHAT, {"messages": [{"content": 5}]}), WITHIN),
+    "a path and spans": Bad("f.jsonl", lines(CHAT), (*WITHIN, "--spans", "id")),
     "broken JSON": Bad("f.jsonl", lines(GOOD) + b"\n" + b'{"text": "Zanzibar\n'),
     "a JSON array": Bad("f.json", json.dumps([GOOD], indent=1).encode()),
     "a pretty-printed object": Bad("f.json", json.dumps(GOOD, indent=1).encode()),
@@ -180,6 +210,7 @@ BAD: dict[str, Bad] = {
     "an open quote": Bad("f.csv", b'text\nok\n"Zanzibar\n'),
     # damage
     "not Parquet": Bad("f.parquet", lines(GOOD)),
+    "lists of a fixed length, DuckDB": Bad("f.parquet", fixed_lists),
     "Parquet with a damaged page": Bad("f.parquet", damaged_parquet),
     "a cut gz": Bad("f.jsonl.gz", packed(MANY, "gz")[:-100]),
     "a cut zst": Bad("f.jsonl.zst", packed(MANY, "zst")[:-100]),
@@ -188,6 +219,14 @@ BAD: dict[str, Bad] = {
     "a damaged gz": Bad("f.jsonl.gz", packed(lines(GOOD), "gz")[:-8] + bytes(8)),
     "a damaged zst": Bad("f.jsonl.zst", spoiled(packed(MANY, "zst"))),
     "not gz": Bad("f.jsonl.gz", lines(GOOD)),
+    "a cut bz2": Bad("f.jsonl.bz2", bz2.compress(MANY)[:-100]),
+    "a cut xz": Bad("f.jsonl.xz", lzma.compress(MANY)[:-100]),
+    "a damaged bz2": Bad("f.jsonl.bz2", spoiled(bz2.compress(MANY))),
+    "a damaged xz": Bad("f.jsonl.xz", spoiled(lzma.compress(MANY))),
+    "not xz": Bad("f.jsonl.xz", lines(GOOD)),
+    "much out of little, xz": Bad(
+        "f.jsonl.xz", lambda: lzma.compress(lines({"text": "a", "b": "x" * 1000}) * 3000)
+    ),
     "zst by another name": Bad("f.csv", packed(lines(GOOD), "zst")),
     "a spreadsheet by another name": Bad("f.csv", b"PK\x03\x04Zanzibar"),
     "bzip2 by another name": Bad("f.csv", bz2.compress(b"text\nZanzibar\n")),
@@ -240,6 +279,23 @@ BAD: dict[str, Bad] = {
     "the output has another ending": Bad("f.jsonl", lines(GOOD), out="o.csv"),
     "the output has no folder": Bad("f.jsonl", lines(GOOD), out="no/o.jsonl"),
     "the output has a name too long": Bad("f.jsonl", lines(GOOD), out="o" * 249 + ".jsonl"),
+    "the output's name is not UTF-8": Bad("f.jsonl", lines(GOOD), out="\udcffo.jsonl"),
+    "the output's folder is not UTF-8": Bad(
+        "f.jsonl", lines(GOOD), out="d\udcff/o.jsonl", prepare=lambda f: (f / "d\udcff").mkdir()
+    ),
+    "the output's path is too long": Bad(
+        "f.jsonl", lines(GOOD), out="/".join(["o" * 200] * 25) + ".jsonl"
+    ),
+    "a name that is not UTF-8 in a folder": Bad(
+        "d/a.jsonl", lines(GOOD), beside={"d/b\udcff.jsonl": lines(GOOD)}
+    ),
+    "a subfolder that is not UTF-8": Bad("d/b\udcff/a.jsonl", lines(GOOD)),
+    "a name in a folder that is too long while it is written": Bad(
+        "d/a.jsonl", lines(GOOD), beside={"d/" + "o" * 247 + ".jsonl": lines(GOOD)}
+    ),
+    "the output folder cannot be made": Bad(
+        "d/f.jsonl", lines(GOOD), out="proc/out", beside={"proc": "/proc"}
+    ),
     "a record exists": Bad(
         "f.jsonl", lines(GOOD), out="o.jsonl", beside={"o.jsonl.record.json": b"x"}
     ),

@@ -13,11 +13,13 @@ import pytest
 from asking import command
 from bad_inputs import BAD, GOOD, MANY, SECRET, Bad, lines
 
+from lexveil.errors import RequestError
 from lexveil.formats import compression
 from lexveil.formats.registry import known_endings
 from lexveil.ledger.ledger import Ledger
 from lexveil.ledger.verification import verify
 from lexveil.privatization.release.charge import STAYS_SPENT
+from lexveil.privatization.release.outputs import writing
 from lexveil.privatization.release.run import TwoPassRun
 
 DOCS = Path(__file__).parents[2] / "docs/reference/bad-input.md"
@@ -70,7 +72,7 @@ def said(err: str, folder: Path) -> str:
     err = re.sub(r"(?m)^using the model own, made of .*\n", "", err)
     err = re.sub(
         r"(?m)^(the ledger has a cap from now on|unchanged, with any names in them|private to "
-        r".*): .*\n",
+        r".*|CAUTION): .*\n",
         "",
         err,
     )
@@ -78,7 +80,7 @@ def said(err: str, folder: Path) -> str:
     message = err.removeprefix("lexveil privatize: ").rstrip("\n").replace(f"{folder}/", "")
     message = message.replace(known_endings(), "…")
     # Compressors differ in how far they come.
-    return re.sub(r"f{9,}|o{9,}|(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
+    return re.sub(r"f{9,}|(?:o{9,}/)*o{9,}|(?<=line )\d{4}(?=;)|\d+(?= KiB)", "…", message)
 
 
 @pytest.fixture
@@ -233,6 +235,31 @@ def test_a_link_where_the_hidden_output_will_be_is_not_written_through(inputs: P
     )
     assert (inputs / "f.jsonl").read_bytes() == lines(GOOD)
     assert not (inputs / "o.jsonl").is_symlink() and not (inputs / ".partial-o.jsonl").is_symlink()
+
+
+def test_two_outputs_that_a_disk_takes_for_one_are_refused(tmp_path: Path) -> None:
+    """As a disk does that sees no capitals."""
+    finals = [tmp_path / "out/a.csv", tmp_path / "out/b.csv"]
+    with writing(tmp_path / "out") as outputs:
+        outputs.try_names(finals)
+        assert not [*(tmp_path / "out").iterdir()]
+        with pytest.raises(RequestError, match="would be one file"):
+            outputs.try_names([*finals, tmp_path / "out/../out/a.csv"])
+    assert not [*tmp_path.iterdir()]
+
+
+def test_strange_names_that_a_disk_takes_are_written(
+    inputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a\nb.jsonl", " .jsonl", "é" * 100 + ".jsonl", "-o.jsonl"):
+        (inputs / "d").mkdir(exist_ok=True)
+        (inputs / "d" / name).write_bytes(lines(GOOD))
+    options = (*HOW, "--epsilon", "10")
+    assert command("privatize", str(inputs / "d"), "-o", str(inputs / "out\n"), *options) == 0
+    assert "out\\n.record.json" in capsys.readouterr().out
+    written = {path.name for path in (inputs / "out\n").iterdir()}
+    assert written == {path.name for path in (inputs / "d").iterdir()}
+    assert not [path for path in files(inputs) if ".probing-" in path or ".partial-" in path]
 
 
 def test_every_case_is_in_the_docs_and_none_besides() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import lexveil
+from lexveil.accounting.record import PrivacyRecord
+from lexveil.accounting.statement import statement
 from lexveil.errors import RequestError
 from tests.german_texts import german_texts
 
@@ -42,7 +44,7 @@ def test_another_language_is_said_to_the_operator_alone(outside: Path, cli: Any)
     out, err = cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW)
     (warning,) = [line for line in err.splitlines() if "looks like" in line]
     assert (
-        warning.startswith("the input looks like German (function words de ")
+        warning.startswith("CAUTION: the input looks like German (function words de ")
         and "the model `toy` knows" in warning
     )
     assert "looks like" not in out
@@ -67,3 +69,59 @@ def test_single_foreign_words_are_not_refused(outside: Path) -> None:
     assert len(lexveil.privatize(texts, average_words=13, **API).values) == 4
     with pytest.raises(RequestError, match="row 2: `text` is in Chinese script"):
         lexveil.privatize([*texts[:1], CHINESE], average_words=13, **API)
+
+
+def test_few_known_words_are_said(outside: Path, cli: Any) -> None:
+    """Of texts too short to tell their language, or in one that is not known here."""
+    write({"text": "Zamówienie dotarło z opóźnieniem, produkt uszkodzony"})
+    err = cli("privatize", "in.jsonl", "-o", "out.jsonl", *HOW).err
+    (warning,) = [line for line in err.splitlines() if "few words" in line]
+    assert warning.startswith("CAUTION: the input has few words that the model `toy` knows (0%)")
+    found = json.loads((outside / "out.jsonl.operator.json").read_text())["language"]
+    assert (found["looks_like"], found["known"], found["words"]) == (None, 0.0, 6)
+    assert "CAUTION: the input has few words" in cli("inspect", "in.jsonl", *HOW).out
+
+
+def test_texts_without_spaces_come_out_empty_where_that_is_asked_for(
+    outside: Path, cli: Any
+) -> None:
+    """The output is that of an input in which they are empty, whatever they say."""
+    published = []
+    for number, foreign in enumerate((CHINESE, CHINESE * 5, "ประเทศไทยมีอาหารอร่อยมากมาย", "")):
+        write({"text": ENGLISH[0]}, {"text": foreign, "id": "a"}, {"text": None}, {"text": "b"})
+        out = f"out{number}.jsonl"
+        printed = cli("privatize", "in.jsonl", "-o", out, *HOW, "--on-unsupported", "withhold")
+        assert ("1 texts came out empty" in printed.out) == bool(foreign)
+        operator = json.loads((outside / f"{out}.operator.json").read_text())
+        assert operator["emptied"] == bool(foreign)
+        published.append(
+            ((outside / out).read_bytes(), (outside / f"{out}.record.json").read_bytes())
+        )
+    assert len(set(published)) == 1
+    rows = [json.loads(line) for line in published[0][0].splitlines()]
+    assert [row["text"] for row in rows][1:3] == ["", None] and rows[1]["id"] == "a"
+    record = json.loads(published[0][1])
+    assert record["on_unsupported"] == "withhold" and record["counts"]["n_texts"] == 3
+    assert "emptied for its script" in record["guarantee"]["in_release"]["not_covered"]
+
+
+def test_what_was_found_in_an_emptied_text_is_gone(outside: Path) -> None:
+    spans = [[], [{"start": 2, "end": 4, "type": "PLACE"}]]
+    done = lexveil.privatize(
+        [ENGLISH[0], CHINESE], spans=spans, average_words=13, on_unsupported="withhold", **API
+    )
+    assert done.values[1] == "" and done.record.on_unsupported == "withhold"
+
+
+def test_a_very_long_text_shares_the_budget_of_a_level(outside: Path, cli: Any) -> None:
+    how = ("--model", "toy", "--mechanism", "madlib", "--strategy", "S1", "--seed", "1")
+    write({"text": " ".join(ENGLISH * 300)}, {"text": ENGLISH[0]})
+    words = ("--average-words", "100", "--epsilon", "10", "--max-token-epsilon", "10")
+    cli("privatize", "in.jsonl", "-o", "out.jsonl", *how, *words)
+    found = json.loads((outside / "out.jsonl.record.json").read_text())
+    spent = found["spent"]
+    assert spent["min_token_epsilon"] < 1 and spent["max_token_epsilon"] == 10
+    level = {"level": "light", "content": 0.5, "rare": 0.1, "reader": "none"}
+    record = PrivacyRecord.model_validate({**found, "protection": level})
+    (said,) = [line for line in statement(record) if "spend epsilon" in line]
+    assert f"tokens spend epsilon {spent['min_token_epsilon']:.4g} to 10 (" in said

@@ -1,12 +1,14 @@
 """What goes through `lexveil privatize` unharmed: every form and packing, and all that is not
 text."""
 
+import bz2
 import csv
 import datetime
 import decimal
 import gzip
 import io
 import json
+import lzma
 import re
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,8 @@ def unpacked(file: Path) -> bytes:
     content = file.read_bytes()
     if file.name.endswith(".gz"):
         return gzip.decompress(content)
+    if file.name.endswith((".bz2", ".xz")):
+        return (bz2 if file.name.endswith("2") else lzma).decompress(content)
     return (
         pa.CompressedInputStream(pa.BufferReader(content), "zstd").read()
         if file.name.endswith(".zst")
@@ -72,7 +76,7 @@ def test_csv_keeps_every_other_field(ready: Path, packing: str, end: str) -> Non
     assert found[0][1] == "text" and found[3][1] == "" and found[1][1] not in ("", SENTENCE)
 
 
-@pytest.mark.parametrize("packing", ["", ".zst"])
+@pytest.mark.parametrize("packing", ["", ".zst", ".bz2", ".xz"])
 def test_tsv_and_text_keep_their_lines(ready: Path, packing: str) -> None:
     tsv = f'id\ttext\tz\r\n1\t{SENTENCE}\t"open\r\n2\t\t 1.50 \r\n'
     out = rewritten(ready, tsv.encode(), f"tsv{packing}").decode()
@@ -278,3 +282,37 @@ def test_the_python_call_gives_back_what_it_was_given(ready: Path) -> None:
         made.dtype.name == "category"
         and [None if pd.isna(value) else value for value in made] == plain
     )
+
+
+def test_texts_within_a_column_share_the_budget_of_their_row(ready: Path) -> None:
+    """As the same texts in columns of their own do; in any processes and chunks."""
+    rows = [[f"{SENTENCE} {place}" for place in range(row % 4)] for row in range(40)]
+    within = [{"id": row, "m": [{"c": text} for text in texts]} for row, texts in enumerate(rows)]
+    apart = [
+        {f"t{place}": text for place, text in enumerate([*texts, *[None] * 3][:3])}
+        for texts in rows
+    ]
+    found = []
+    for name, objects, columns in (
+        ("within", within, ("m[].c",)),
+        ("apart", apart, ("t0", "t1", "t2")),
+    ):
+        source, out = ready / f"{name}.jsonl", ready / f"{name}.out.jsonl"
+        source.write_text("".join(json.dumps(each) + "\n" for each in objects))
+        done = privatize_file(source, out, **RELEASE, text_column=columns)
+        assert done.operator is not None and done.operator.ledger is not None
+        found.append((done.record.counts.n_texts, done.operator.ledger.epsilon_charged))
+        said = " ".join(done.record.guarantee.because)
+        assert ("how many there are" in said) == (name == "within")
+    assert found[0] == found[1] and found[0][0] == sum(map(len, rows))
+    after = [json.loads(line) for line in (ready / "within.out.jsonl").read_text().splitlines()]
+    assert [len(each["m"]) for each in after] == [len(each["m"]) for each in within]
+    assert SENTENCE not in (ready / "within.out.jsonl").read_text()
+    seeded = {**EXPERIMENT, "text_column": ("m[].c",)}
+    outs = []
+    for workers in (1, 2):
+        privatize_file(
+            ready / "within.jsonl", ready / f"{workers}.jsonl", **seeded, workers=workers
+        )
+        outs.append((ready / f"{workers}.jsonl").read_bytes())
+    assert outs[0] == outs[1]

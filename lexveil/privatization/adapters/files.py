@@ -174,9 +174,9 @@ def privatize_file(
     files beside the output.
 
     Args:
-        source: JSON lines, CSV, TSV, text (each also packed by gz or zst) or Parquet; a folder of
-            such; either also in object storage, by its address; "-" is standard input; the address
-            of a database, of which ``sql`` is read.
+        source: JSON lines, CSV, TSV, text (each also packed by gz, zst, bz2 or xz) or Parquet; a
+            folder of such; either also in object storage, by its address; "-" is standard input;
+            the address of a database, of which ``sql`` is read.
         target: the output, of the same form, Parquet for a database; also in object storage; "-" is
             standard output, which gets no record and nothing else beside it; or the address of a
             database whose ``table`` is written, with the record in the current folder. An output
@@ -219,6 +219,7 @@ def privatize_file(
             job.reader.check()
             if table is not None:
                 table.check(job.reader.table.columns)
+        outputs.try_names([job.out for job in jobs if job.out is not None])
         # What is missing or refused is reported before the input is read.
         run = TwoPassRun(check(request, using), work.chunks, work.columns, workers)
         run.other_columns = other_columns([job.reader for job in jobs])

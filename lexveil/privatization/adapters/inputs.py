@@ -5,7 +5,6 @@ written.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from lexveil.formats.base import Source
 from lexveil.formats.delimited import Delimited
 from lexveil.formats.input_files import find_sources
 from lexveil.formats.lines import LineFormat
-from lexveil.formats.messages import is_name, is_of_persons, names, shown
+from lexveil.formats.messages import is_name, is_of_persons, is_utf8, names, shown
 from lexveil.formats.readers import Reader, SpooledRows, check_output, require_folder
 from lexveil.formats.registry import as_source, format_named, known_names
 from lexveil.formats.text_columns import USUAL, SeveralTextColumns
@@ -110,9 +109,19 @@ def is_a_folder(source: Path | str) -> bool:
 
 
 def name_in(folder: Path | str, file: Path) -> str:
-    """The name of a file of a folder."""
+    """The name of a file of a folder.
+
+    Raises:
+        RequestError: if it is not UTF-8, as records are, which name the files of a folder.
+    """
     # Links are followed, so a file may lie elsewhere; where it was found is what names it.
-    return os.path.relpath(file, folder)
+    name = os.path.relpath(file, folder)
+    if not is_utf8(name):
+        raise RequestError(
+            f"{shown(file)}: its name is not UTF-8, and the record names the files of a folder; "
+            "rename it"
+        )
+    return name
 
 
 @contextmanager
@@ -173,7 +182,8 @@ def _insisted(source: Source, request: FileRequest) -> Source:
 
 def _tell_dialect(remark: str) -> None:
     print(
-        f"{remark}; --delimiter and --encoding (delimiter=, encoding=) name another",
+        f"{remark}; the output is written in the same way; --delimiter and --encoding "
+        "(delimiter=, encoding=) name another",
         file=sys.stderr,
     )
 
@@ -213,9 +223,11 @@ def tell_columns(readers: Sequence[Reader], request: FileRequest) -> None:
         readers: of files that were checked, so that their columns are known.
     """
     others = other_columns(readers)
+    paths = dict.fromkeys(path for reader in readers for path in reader.table.paths)
     if others:
+        but = f" (but for {names(paths)})" if paths else ""
         print(
-            f"unchanged, with any names in them: {_named(others, readers)}; take out what "
+            f"unchanged, with any names in them: {_named(others, readers)}{but}; take out what "
             "must not be published, or "
             "rewrite it too",
             file=sys.stderr,
@@ -263,7 +275,17 @@ def _spool_stdin(form: str, file: BinaryIO) -> Source:
     named = as_source(Path(f"stdin.{form}"))
     if named is None:
         raise RequestError(f"{option('form')} {form}: not known; give {known_names()}")
-    shutil.copyfileobj(sys.stdin.buffer, file, 2**20)
+    if sys.stdin is None:
+        raise RequestError("standard input is closed; give it a file or the output of a program")
+    if sys.stdin.isatty():
+        print("reading standard input; Ctrl-D ends it", file=sys.stderr)
+    size, n_read = 2**20, 2**20
+    while n_read == size:  # less is the end: a terminal would have to say it once more
+        try:
+            content = sys.stdin.buffer.read(size)
+        except OSError as error:
+            raise RequestError(f"standard input: cannot be read ({error.strerror})") from None
+        n_read = file.write(content)
     return Source(Path("standard input"), named.format, named.compression, "stdin")
 
 
@@ -285,6 +307,8 @@ def _spool_rows(
 
 def _target(target: Path | str, source: Path | None, form: Source) -> Path | None:
     if target == STDIN:
+        if sys.stdout is None:
+            raise RequestError("standard output is closed; give it a file or a program that reads")
         if not form.format.is_streamable:
             raise RequestError(
                 f"{form.format.title} cannot go to standard output; give -o FILE.{form.format.name}"
@@ -302,6 +326,10 @@ def _names(out: Path) -> Iterator[None]:
     """Names that the system does not take, or does not let us look up, are a wrong request."""
     if isinstance(out, ObjectPath) and out.is_bucket:
         raise RequestError(f"{shown(out)}: is a bucket; name something in it")
+    if not is_utf8(str(out)):
+        raise RequestError(
+            f"{shown(out)}: no output can have this name (not UTF-8); choose another"
+        )
     try:
         yield
     except (OSError, ValueError) as error:

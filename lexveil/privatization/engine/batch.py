@@ -27,6 +27,7 @@ from lexveil.formats.chunks import Chunk, Texts
 from lexveil.privatization.engine.plan import TokenPlan
 from lexveil.privatization.settings import Settings
 from lexveil.text.encode import Encoded, Lexicon, TokenClass, encode
+from lexveil.text.languages.scripts import emptied
 from lexveil.text.pieces import Pieces, escaped
 from lexveil.text.render import render
 from lexveil.text.spans import Span
@@ -96,6 +97,7 @@ class Batch:
             the document budget. A plan has no shares of classes: all tokens that pay get the same.
         for_ledger: whether who counts it also works out the keys of its rows by their texts.
         given: spans that came with the documents; None if none did.
+        widths: as of ``Chunk``.
     """
 
     rows: Texts
@@ -104,6 +106,7 @@ class Batch:
     part_epsilon: Floats | None = None
     for_ledger: bool = False
     given: Sequence[GivenSpans] | None = None
+    widths: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -114,10 +117,10 @@ class Batch:
         return arrow_rows(self.rows)
 
     @cached_property
-    def _flat(self) -> tuple[Strings, Ids, npt.NDArray[np.int16]]:
+    def _flat(self) -> tuple[Strings, Ids, Ids]:
         array, cell = self.arrow.flat()
         width = len(self.arrow.columns)
-        return Strings(array), cell // width, (cell % width).astype(np.int16)
+        return Strings(array), cell // width, cell % width
 
     @property
     def texts(self) -> Strings:
@@ -134,7 +137,21 @@ class Batch:
     @property
     def column(self) -> npt.NDArray[np.int16]:
         """(n_texts,) the text column of each."""
-        return self._flat[2]
+        return self._places[0]
+
+    @property
+    def place(self) -> Ids:
+        """(n_texts,) the place of each among the texts of its row and column, from 0."""
+        return self._places[1]
+
+    @cached_property
+    def _places(self) -> tuple[npt.NDArray[np.int16], Ids]:
+        cell = self._flat[2]
+        if self.widths is None:
+            return cell.astype(np.int16), np.zeros(len(cell), dtype=np.int64)
+        widths = np.array(self.widths, dtype=np.int64)
+        column = np.repeat(np.arange(len(widths)), widths)[cell]
+        return column.astype(np.int16), cell - (np.cumsum(widths) - widths)[column]
 
     @property
     def given_spans(self) -> list[tuple[int, Span]]:
@@ -157,7 +174,7 @@ class Batch:
         """The rows of the same documents with other texts."""
         columns = []
         for column in range(len(self.arrow.columns)):
-            of_column = np.flatnonzero(self.column == column)
+            of_column = np.flatnonzero(self._flat[2] == column)
             number = np.full(len(self), -1)
             number[self.document[of_column]] = of_column
             is_whole = len(of_column) == len(self) == len(texts)
@@ -275,6 +292,24 @@ def arrow_rows(rows: Texts) -> ArrowRows:
     return ArrowRows([pa.array(column, pa.large_string()) for column in columns])
 
 
+def supported(chunk: Chunk) -> tuple[Chunk, int]:
+    """A chunk with empty texts, in which nothing was found, in place of those in a script without
+    spaces between words; and how many these are.
+    """
+    rows, n_emptied = list[list[str | None]](), 0
+    for row in chunk.texts:
+        texts, n = emptied(row)
+        rows.append(texts)
+        n_emptied += n
+    if not n_emptied:
+        return chunk, 0
+    spans = chunk.spans and [
+        [span for span in of_row if texts[span[0]] != ""]
+        for of_row, texts in zip(chunk.spans, rows, strict=True)
+    ]
+    return replace(chunk, texts=rows, spans=spans), n_emptied
+
+
 def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
     """The selected texts of a chunk for a worker; what else is in a row stays in this process.
 
@@ -289,6 +324,7 @@ def batch_of(chunk: Chunk, *, for_ledger: bool = False) -> Batch:
         first,
         for_ledger=for_ledger and chunk.subjects is None,
         given=chunk.spans,
+        widths=chunk.widths,
     )
 
 

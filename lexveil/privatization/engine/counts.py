@@ -320,6 +320,7 @@ class SpendHistogram:
             least=self.least if self.n else None,
             most=self.most if self.n else None,
             mean=float(self.total) / self.n if self.n else None,
+            min_token_epsilon=self.least_of_token if np.isfinite(self.least_of_token) else None,
             max_token_epsilon=self.most_of_token if self.n else None,
             histogram=SpendBins(parts_of_budget=BINS, documents=self.bins.tolist()),
         )

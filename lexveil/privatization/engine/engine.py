@@ -79,14 +79,18 @@ class Engine:
         return spent
 
     def measurement(
-        self, budget: DocumentBudget | None = None, n_columns: int = 1, *, withholds: bool = False
+        self,
+        budget: DocumentBudget | None = None,
+        n_columns: int | None = 1,
+        *,
+        withholds: bool = False,
     ) -> Measurement:
         """What runs, with what is proven of it; arguments as of ``measurement_of``."""
         return measurement_of(
             self.settings, self.prepared.mechanism, budget, n_columns, withholds=withholds
         )
 
-    def guarantee(self, measurement: Measurement, n_columns: int = 1) -> Guarantee:
+    def guarantee(self, measurement: Measurement, n_columns: int | None = 1) -> Guarantee:
         """The statement of a record."""
         structure = self.model.structure(self.settings.strategy, self.settings.policy)
         return guarantee_of(
@@ -133,7 +137,7 @@ def measurement_of(
     settings: Settings,
     mechanism: Mechanism,
     budget: DocumentBudget | None = None,
-    n_columns: int = 1,
+    n_columns: int | None = 1,
     *,
     withholds: bool = False,
 ) -> Measurement:
@@ -141,7 +145,7 @@ def measurement_of(
 
     Args:
         budget: what each document may spend; None where there are several.
-        n_columns: text columns of a document.
+        n_columns: text columns of a document; None where a column may find several texts.
         withholds: rows are left out where the ledger has nothing left for their subject.
     """
     token = measurements.of_token(mechanism)
@@ -149,6 +153,8 @@ def measurement_of(
     text = measurements.over_columns(text, n_columns)
     if settings.screens:
         text = measurements.with_screened_words(text)
+    if settings.empties_scripts:
+        text = measurements.with_scripts_emptied(text)
     if settings.consistent:
         text = measurements.repeated_alike(text)
     if settings.keep_layout:
@@ -168,7 +174,7 @@ def guarantee_of(
     settings: Settings,
     mechanism: Mechanism,
     structure: StructureFigures | None,
-    n_columns: int = 1,
+    n_columns: int | None = 1,
 ) -> Guarantee:
     """The statement of a record; of an experiment, with that of a release with the same settings.
 

@@ -217,9 +217,11 @@ class BatchWorker:
             return release_generator()
 
         def generator_of(text: int) -> np.random.Generator:
+            place = int(batch.place[text])
             keys = (
                 *batch.keys[int(batch.document[text])],
                 *self.column_keys[int(batch.column[text])],
+                *([f"[{place}]"] if place else []),
             )
             return stream(seed, settings.mechanism, settings.strategy, budget_name, *keys, *purpose)
 

@@ -150,6 +150,8 @@ class Inspection(TextsInspection):
         subjects: How many the rows are about, counted until there are a million; null without a
             column that names them.
         language: Null where nothing speaks against the model's language.
+        emptied: Texts that come out empty, because they are in a script without spaces between
+            words; null where such an input is refused.
         found: Tokens that detectors find, by type and action; they are in no class. Null without a
             detector.
         meaning: What its epsilons would mean.
@@ -161,6 +163,7 @@ class Inspection(TextsInspection):
     documents: int
     subjects: int | None = None
     language: LanguageFinding | None
+    emptied: int | None = None
     found: dict[str, dict[str, int]] | None = None
     meaning: Meaning | None
     examples: dict[str, list[tuple[str, int]]] | None
@@ -204,7 +207,9 @@ def inspect(
             workers = workers_for(request, n_bytes, using)
             using.require_checks(settings.strategy)
             engine = Engine(settings, using)
-            language = LanguageCheck(using, engine.lexicon, columns)
+            language = LanguageCheck(
+                using, engine.lexicon, columns, empties=settings.empties_scripts
+            )
             chunks = (chunk for reader in readers for chunk in reader.chunks(for_writing=False))
             survey = _survey(engine, chunks, workers, language)
             tell_unmatched(request, survey.totals.found)
@@ -213,7 +218,8 @@ def inspect(
             RequestError(f"{error.message}: {names(error.columns)}") if show_examples else error
         ) from None
     examples = _examples(engine, [chunk for chunk, _ in survey.first]) if show_examples else None
-    preview = _preview(engine, survey, len(columns))
+    has_paths = any(chunk.widths is not None for chunk, _ in survey.first)
+    preview = _preview(engine, survey, None if has_paths else len(columns))
     per_token = preview.budget.epsilon_per_token
     return Inspection(
         **dict(preview),  # what is not set is not in the JSON form
@@ -226,6 +232,7 @@ def inspect(
             else {"subjects": min(len(survey.subjects), MOST_SUBJECTS)}
         ),
         language=language.finding(),
+        **({} if language.n_emptied is None else {"emptied": language.n_emptied}),
         **({} if settings.detection is None else {"found": found_counts(survey.totals.found)}),
         meaning=engine.meaning(per_token.least or 0.0, per_token.most or 0.0),
         examples=examples,
@@ -239,7 +246,8 @@ def inspect_texts(texts: Sequence[str | None], engine: Engine) -> TextsInspectio
     Raises:
         RequestError: as ``privatize_texts``.
     """
-    language = LanguageCheck(engine.model, engine.lexicon, ("text",))
+    empties = engine.settings.empties_scripts
+    language = LanguageCheck(engine.model, engine.lexicon, ("text",), empties=empties)
     survey = _survey(engine, whole_chunks(Texts(texts)), 1, language)
     language.tell()
     return _preview(engine, survey, 1)
@@ -269,7 +277,7 @@ def texts_in_words(budget: BudgetPreview, tried: Trial, unit: str = "text") -> l
     return lines_of("privatization.looking", "texts.txt.j2", **shown)
 
 
-def _preview(engine: Engine, survey: _Survey, n_columns: int) -> TextsInspection:
+def _preview(engine: Engine, survey: _Survey, n_columns: int | None) -> TextsInspection:
     """What follows from the counts, and from a trial."""
     settings, totals = engine.settings, survey.totals
     budget = document_budget(settings, engine.model, totals.average_words)
@@ -383,7 +391,7 @@ def _survey(
 ) -> _Survey:
     survey, n_first, worker = _Survey(), 0, engine.worker()
     batches, progress = (
-        ((chunk, batch_of(chunk)) for chunk in chunks),
+        ((chunk, batch_of(chunk)) for chunk in language.supported(chunks)),
         progress_on_stderr("inspect", 0, "rows"),
     )
     with Workers(worker, workers) if workers > 1 else nullcontext() as processes:

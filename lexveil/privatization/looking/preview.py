@@ -16,7 +16,7 @@ from lexveil.accounting.operator_report import SECRECY
 from lexveil.artifacts.model import Model
 from lexveil.errors import RequestError, option
 from lexveil.privatization.adapters.inputs import find_readers, is_a_folder, name_in
-from lexveil.privatization.engine.batch import batch_of
+from lexveil.privatization.engine.batch import batch_of, supported
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.settings import document_budget, resolve_settings
 from lexveil.request import FileRequest
@@ -96,14 +96,17 @@ def preview(
         worker = engine.worker(readers[0].text_columns)
         # No more chunks are read than those with the first rows.
         for reader in readers:
-            for chunk in reader.chunks(for_writing=False):
+            for read in reader.chunks(for_writing=False):
+                chunk = supported(read)[0] if settings.empties_scripts else read
                 first = min(n_rows - len(rows), len(chunk))
                 file = name_in(source, reader.source.path) if is_folder else ""
                 batch = batch_of(replace(chunk, file=file, selection=np.arange(len(chunk)) < first))
                 changes = worker.draw(batch, budget).changes(batch.texts, engine.lexicon)
                 texts = [dict[str, TextChanges]() for _ in range(first)]
-                for row, column, of_text in zip(batch.document, batch.column, changes, strict=True):
-                    texts[row][worker.columns[column]] = of_text
+                places = zip(batch.document, batch.column, batch.place, changes, strict=True)
+                for row, column, place, of_text in places:
+                    which = f" no. {place + 1}" if place else ""
+                    texts[row][f"{worker.columns[column]}{which}"] = of_text
                 rows += [
                     PreviewRow(file or None, chunk.first + row, of_row)
                     for row, of_row in enumerate(texts)

@@ -4,9 +4,10 @@ all.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -21,6 +22,11 @@ from lexveil.runtime.objects import ObjectPath
 # number alone
 HELD = 256
 PARTIAL = ".partial-"  # before the name of an output until it is whole
+TRIED = (
+    ".probing-"  # before a name that is only tried: as long, so that it fits where that one does
+)
+# what a system says of a name that it does not take
+NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 # files that only their owner may read
 OPERATORS = ("operator.json", "tokens.parquet", "withheld.csv")
 STATEMENT = "statement.txt"
@@ -67,11 +73,8 @@ class Outputs:
             in_place: whether it is written into that file; else another is renamed to it.
         """
         partial = partial_name(final, self.waiting)
-        if not partial.parent.exists():
-            with write_errors(partial.parent):
-                self.folders += make_folder(
-                    partial.parent, 0o700 if partial.parent == self.waiting else 0o777
-                )
+        with write_errors(partial.parent):
+            self._make_folder(partial.parent)
         with write_errors(final):
             # What a killed run left, or a link that somebody laid there, is not written into.
             partial.unlink(missing_ok=True)
@@ -85,6 +88,40 @@ class Outputs:
             os.close(descriptor)
         self.begun[final] = partial
         return partial
+
+    def _make_folder(self, folder: Path) -> None:
+        if not folder.exists():
+            self.folders += make_folder(folder, 0o700 if folder == self.waiting else 0o777)
+
+    def try_names(self, finals: Sequence[Path]) -> None:
+        """Make a file for every name that may be written, and remove all of them again.
+
+        Only the disk itself knows which names it takes, which it takes for one, and whether it may
+        be written; this asks it before anything is charged.
+
+        Args:
+            finals: the output files, as of ``all_names``.
+
+        Raises:
+            RequestError: naming the first file whose name is not taken.
+            LexveilError: naming the first that cannot be written.
+        """
+        tried: dict[tuple[int, int], Path] = {}
+        with ExitStack() as made:
+            for partial, final in self.all_names(finals) if self.target is not None else ():
+                probe = partial.with_name(TRIED + partial.name.removeprefix(PARTIAL))
+                with write_errors(final), _names_refused(final):
+                    self._make_folder(partial.parent)
+                    with suppress(FileExistsError):  # of a run beside this one, or of this one
+                        os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
+                        made.callback(probe.unlink, missing_ok=True)
+                    status = probe.lstat()
+                other = tried.setdefault((status.st_dev, status.st_ino), final)
+                if other is not final:
+                    raise RequestError(
+                        f"{shown(other)} and {shown(final)} would be one file there; rename one, "
+                        "or choose another output"
+                    )
 
     def sha256(self, final: Path) -> str:
         """The hash of what is written and will be ``final``; it is read once, so it must not change
@@ -208,6 +245,19 @@ def writing(
 
 
 @contextmanager
+def _names_refused(final: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_NAME:
+            raise
+        raise RequestError(
+            f"{shown(final)}: no output can have this name ({error.strerror}); rename the file, or "
+            "choose another output"
+        ) from None
+
+
+@contextmanager
 def write_errors(path: Path) -> Iterator[None]:
     """Say an error of the system in one line that names the file.
 
@@ -220,8 +270,8 @@ def write_errors(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         where = Path(error.filename) if isinstance(error.filename, str) else path
-        if where.name.startswith(PARTIAL):
-            where = where.with_name(where.name.removeprefix(PARTIAL))
+        if where.name.startswith((PARTIAL, TRIED)):
+            where = where.with_name(where.name.removeprefix(PARTIAL).removeprefix(TRIED))
         hint = {
             28: "; free some space",
             13: "; see to its permissions",

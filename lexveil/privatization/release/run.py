@@ -64,8 +64,14 @@ class TwoPassRun:
         self.checked, self.engine, self.settings = checked, checked.engine, checked.engine.settings
         self.chunks, self.columns, self.workers, self.watch = chunks, tuple(columns), workers, watch
         self.budget, self.survey, self.charged = checked.budget, InputTotals(), list[Floats]()
-        self.language = LanguageCheck(self.engine.model, self.engine.lexicon, self.columns)
+        self.language = LanguageCheck(
+            self.engine.model,
+            self.engine.lexicon,
+            self.columns,
+            empties=self.settings.empties_scripts,
+        )
         self.fingerprint, self.tally, self.spent = _Fingerprint(), Tally(), SpendHistogram(0.0)
+        self.n_columns: int | None = len(self.columns)  # None: a column may find several texts
         self.cost = ExactSum()  # of all rows, before any cap
         # that go out as they are; None where texts come without a table
         self.other_columns: Sequence[str] | None = None
@@ -108,7 +114,7 @@ class TwoPassRun:
         """What ran, with what is proven of it."""
         entry = payment.entry()
         withholds = entry is not None and entry.cap is not None
-        return self.engine.measurement(self.budget, len(self.columns), withholds=withholds)
+        return self.engine.measurement(self.budget, self.n_columns, withholds=withholds)
 
     def count(self, payment: Payment, judge: Callable[[InputTotals], None] | None = None) -> None:
         """First pass: count the tokens, and reserve what the rows cost their subjects.
@@ -119,11 +125,12 @@ class TwoPassRun:
         settings, progress = self.settings, progress_on_stderr("count", 0, "rows", self.watch)
         batches = (
             (chunk, batch_of(chunk, for_ledger=settings.mode == "release"))
-            for chunk in self.chunks(False)
+            for chunk in self.language.supported(self.chunks(False))
         )
         for chunk, counted in count_batches(
             self.engine.worker(self.columns), batches, self._workers(), progress
         ):
+            self.n_columns = self.n_columns if chunk.widths is None else None
             self.language.add(chunk, counted)
             self.survey.add(counted)
             self.fingerprint.add(chunk)
@@ -158,7 +165,7 @@ class TwoPassRun:
 
         def charged_rows() -> Iterator[tuple[Chunk, Batch]]:
             done = 0
-            for chunk in self.chunks(True):
+            for chunk in self.language.supported(self.chunks(True)):
                 again.add(chunk)
                 if not again.follows(self.fingerprint):
                     raise _changed()  # before any noise is drawn for what nobody has paid for
@@ -198,7 +205,7 @@ class TwoPassRun:
         settings, engine, checked = self.settings, self.engine, self.checked
         if checked.audit is None and settings.mode == "release":
             print(f"the record relies on no audit: {checked.why_no_audit}", file=sys.stderr)
-        guarantee = engine.guarantee(self.measurement(payment), len(self.columns))
+        guarantee = engine.guarantee(self.measurement(payment), self.n_columns)
         return PrivacyRecord.of(
             **settings.described(),
             **(
@@ -237,6 +244,7 @@ class TwoPassRun:
             coverage=coverage(self.tally.actions),
             documents=self.tally.document_shares(),
             language=self.language.finding(),
+            **({} if self.language.n_emptied is None else {"emptied": self.language.n_emptied}),
             ledger=payment.costs(),
         )
 

@@ -380,11 +380,16 @@ def read_rows(
         for reader in readers:
             file = name_in(source, reader.source.path) if is_folder else ""
             for chunk in reader.chunks(for_writing=False):
-                for number, (text,) in enumerate(chunk.texts, chunk.first):
+                texts = (
+                    (number, text)
+                    for number, row in enumerate(chunk.texts, chunk.first)
+                    for text in row
+                    if text is not None and text.strip()
+                )
+                for number, text in texts:
                     if len(rows) == n_rows:
                         return rows, reader.text_columns[0]
-                    if text is not None and text.strip():
-                        rows.append(Row(text[:MOST], file, number, reader.text_columns[0]))
+                    rows.append(Row(text[:MOST], file, number, reader.text_columns[0]))
         return rows, readers[0].text_columns[0]
 
 

@@ -42,6 +42,13 @@ def script_without_spaces(text: str) -> str | None:
     return None
 
 
+def emptied(texts: Sequence[str | None]) -> tuple[list[str | None], int]:
+    """The same texts, an empty one in place of each in a script without spaces, and how many."""
+    found = [text is not None and script_without_spaces(text) is not None for text in texts]
+    kept = ("" if is_empty else text for text, is_empty in zip(texts, found, strict=True))
+    return [*kept], sum(found)
+
+
 def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[int, str] | None:
     """The first of these texts that is in a script without spaces, and which; None if there is
     none.
