@@ -127,8 +127,11 @@ class Reader:
             if USUAL in columns or not self.source.format.has_columns:
                 return [USUAL]
             possible = self.source.format.text_columns(self.table)
+            # What is damaged there is said before a header is that may be none.
+            first = itertools.islice(self.table.rows, LOOKED_AT)
+            numbered = [str(row.values.get("")).isdigit() for row in first]
             # pandas writes the number of a row in a first column without a name.
-            is_indexed = columns[:1] == [""] and self._is_numbered()
+            is_indexed = columns[:1] == [""] and all(numbered)
         possible = [column for column in possible if not (is_indexed and column == "")]
         used = (self.subject_column, self.spans_column)
         found = [column for column in possible if column not in used and could_hold_texts(column)]
@@ -158,11 +161,6 @@ class Reader:
         found = [path for path in paths if is_path(path) and could_hold_texts(last[path])]
         found.sort(key=lambda path: last[path] not in USUAL_WITHIN)
         return f", such as '{found[0]}'" if found else ""
-
-    def _is_numbered(self) -> bool:
-        """Whether the first rows have a number in the column without a name."""
-        first = itertools.islice(self.table.rows, LOOKED_AT)
-        return all(str(row.values.get("")).isdigit() for row in first)
 
     @property
     def size(self) -> int:

@@ -120,7 +120,7 @@ def test_a_scale_that_is_not_said_to_be_public_is_for_experiments(scale: Path) -
     ("model", "said"),
     [
         ("toy+other", "there is no purpose other; there are emergency, sentiment"),
-        ("toy+toy.tsv=0", "its weight is 0; it must be a number above 0, up to 10"),
+        ("toy+toy.tsv=0", "its weight is 0; it must be a number from 0.01 to 10"),
         ("toy+toy.tsv=nan", "its weight is nan"),
         ("toy+toy.tsv+toy.tsv=2", "a purpose is given twice"),
         ("toy+absent.tsv", "there is no file absent.tsv"),
