@@ -50,13 +50,13 @@ def test_privatize_names_arguments(outside: Path, wrong: dict[str, Any], says: s
 def test_files_and_audits_name_arguments_too(outside: Path) -> None:
     with pytest.raises(lexveil.RequestError, match=r"^samples is 10; it must be at least 200"):
         lexveil.audit("madlib", 2.0, samples=10)
-    (outside / "in.jsonl").write_text('{"body": "quiet"}\n', encoding="utf-8")
+    (outside / "in.jsonl").write_text('{"label": "quiet"}\n', encoding="utf-8")
     with pytest.raises(
-        lexveil.RequestError, match=r"no column `text` among its 1: `body`.*with text_column"
+        lexveil.RequestError, match=r"no column `text` among its 1: `label`.*with text_column"
     ):
         lexveil.inspect(outside / "in.jsonl", **HOW)
     with pytest.raises(lexveil.RequestError, match="choose one with spans_column"):
-        lexveil.inspect(outside / "in.jsonl", text_column="body", spans_column="found", **HOW)
+        lexveil.inspect(outside / "in.jsonl", text_column="label", spans_column="found", **HOW)
 
 
 def test_each_face_has_the_options_of_the_request() -> None:
