@@ -179,6 +179,23 @@ class Measuring:
         batch = Batch([[text] for text in texts], [(name,) for name in names])
         return worker.draw(batch, DocumentBudget(math.inf, epsilon))
 
+    def seen(self, done: Rewritten) -> SeenTokens:
+        """Rewritten texts as a reader sees them, with the words that were replaced beside them."""
+        number = self.public.prepared.vocabulary.number
+        is_drawn = done.action == Action.PERTURBED.value
+        is_kept = done.action == Action.KEPT.value
+        words, first_word = done.encoded.words, done.encoded.first_word.tolist()
+        certain = [
+            words[word] if kept else None
+            for word, kept in zip(first_word, is_kept.tolist(), strict=True)
+        ]
+        outputs = np.where(is_drawn, number[done.rows], -1)
+        true = np.where(is_drawn, number[done.encoded.rows], -1)
+        text_of = done.encoded.text_of.astype(np.int64)
+        written = np.where(is_kept, done.encoded.rows, done.rows)
+        before = written_before(text_of, written, done.action == Action.DROPPED.value)
+        return SeenTokens(text_of, outputs, done.token_epsilon, certain, before, true, written)
+
     def named(
         self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None
     ) -> Named:
@@ -190,19 +207,7 @@ class Measuring:
         is_drawn = done.action == Action.PERTURBED.value
         source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
         reader = self.reader or self._reader_of((epsilon / 1.01, epsilon * 1.01))
-        n = len(is_drawn)
-        words, first_word = done.encoded.words, done.encoded.first_word.tolist()
-        is_kept = done.action == Action.KEPT.value
-        certain = [
-            words[word] if kept else None
-            for word, kept in zip(first_word, is_kept.tolist(), strict=True)
-        ]
-        outputs, true = (np.full(n, -1, dtype=np.int64) for _ in range(2))
-        outputs[is_drawn], true[is_drawn] = output, source
-        text_of = done.encoded.text_of.astype(np.int64)
-        written = np.where(is_kept, done.encoded.rows, done.rows)
-        before = written_before(text_of, written, done.action == Action.DROPPED.value)
-        seen = SeenTokens(text_of, outputs, done.token_epsilon, certain, before, true, written)
+        seen = self.seen(done)
         guesses = asdict(reader.guess(seen))
         bands = self.public.bands[source]
         content, rare = bands > 0, bands == RARE

@@ -1,0 +1,348 @@
+"""Today's reader against the learnt one: the content words that each names at the levels of
+protection.
+
+    uv run python -m benchmarks.strongest_reader --corpus FOLDER --check FILE.parquet FILE.parquet
+
+Texts are public, and no two of these parts have one in common: the n-gram model learns from the
+first half of the files of the corpus (JSON lines, compressed); the learnt reader from rewritten
+texts of the second half without the last file; and both are compared on texts of the last file, by
+which the levels were found, and of other data sets. Both see the same outputs. At each level one
+reader learns from the outputs of all mechanisms named. Noise is seeded: this protects nothing.
+``--evidence`` keeps what was made of the texts, so that a run which was cut off goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.learnt_reader import (
+    KEPT,
+    OFFSETS,
+    Evidence,
+    Weights,
+    Words,
+    guesses,
+    trained,
+)
+from benchmarks.protection import Measuring, drawn, learnt, read_texts
+from benchmarks.table import markdown
+from lexveil.artifacts.measured_levels import measured_levels
+from lexveil.artifacts.model import Model
+from lexveil.protection import LEVELS, level_of
+from lexveil.recovery.context import LIKELY, LOOKED_AT, ContextualAdversary
+from lexveil.recovery.public_words import NEVER
+from lexveil.recovery.seen_tokens import Symbols
+from lexveil.types import Flags, Floats, Ids, Vectors
+
+MECHANISMS = ("tem", "tem_context", "madlib", "diffractor_geometric")
+SEED = 1
+TO_LEARN = "examples"  # the set that a reader learns from
+LONGEST = 200  # words of a text
+SIDE_BY_SIDE = 10_000  # words that are rewritten and read at a time
+DRAWS = 2_000  # of the documents, for an interval
+PER_CENT = 100
+COLUMNS = {
+    "texts": "texts",
+    "mechanism": "mechanism",
+    "level": "level",
+    "epsilon": "ε",
+    "learnt_from": "words learnt from",
+    "n": "content words",
+    "candidates": "true word among candidates",
+    "by_word": "by word",
+    "by_context": "by n-grams",
+    "learnt": "learnt",
+    "more": "learnt less n-grams",
+}
+
+
+class Read(NamedTuple):
+    """Words that were replaced, (n,) each, and what is known of them.
+
+    Attributes:
+        evidence: what the learnt reader takes.
+        true: the words themselves.
+        by_word, by_context: what today's readers guess.
+    """
+
+    evidence: Evidence
+    true: Ids
+    by_word: Ids
+    by_context: Ids
+
+    @classmethod
+    def joined(cls, parts: Sequence[Read]) -> Read:
+        """The words of several batches of texts, one after the other."""
+        evidence = Evidence.joined([part.evidence for part in parts])
+        rest = (np.concatenate(each) for each in zip(*(part[1:] for part in parts), strict=True))
+        return cls(evidence, *rest)
+
+    def save(self, file: Path) -> None:
+        """Write it, each array by its name."""
+        partly = file.with_suffix(".part.npz")
+        known = {name: getattr(self, name) for name in self._fields[1:]}
+        np.savez(partly, allow_pickle=False, **self.evidence._asdict(), **known)
+        partly.replace(file)
+
+    @classmethod
+    def load(cls, file: Path) -> Read:
+        """Read what ``save`` wrote."""
+        with np.load(file, allow_pickle=False) as arrays:
+            evidence = Evidence(*(arrays[name] for name in Evidence._fields))
+            return cls(evidence, *(arrays[name] for name in cls._fields[1:]))
+
+
+class EvidenceReader(ContextualAdversary):
+    """The contextual adversary, who gathers what the learnt reader takes beside its own guesses."""
+
+    def __init__(self, measuring: Measuring, epsilon: float, words: Words) -> None:
+        """Build the adversary of one mechanism at one epsilon."""
+        public = measuring.public
+        adversary = public.adversary((epsilon / 1.01, epsilon * 1.01))
+        prior, model = np.maximum(public.prior, NEVER), measuring.language_model
+        assert model is not None
+        super().__init__(adversary, prior, model, measuring.pieces, with_output_only=True)
+        self.words, self.gathered = words, list[Evidence]()
+        # The words that are kept are function words, the most frequent ones of the n-gram model.
+        frequent = np.argsort(-self.bigrams.single, kind="stable")[:KEPT]
+        self.number_of_kept = np.zeros(len(self.bigrams.single), dtype=np.int64)
+        self.number_of_kept[frequent] = np.arange(1, len(frequent) + 1)
+
+    def guess_part(self, tokens: Symbols) -> list[Ids]:
+        """See ``ContextualAdversary``; today's reader looks at fewer candidates than the learnt
+        one.
+        """
+        found = self.adversary.in_texts(tokens, LOOKED_AT)
+        chains = self._decode(tokens, *self._suiting(found, *self._neighbours(tokens)))
+        near = (found.ids >= 0) & (found.log_joint > found.log_joint[:, :1] - LIKELY)
+        log_p = np.where(near, found.log_joint - np.log(self.prior[found.ids]), -np.inf)
+        channel = log_p - log_p.max(axis=1, keepdims=True)
+        likelihood = np.where(near, np.maximum(np.exp(channel), NEVER), 0)
+        posterior = np.maximum(self._decode(tokens, found.ids, likelihood).posterior, 0)
+        context = np.log(np.maximum(posterior, NEVER)) - np.where(near, channel, 0)
+        context = np.where(near, context, -np.inf)
+        context -= context.max(axis=1, keepdims=True)
+        known = np.where(near, found.ids, -1), channel, context, posterior
+        self.gathered.append(self._evidence(tokens, *known))
+        return [found.ids[:, 0], chains.best(), np.empty(0, dtype=np.int64)]
+
+    def _evidence(
+        self, tokens: Symbols, ids: Ids, channel: Floats, context: Floats, posterior: Floats
+    ) -> Evidence:
+        drawn = np.flatnonzero(tokens.outputs >= 0)
+        text_of = np.unique(tokens.text_of[drawn], return_inverse=True)[1]
+        kept, around = self._around(tokens, drawn)
+        means = self._means(ids, posterior)
+        sizes = np.bincount(text_of)
+        sums = np.add.reduceat(means, np.cumsum(sizes) - sizes, axis=0)
+        topic = (sums[text_of] - means) / np.maximum(sizes[text_of] - 1, 1)[:, None]
+        repeated = repeats(text_of, ids, posterior)
+        return Evidence(
+            ids=ids.astype(np.int32),
+            channel=channel.astype(np.float32),
+            context=context.astype(np.float16),
+            repeated=repeated.astype(np.float16),
+            kept=kept.astype(np.int16),
+            around=around,
+            outputs=tokens.outputs[drawn],
+            means=means.astype(np.float16),
+            topic=topic.astype(np.float16),
+            text_of=text_of,
+        )
+
+    def _around(self, tokens: Symbols, drawn: Ids) -> tuple[Ids, Ids]:
+        """The numbers of the words that were kept around each replaced one, 0 where none was; and
+        which replaced words stand there, else -1.
+        """
+        n, number = len(tokens.text_of), np.full(len(tokens.text_of), -1)
+        number[drawn] = np.arange(len(drawn))
+        kept = np.where(tokens.first >= 0, self.number_of_kept[tokens.first], 0)
+        at = drawn[:, None] + OFFSETS
+        inside = (at >= 0) & (at < n)
+        at = np.where(inside, at, 0)
+        inside &= tokens.text_of[at] == tokens.text_of[drawn, None]
+        return np.where(inside, kept[at], 0), np.where(inside, number[at], -1)
+
+    def _means(self, ids: Ids, posterior: Floats) -> Vectors:
+        """The mean vectors of candidates, (n, p)."""
+        means = np.empty((len(ids), self.words.vectors.shape[1]), np.float32)
+        for start in range(0, len(ids), 2048):
+            some = slice(start, start + 2048)
+            vectors, weights = self.words.vectors[ids[some]], posterior[some].astype(np.float32)
+            means[some] = (weights[:, None] @ vectors)[:, 0]
+        return means
+
+
+def repeats(text_of: Ids, ids: Ids, posterior: Floats) -> Floats:
+    """How often each candidate of n words is expected elsewhere in its text, (n, k)."""
+    keys = text_of[:, None] * (ids.max(initial=0) + 2) + ids + 1
+    _, place = np.unique(keys.ravel(), return_inverse=True)
+    total = np.bincount(place, posterior.ravel())[place].reshape(ids.shape)
+    return np.maximum(total - posterior, 0)
+
+
+def read(
+    measuring: Measuring, reader: EvidenceReader, texts: Sequence[str], epsilon: float
+) -> Read:
+    """Rewrite texts at an epsilon, and read them."""
+    parts, number = list[Read](), 0
+    for some in batches(texts):
+        names = [str(number + place) for place in range(len(some))]
+        number += len(some)
+        seen = measuring.seen(measuring.rewritten(some, epsilon, names))
+        reader.gathered.clear()
+        found = reader.guess(seen)
+        assert seen.source is not None
+        true = seen.source[seen.outputs >= 0]
+        evidence = Evidence.joined(reader.gathered)
+        parts.append(Read(evidence, true, found.by_word, found.by_context))
+    return Read.joined(parts)
+
+
+def batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Texts in order, about ``SIDE_BY_SIDE`` words at a time."""
+    some, n_words = list[str](), 0
+    for text in texts:
+        some.append(text)
+        n_words += len(text.split())
+        if n_words >= SIDE_BY_SIDE:
+            yield some
+            some, n_words = [], 0
+    if some:
+        yield some
+
+
+def public_words(model: Model, measuring: Measuring) -> Words:
+    """The vectors and frequencies of the words of a mechanism."""
+    rows = measuring.public.prepared.vocabulary.rows
+    vectors = np.asarray(model.embedding("S1").vectors[rows], dtype=np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
+    # Words that are never meant are no candidates.
+    log_prior = np.log(np.maximum(measuring.public.prior, 1e-12))
+    return Words(vectors, (log_prior - log_prior.mean()).astype(np.float32))
+
+
+def interval(text_of: Ids, right: Floats) -> tuple[float, float, float]:
+    """The mean of n words and its 95% interval, by drawing their texts anew."""
+    sizes, sums = np.bincount(text_of), np.bincount(text_of, right)
+    times = np.random.default_rng(SEED).multinomial(
+        len(sizes), np.full(len(sizes), 1 / len(sizes)), DRAWS
+    )
+    means = (times @ sums) / (times @ sizes)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(right.mean()), float(low), float(high)
+
+
+def compared(found: Read, learnt_guess: Ids, is_content: Flags) -> dict[str, object]:
+    """What each reader names of the content words, in per cent, as a row of the table."""
+    of = is_content[found.true]
+    text_of, true = found.evidence.text_of[of], found.true[of]
+    named = {
+        name: (guess[of] == true).astype(np.float64)
+        for name, guess in (
+            ("by_word", found.by_word),
+            ("by_context", found.by_context),
+            ("learnt", learnt_guess),
+        )
+    }
+    named["more"] = named["learnt"] - named["by_context"]
+    among = (found.evidence.ids[of] == true[:, None]).any(axis=1)
+    shown = {
+        name: "{:.1f} ({:.1f}–{:.1f})".format(
+            *(PER_CENT * part for part in interval(text_of, each))
+        )
+        for name, each in named.items()
+    }
+    return {"n": len(true), "candidates": f"{PER_CENT * among.mean():.0f}"} | shown
+
+
+def at_level(
+    level: str,
+    model: Model,
+    all_measuring: dict[str, Measuring],
+    sets: dict[str, list[str]],
+    folder: Path | None,
+) -> Iterator[dict[str, object]]:
+    """Rows of the table at a level: a reader is trained, and compared with today's on each set."""
+    assert model.sha256 is not None
+    shipped = measured_levels(model.sha256)
+    found, epsilons = dict[tuple[str, str], Read](), dict[str, float]()
+    for (mechanism, measuring), name in product(all_measuring.items(), sets):
+        known = level_of(shipped, mechanism, "S1", level)
+        if known is None:
+            continue  # the mechanism does not reach it
+        epsilons[mechanism] = known.epsilon
+        file = folder and folder / f"{mechanism}-{level}-{name}-{len(sets[name])}.npz"
+        if file is None or not file.exists():
+            reader = EvidenceReader(measuring, known.epsilon, public_words(model, measuring))
+            started = time.process_time()
+            some = read(measuring, reader, sets[name], known.epsilon)
+            taken = time.process_time() - started
+            print(f"  {mechanism} {level} {name}: {taken:.0f} CPU s", file=sys.stderr, flush=True)
+            if file:
+                some.save(file)
+        found[mechanism, name] = some if file is None else Read.load(file)
+    if not found:
+        return
+    words = public_words(model, next(iter(all_measuring.values())))
+    examples = Read.joined([found.pop((mechanism, TO_LEARN)) for mechanism in epsilons])
+    rng = np.random.default_rng(SEED)
+    weights = trained(examples.evidence, examples.true, words, Weights.begun(words, rng), rng)
+    for (mechanism, name), some in found.items():
+        row: dict[str, object] = {"texts": name, "mechanism": mechanism, "level": level}
+        row |= {"epsilon": epsilons[mechanism], "learnt_from": len(examples.true)}
+        is_content = all_measuring[mechanism].public.bands > 0
+        yield row | compared(some, guesses(some.evidence, words, weights), is_content)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train readers, and print what they name."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.strongest_reader",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--corpus", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--check", type=Path, nargs="+", default=[], metavar="FILE")
+    parser.add_argument("--model", default="en", metavar="NAME")
+    parser.add_argument("--mechanism", nargs="+", default=MECHANISMS, metavar="NAME")
+    parser.add_argument("--level", nargs="+", default=list(LEVELS), choices=list(LEVELS))
+    parser.add_argument(
+        "--learn", type=int, default=10_000_000, metavar="N", help="words of the n-gram model"
+    )
+    parser.add_argument(
+        "--train", type=int, default=100_000, metavar="N", help="words that a reader learns from"
+    )
+    parser.add_argument(
+        "--words", type=int, default=8_000, metavar="N", help="words of each set to compare on"
+    )
+    parser.add_argument("--evidence", type=Path, metavar="FOLDER", help="keep what was made here")
+    options = parser.parse_args(arguments)
+    *files, held_out = sorted(options.corpus.glob("*.json.gz"))
+    half = len(files) // 2
+    model, language_model = Model.load(name=options.model), learnt(files[:half], options.learn)
+    to_learn = [text for file in files[half:] for text in read_texts(file)]
+    sets = {TO_LEARN: drawn(to_learn, options.train, LONGEST)}
+    for file in (*options.check, held_out):
+        sets[file.name.split(".")[0]] = drawn(read_texts(file), options.words, LONGEST)
+    all_measuring = {
+        name: Measuring(model, name, "S1", language_model) for name in options.mechanism
+    }
+    rows = [
+        row
+        for level in options.level
+        for row in at_level(level, model, all_measuring, sets, options.evidence)
+    ]
+    print(markdown(COLUMNS, rows))
+
+
+if __name__ == "__main__":
+    main()
