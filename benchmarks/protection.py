@@ -25,7 +25,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
@@ -254,27 +254,36 @@ class Measuring:
             for band in ("content", "rare")
         }
 
-    def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
-        """The largest epsilon within the range at which both shares hold; None if they do at all or
-        at none.
+    def epsilon_of(self, texts: Sequence[str], allowed: Shares) -> float | None:
+        """The largest epsilon within the range at which the strongest reader names no more; None if
+        that is so at all or at none.
         """
+        return largest(lambda epsilon: self.named(texts, epsilon).strongest, allowed, self.range)
 
-        @cache
-        def holds(epsilon: float) -> bool:
-            named = self.named(texts, epsilon).strongest
-            return named.content <= content and named.rare <= rare
 
-        low, high = self.range
-        if not holds(low) or holds(high):
-            return None
-        for _ in range(STEPS):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if holds(middle) else (low, middle)
-        digits = DIGITS - 1 - math.floor(math.log10(low))
-        epsilon = math.floor(low * 10.0**digits) / 10.0**digits
-        while not holds(epsilon):  # by chance: other noise, one word more
-            epsilon = round(epsilon - 10.0**-digits, max(digits, 0))
-        return epsilon
+def largest(
+    strongest: Callable[[float], Shares], allowed: Shares, within: tuple[float, float]
+) -> float | None:
+    """The largest epsilon within a range at which no share is above the allowed one; None if none
+    is at all epsilons, or one is at each.
+    """
+
+    @cache
+    def holds(epsilon: float) -> bool:
+        named = strongest(epsilon)
+        return named.content <= allowed.content and named.rare <= allowed.rare
+
+    low, high = within
+    if not holds(low) or holds(high):
+        return None
+    for _ in range(STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    digits = DIGITS - 1 - math.floor(math.log10(low))
+    epsilon = math.floor(low * 10.0**digits) / 10.0**digits
+    while not holds(epsilon):  # by chance: other noise, one word more
+        epsilon = round(epsilon - 10.0**-digits, max(digits, 0))
+    return epsilon
 
 
 def nats_by(model: PieceModel, texts: Sequence[str]) -> float:
@@ -380,6 +389,19 @@ def write_figures() -> None:
     write_json({curve.public_key: json.loads(curve.file.read_bytes())}, SHIPPED)
 
 
+def write_levels(model: Model, levels: Sequence[MeasuredLevel], file: Path) -> None:
+    """Write levels of a model among those that ship and those of other models in the file."""
+    assert model.packaged is not None and model.sha256 is not None
+    again = {level[:3] for level in levels}
+    kept = [level for level in measured_levels(model.sha256) if level[:3] not in again]
+    others = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    about = {
+        "model": f"{model.name} {model.packaged.card.version}",
+        "levels": [level._asdict() for level in sorted([*kept, *levels])],
+    }
+    write_json(others | {model.sha256: about}, file)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the file that ships."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.protection", description=__doc__)
@@ -441,7 +463,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if options.epsilon:
                 epsilon = name
             elif not options.check:
-                epsilon = measuring.epsilon_of(texts, *LEVELS[name])
+                epsilon = measuring.epsilon_of(texts, LEVELS[name])
             row: dict[str, object] = {
                 "texts": file.name.split(".")[0],
                 "mechanism": mechanism,
@@ -462,17 +484,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))
     if options.json:
-        card = model.packaged.card
-        again = {level[:3] for level in levels}
-        kept = [level for level in shipped if level[:3] not in again] + levels
-        others = (
-            json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
-        )
-        about = {
-            "model": f"{model.name} {card.version}",
-            "levels": [level._asdict() for level in sorted(kept)],
-        }
-        write_json(others | {model.sha256: about}, options.json)
+        write_levels(model, levels, options.json)
 
 
 if __name__ == "__main__":

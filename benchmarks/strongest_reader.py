@@ -6,18 +6,18 @@ protection.
 Texts are public, and no two of these parts have one in common: the n-gram model learns from the
 first half of the files of the corpus (JSON lines, compressed); the learnt reader from rewritten
 texts of the second half without the last file; and both are compared on texts of the last file, by
-which the levels were found, and of other data sets. Both see the same outputs. At each level one
-reader learns from the outputs of all mechanisms named. Noise is seeded: this protects nothing.
-``--evidence`` keeps what was made of the texts, so that a run which was cut off goes on.
+which the levels were found, and of other data sets. Both see the same outputs. Each mechanism and
+level has a learnt reader of its own. With ``--json`` the levels that do not hold against it get a
+smaller epsilon. Noise is seeded: this protects nothing. ``--evidence`` keeps what was made of the
+texts, so that a run which was cut off goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from itertools import product
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,23 +32,31 @@ from benchmarks.learnt_reader import (
     guesses,
     trained,
 )
-from benchmarks.protection import Measuring, drawn, learnt, read_texts
+from benchmarks.protection import (
+    RARE,
+    Measuring,
+    drawn,
+    largest,
+    learnt,
+    read_texts,
+    write_levels,
+)
 from benchmarks.table import markdown
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
-from lexveil.protection import LEVELS, level_of
+from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.context import LIKELY, LOOKED_AT, ContextualAdversary
 from lexveil.recovery.public_words import NEVER
 from lexveil.recovery.seen_tokens import Symbols
-from lexveil.types import Flags, Floats, Ids, Vectors
+from lexveil.types import Floats, Ids, Vectors
 
 MECHANISMS = ("tem", "tem_context", "madlib", "diffractor_geometric")
 SEED = 1
-TO_LEARN = "examples"  # the set that a reader learns from
 LONGEST = 200  # words of a text
 SIDE_BY_SIDE = 10_000  # words that are rewritten and read at a time
 DRAWS = 2_000  # of the documents, for an interval
 PER_CENT = 100
+LOWEST = 2  # a new epsilon is looked for down to this part of the known one
 COLUMNS = {
     "texts": "texts",
     "mechanism": "mechanism",
@@ -189,11 +197,9 @@ def repeats(text_of: Ids, ids: Ids, posterior: Floats) -> Floats:
     return np.maximum(total - posterior, 0)
 
 
-def read(
-    measuring: Measuring, reader: EvidenceReader, texts: Sequence[str], epsilon: float
-) -> Read:
+def read(measuring: Measuring, texts: Sequence[str], epsilon: float, words: Words) -> Read:
     """Rewrite texts at an epsilon, and read them."""
-    parts, number = list[Read](), 0
+    reader, parts, number = EvidenceReader(measuring, epsilon, words), list[Read](), 0
     for some in batches(texts):
         names = [str(number + place) for place in range(len(some))]
         number += len(some)
@@ -220,10 +226,11 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield some
 
 
-def public_words(model: Model, measuring: Measuring) -> Words:
+def public_words(measuring: Measuring) -> Words:
     """The vectors and frequencies of the words of a mechanism."""
     rows = measuring.public.prepared.vocabulary.rows
-    vectors = np.asarray(model.embedding("S1").vectors[rows], dtype=np.float32)
+    space = measuring.engine.model.embedding("S1")
+    vectors = np.asarray(space.vectors[rows], dtype=np.float32)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     # Words that are never meant are no candidates.
     log_prior = np.log(np.maximum(measuring.public.prior, 1e-12))
@@ -241,16 +248,55 @@ def interval(text_of: Ids, right: Floats) -> tuple[float, float, float]:
     return float(right.mean()), float(low), float(high)
 
 
-def compared(found: Read, learnt_guess: Ids, is_content: Flags) -> dict[str, object]:
+class Trained(NamedTuple):
+    """A reader that has learnt to read one mechanism at one epsilon."""
+
+    measuring: Measuring
+    words: Words
+    weights: Weights
+
+    def guesses(self, some: Read) -> Ids:
+        """The words that it guesses, (n,)."""
+        return guesses(some.evidence, self.words, self.weights)
+
+    def strongest(self, texts: Sequence[str], epsilon: float) -> Shares:
+        """The content words and rare words that the strongest of all readers names."""
+        some = read(self.measuring, texts, epsilon, self.words)
+        bands = self.measuring.public.bands[some.true]
+        readers = [
+            guess == some.true for guess in (some.by_word, some.by_context, self.guesses(some))
+        ]
+        content, rare = (
+            max(float(right[of].mean()) for right in readers) for of in (bands > 0, bands == RARE)
+        )
+        return Shares(content, rare)
+
+
+def followed(reader: Trained, known: MeasuredLevel, texts: Sequence[str]) -> MeasuredLevel:
+    """The level at the largest epsilon, up to the known one, at which it holds against all readers
+    on some texts.
+    """
+    strongest = cache(partial(reader.strongest, texts))
+    allowed = next(shares for name, shares in LEVELS.items() if name == known.level)
+    epsilon, found = known.epsilon, strongest(known.epsilon)
+    if found.content > allowed.content or found.rare > allowed.rare:
+        lower = largest(strongest, allowed, (epsilon / LOWEST, epsilon))
+        if lower is None:
+            raise SystemExit(f"{known} does not hold down to a {LOWEST}th of its epsilon")
+        epsilon = lower
+    return known._replace(epsilon=epsilon, **strongest(epsilon)._asdict())
+
+
+def compared(reader: Trained, found: Read) -> dict[str, object]:
     """What each reader names of the content words, in per cent, as a row of the table."""
-    of = is_content[found.true]
+    of = reader.measuring.public.bands[found.true] > 0
     text_of, true = found.evidence.text_of[of], found.true[of]
     named = {
         name: (guess[of] == true).astype(np.float64)
         for name, guess in (
             ("by_word", found.by_word),
             ("by_context", found.by_context),
-            ("learnt", learnt_guess),
+            ("learnt", reader.guesses(found)),
         )
     }
     named["more"] = named["learnt"] - named["by_context"]
@@ -264,43 +310,24 @@ def compared(found: Read, learnt_guess: Ids, is_content: Flags) -> dict[str, obj
     return {"n": len(true), "candidates": f"{PER_CENT * among.mean():.0f}"} | shown
 
 
-def at_level(
-    level: str,
-    model: Model,
-    all_measuring: dict[str, Measuring],
-    sets: dict[str, list[str]],
-    folder: Path | None,
-) -> Iterator[dict[str, object]]:
-    """Rows of the table at a level: a reader is trained, and compared with today's on each set."""
-    assert model.sha256 is not None
-    shipped = measured_levels(model.sha256)
-    found, epsilons = dict[tuple[str, str], Read](), dict[str, float]()
-    for (mechanism, measuring), name in product(all_measuring.items(), sets):
-        known = level_of(shipped, mechanism, "S1", level)
-        if known is None:
-            continue  # the mechanism does not reach it
-        epsilons[mechanism] = known.epsilon
-        file = folder and folder / f"{mechanism}-{level}-{name}-{len(sets[name])}.npz"
-        if file is None or not file.exists():
-            reader = EvidenceReader(measuring, known.epsilon, public_words(model, measuring))
-            started = time.process_time()
-            some = read(measuring, reader, sets[name], known.epsilon)
-            taken = time.process_time() - started
-            print(f"  {mechanism} {level} {name}: {taken:.0f} CPU s", file=sys.stderr, flush=True)
-            if file:
-                some.save(file)
-        found[mechanism, name] = some if file is None else Read.load(file)
-    if not found:
-        return
-    words = public_words(model, next(iter(all_measuring.values())))
-    examples = Read.joined([found.pop((mechanism, TO_LEARN)) for mechanism in epsilons])
-    rng = np.random.default_rng(SEED)
-    weights = trained(examples.evidence, examples.true, words, Weights.begun(words, rng), rng)
-    for (mechanism, name), some in found.items():
-        row: dict[str, object] = {"texts": name, "mechanism": mechanism, "level": level}
-        row |= {"epsilon": epsilons[mechanism], "learnt_from": len(examples.true)}
-        is_content = all_measuring[mechanism].public.bands > 0
-        yield row | compared(some, guesses(some.evidence, words, weights), is_content)
+def kept_or_read(
+    measuring: Measuring, epsilon: float, folder: Path | None, name: str, texts: Sequence[str]
+) -> Read:
+    """Words as they were read; of a folder if it has them, else written there."""
+    if folder is None:
+        return read(measuring, texts, epsilon, public_words(measuring))
+    mechanism = measuring.engine.settings.mechanism
+    file = folder / f"{mechanism}-{epsilon:g}-{name}-{len(texts)}.npz"
+    if not file.exists():
+        read(measuring, texts, epsilon, public_words(measuring)).save(file)
+    return Read.load(file)
+
+
+def learn(measuring: Measuring, examples: Read) -> Trained:
+    """Train the reader of a mechanism at an epsilon."""
+    words, rng = public_words(measuring), np.random.default_rng(SEED)
+    begun = Weights.begun(words, rng)
+    return Trained(measuring, words, trained(examples.evidence, examples.true, words, begun, rng))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -325,23 +352,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--words", type=int, default=8_000, metavar="N", help="words of each set to compare on"
     )
     parser.add_argument("--evidence", type=Path, metavar="FOLDER", help="keep what was made here")
+    parser.add_argument(
+        "--json", type=Path, help="find the epsilon of the levels anew, and write them here"
+    )
     options = parser.parse_args(arguments)
     *files, held_out = sorted(options.corpus.glob("*.json.gz"))
     half = len(files) // 2
     model, language_model = Model.load(name=options.model), learnt(files[:half], options.learn)
-    to_learn = [text for file in files[half:] for text in read_texts(file)]
-    sets = {TO_LEARN: drawn(to_learn, options.train, LONGEST)}
-    for file in (*options.check, held_out):
-        sets[file.name.split(".")[0]] = drawn(read_texts(file), options.words, LONGEST)
-    all_measuring = {
-        name: Measuring(model, name, "S1", language_model) for name in options.mechanism
+    assert model.sha256 is not None
+    shipped = measured_levels(model.sha256)
+    to_learn = drawn(
+        [text for file in files[half:] for text in read_texts(file)], options.train, LONGEST
+    )
+    sets = {
+        file.name.split(".")[0]: drawn(read_texts(file), options.words, LONGEST)
+        for file in (*options.check, held_out)
     }
-    rows = [
-        row
-        for level in options.level
-        for row in at_level(level, model, all_measuring, sets, options.evidence)
-    ]
+    rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
+    for mechanism in options.mechanism:
+        measuring = Measuring(model, mechanism, "S1", language_model)
+        for known in filter(
+            None, (level_of(shipped, mechanism, "S1", name) for name in options.level)
+        ):
+            read_of = partial(kept_or_read, measuring, known.epsilon, options.evidence)
+            examples = read_of("examples", to_learn)
+            reader = learn(measuring, examples)
+            row = {"mechanism": mechanism, "level": known.level, "epsilon": known.epsilon}
+            row |= {"learnt_from": len(examples.true)}
+            for name, texts in sets.items():
+                rows.append(row | {"texts": name} | compared(reader, read_of(name, texts)))
+                print(f"  {rows[-1]}", file=sys.stderr, flush=True)
+            if options.json:
+                levels.append(followed(reader, known, sets[held_out.name.split(".")[0]]))
+                print(f"  {levels[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))
+    if options.json:
+        write_levels(model, levels, options.json)
 
 
 if __name__ == "__main__":
