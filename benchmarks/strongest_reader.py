@@ -6,10 +6,10 @@ protection.
 Texts are public, and no two of these parts have one in common: the n-gram model learns from the
 first half of the files of the corpus (JSON lines, compressed); the learnt reader from rewritten
 texts of the second half without the last file; and both are compared on texts of the last file, by
-which the levels were found, and of other data sets. Both see the same outputs. Each mechanism and
-level has a learnt reader of its own. With ``--json`` the levels that do not hold against it get a
-smaller epsilon. Noise is seeded: this protects nothing. ``--evidence`` keeps what was made of the
-texts, so that a run which was cut off goes on.
+which the levels were found, and of other data sets. Both see the same outputs. At each level
+one learnt reader learns from the outputs of all mechanisms named. With ``--json`` levels that do
+not hold against it get a smaller epsilon. Noise is seeded: this protects nothing. ``--evidence``
+keeps what was made of the texts, so that a run which was cut off goes on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,11 +45,12 @@ from benchmarks.protection import (
 from benchmarks.table import markdown
 from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
+from lexveil.evaluation.language_model import NgramModel
 from lexveil.protection import LEVELS, MeasuredLevel, Shares, level_of
 from lexveil.recovery.context import LIKELY, LOOKED_AT, ContextualAdversary
 from lexveil.recovery.public_words import NEVER
 from lexveil.recovery.seen_tokens import Symbols
-from lexveil.types import Floats, Ids, Vectors
+from lexveil.types import Bytes, Floats, Ids, Vectors
 
 MECHANISMS = ("tem", "tem_context", "madlib", "diffractor_geometric")
 SEED = 1
@@ -56,7 +58,7 @@ LONGEST = 200  # words of a text
 SIDE_BY_SIDE = 10_000  # words that are rewritten and read at a time
 DRAWS = 2_000  # of the documents, for an interval
 PER_CENT = 100
-LOWEST = 2  # a new epsilon is looked for down to this part of the known one
+LOWEST = 4  # a new epsilon is looked for down to this part of the known one
 COLUMNS = {
     "texts": "texts",
     "mechanism": "mechanism",
@@ -69,6 +71,10 @@ COLUMNS = {
     "by_context": "by n-grams",
     "learnt": "learnt",
     "more": "learnt less n-grams",
+    "n_rare": "rare words",
+    "rare_by_context": "rare by n-grams",
+    "rare_learnt": "rare, learnt",
+    "rare_more": "rare, learnt less n-grams",
 }
 
 
@@ -248,86 +254,102 @@ def interval(text_of: Ids, right: Floats) -> tuple[float, float, float]:
     return float(right.mean()), float(low), float(high)
 
 
-class Trained(NamedTuple):
-    """A reader that has learnt to read one mechanism at one epsilon."""
+class Cell(NamedTuple):
+    """A mechanism at the epsilon of one of its levels."""
 
     measuring: Measuring
+    known: MeasuredLevel
+
+    def read(self, name: str, texts: Sequence[str], folder: Path | None) -> Read:
+        """Texts of a name as they were read; from the folder if it has them, else written there."""
+        epsilon, words = self.known.epsilon, public_words(self.measuring)
+        if folder is None:
+            return read(self.measuring, texts, epsilon, words)
+        file = folder / f"{self.known.mechanism}-{epsilon:g}-{name}-{len(texts)}.npz"
+        if not file.exists():
+            read(self.measuring, texts, epsilon, words).save(file)
+        return Read.load(file)
+
+
+class Trained(NamedTuple):
+    """A reader that has learnt to read mechanisms of one model, which have the same words."""
+
     words: Words
     weights: Weights
+
+    @classmethod
+    def of(cls, words: Words, examples: Read) -> Trained:
+        """Train it by words that are known."""
+        rng = np.random.default_rng(SEED)
+        begun = Weights.begun(words, rng)
+        return cls(words, trained(examples.evidence, examples.true, words, begun, rng))
 
     def guesses(self, some: Read) -> Ids:
         """The words that it guesses, (n,)."""
         return guesses(some.evidence, self.words, self.weights)
 
-    def strongest(self, texts: Sequence[str], epsilon: float) -> Shares:
-        """The content words and rare words that the strongest of all readers names."""
-        some = read(self.measuring, texts, epsilon, self.words)
-        bands = self.measuring.public.bands[some.true]
-        readers = [
-            guess == some.true for guess in (some.by_word, some.by_context, self.guesses(some))
-        ]
-        content, rare = (
-            max(float(right[of].mean()) for right in readers) for of in (bands > 0, bands == RARE)
-        )
-        return Shares(content, rare)
+
+def compared(reader: Trained, some: Read, bands: Bytes) -> dict[str, object]:
+    """The words that each reader names, in per cent, as a row of the table."""
+    answers = {
+        "by_word": some.by_word,
+        "by_context": some.by_context,
+        "learnt": reader.guesses(some),
+    }
+    right = {name: (guess == some.true).astype(np.float64) for name, guess in answers.items()}
+    right["more"] = right["learnt"] - right["by_context"]
+    among = (some.evidence.ids == some.true[:, None]).any(axis=1)
+    of_band = {"": bands[some.true] > 0, "rare_": bands[some.true] == RARE}
+    row: dict[str, object] = {"n": int(of_band[""].sum()), "n_rare": int(of_band["rare_"].sum())}
+    row["candidates"] = f"{PER_CENT * among[of_band['']].mean():.0f}"
+    for (prefix, of), (name, each) in product(of_band.items(), right.items()):
+        mean, low, high = interval(some.evidence.text_of[of], each[of])
+        row[prefix + name] = f"{PER_CENT * mean:.1f} ({PER_CENT * low:.1f}–{PER_CENT * high:.1f})"
+    return row
 
 
-def followed(reader: Trained, known: MeasuredLevel, texts: Sequence[str]) -> MeasuredLevel:
+def followed(reader: Trained, cell: Cell, texts: Sequence[str]) -> MeasuredLevel:
     """The level at the largest epsilon, up to the known one, at which it holds against all readers
     on some texts.
     """
-    strongest = cache(partial(reader.strongest, texts))
+    bands, known = cell.measuring.public.bands, cell.known
+
+    @cache
+    def strongest(epsilon: float) -> Shares:
+        some = read(cell.measuring, texts, epsilon, reader.words)
+        of, answers = bands[some.true], (some.by_word, some.by_context, reader.guesses(some))
+        right = [guess == some.true for guess in answers]
+        return Shares(
+            max(float(each[of > 0].mean()) for each in right),
+            max(float(each[of == RARE].mean()) for each in right),
+        )
+
     allowed = next(shares for name, shares in LEVELS.items() if name == known.level)
     epsilon, found = known.epsilon, strongest(known.epsilon)
     if found.content > allowed.content or found.rare > allowed.rare:
         lower = largest(strongest, allowed, (epsilon / LOWEST, epsilon))
         if lower is None:
-            raise SystemExit(f"{known} does not hold down to a {LOWEST}th of its epsilon")
+            raise SystemExit(f"{known} does not hold at a {LOWEST}th of its epsilon either")
         epsilon = lower
     return known._replace(epsilon=epsilon, **strongest(epsilon)._asdict())
 
 
-def compared(reader: Trained, found: Read) -> dict[str, object]:
-    """What each reader names of the content words, in per cent, as a row of the table."""
-    of = reader.measuring.public.bands[found.true] > 0
-    text_of, true = found.evidence.text_of[of], found.true[of]
-    named = {
-        name: (guess[of] == true).astype(np.float64)
-        for name, guess in (
-            ("by_word", found.by_word),
-            ("by_context", found.by_context),
-            ("learnt", reader.guesses(found)),
-        )
-    }
-    named["more"] = named["learnt"] - named["by_context"]
-    among = (found.evidence.ids[of] == true[:, None]).any(axis=1)
-    shown = {
-        name: "{:.1f} ({:.1f}–{:.1f})".format(
-            *(PER_CENT * part for part in interval(text_of, each))
-        )
-        for name, each in named.items()
-    }
-    return {"n": len(true), "candidates": f"{PER_CENT * among.mean():.0f}"} | shown
-
-
-def kept_or_read(
-    measuring: Measuring, epsilon: float, folder: Path | None, name: str, texts: Sequence[str]
-) -> Read:
-    """Words as they were read; of a folder if it has them, else written there."""
-    if folder is None:
-        return read(measuring, texts, epsilon, public_words(measuring))
-    mechanism = measuring.engine.settings.mechanism
-    file = folder / f"{mechanism}-{epsilon:g}-{name}-{len(texts)}.npz"
-    if not file.exists():
-        read(measuring, texts, epsilon, public_words(measuring)).save(file)
-    return Read.load(file)
-
-
-def learn(measuring: Measuring, examples: Read) -> Trained:
-    """Train the reader of a mechanism at an epsilon."""
-    words, rng = public_words(measuring), np.random.default_rng(SEED)
-    begun = Weights.begun(words, rng)
-    return Trained(measuring, words, trained(examples.evidence, examples.true, words, begun, rng))
+def cells_of(
+    model: Model, mechanisms: Sequence[str], levels: Sequence[str], language_model: NgramModel
+) -> list[list[Cell]]:
+    """The mechanisms that reach each level."""
+    assert model.sha256 is not None
+    shipped = measured_levels(model.sha256)
+    measuring = {name: Measuring(model, name, "S1", language_model) for name in mechanisms}
+    cells = (
+        [
+            Cell(measuring[name], known)
+            for name in mechanisms
+            if (known := level_of(shipped, name, "S1", level)) is not None
+        ]
+        for level in levels
+    )
+    return [some for some in cells if some]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -357,10 +379,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     *files, held_out = sorted(options.corpus.glob("*.json.gz"))
-    half = len(files) // 2
+    half, folder = len(files) // 2, options.evidence
     model, language_model = Model.load(name=options.model), learnt(files[:half], options.learn)
-    assert model.sha256 is not None
-    shipped = measured_levels(model.sha256)
     to_learn = drawn(
         [text for file in files[half:] for text in read_texts(file)], options.train, LONGEST
     )
@@ -369,22 +389,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for file in (*options.check, held_out)
     }
     rows, levels = list[dict[str, object]](), list[MeasuredLevel]()
-    for mechanism in options.mechanism:
-        measuring = Measuring(model, mechanism, "S1", language_model)
-        for known in filter(
-            None, (level_of(shipped, mechanism, "S1", name) for name in options.level)
-        ):
-            read_of = partial(kept_or_read, measuring, known.epsilon, options.evidence)
-            examples = read_of("examples", to_learn)
-            reader = learn(measuring, examples)
-            row = {"mechanism": mechanism, "level": known.level, "epsilon": known.epsilon}
-            row |= {"learnt_from": len(examples.true)}
-            for name, texts in sets.items():
-                rows.append(row | {"texts": name} | compared(reader, read_of(name, texts)))
-                print(f"  {rows[-1]}", file=sys.stderr, flush=True)
-            if options.json:
-                levels.append(followed(reader, known, sets[held_out.name.split(".")[0]]))
-                print(f"  {levels[-1]}", file=sys.stderr, flush=True)
+    for cells in cells_of(model, options.mechanism, options.level, language_model):
+        examples = Read.joined([cell.read("examples", to_learn, folder) for cell in cells])
+        reader = Trained.of(public_words(cells[0].measuring), examples)
+        for cell, (name, texts) in product(cells, sets.items()):
+            about = {**cell.known._asdict(), "learnt_from": len(examples.true), "texts": name}
+            some = cell.read(name, texts, folder)
+            rows.append(about | compared(reader, some, cell.measuring.public.bands))
+            print(f"  {rows[-1]}", file=sys.stderr, flush=True)
+        if options.json:
+            levels += [followed(reader, cell, [*sets.values()][-1]) for cell in cells]
+            print(f"  {levels[-len(cells) :]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))
     if options.json:
         write_levels(model, levels, options.json)
