@@ -17,6 +17,7 @@ from benchmarks.learnt_reader import (
     scores,
     trained,
 )
+from benchmarks.strongest_reader import interval, repeats
 
 N_WORDS, N_CANDIDATES, TOPICS = 48, 4, 4
 
@@ -103,3 +104,19 @@ def test_joined_evidence_sees_its_own_texts() -> None:
     assert np.array_equal(joined.text_of[30:], evidence.text_of + 3)
     seen = joined.around[30:]
     assert np.array_equal(seen, np.where(evidence.around < 0, -1, evidence.around + 30))
+
+
+def test_a_candidate_is_expected_elsewhere_in_its_text_alone() -> None:
+    ids = np.array([[5, 7], [7, 9], [7, -1]])
+    posterior = np.array([[0.75, 0.25], [0.5, 0.5], [1.0, 0.0]])
+    found = repeats(np.array([0, 0, 1]), ids, posterior)
+    assert np.array_equal(found, [[0.0, 0.5], [0.25, 0.0], [0.0, 0.0]])
+
+
+def test_an_interval_is_by_documents() -> None:
+    """Ten texts of 100 words, all right or all wrong: as ten draws, not as 1,000."""
+    text_of = np.repeat(np.arange(10), 100)
+    mean, low, high = interval(text_of, np.repeat(np.arange(10) % 2, 100).astype(np.float64))
+    assert mean == 0.5
+    assert low == pytest.approx(0.2, abs=0.1)
+    assert high == pytest.approx(0.8, abs=0.1)
