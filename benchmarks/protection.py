@@ -25,7 +25,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
@@ -179,6 +179,23 @@ class Measuring:
         batch = Batch([[text] for text in texts], [(name,) for name in names])
         return worker.draw(batch, DocumentBudget(math.inf, epsilon))
 
+    def seen(self, done: Rewritten) -> SeenTokens:
+        """Rewritten texts as a reader sees them, with the words that were replaced beside them."""
+        number = self.public.prepared.vocabulary.number
+        is_drawn = done.action == Action.PERTURBED.value
+        is_kept = done.action == Action.KEPT.value
+        words, first_word = done.encoded.words, done.encoded.first_word.tolist()
+        certain = [
+            words[word] if kept else None
+            for word, kept in zip(first_word, is_kept.tolist(), strict=True)
+        ]
+        outputs = np.where(is_drawn, number[done.rows], -1)
+        true = np.where(is_drawn, number[done.encoded.rows], -1)
+        text_of = done.encoded.text_of.astype(np.int64)
+        written = np.where(is_kept, done.encoded.rows, done.rows)
+        before = written_before(text_of, written, done.action == Action.DROPPED.value)
+        return SeenTokens(text_of, outputs, done.token_epsilon, certain, before, true, written)
+
     def named(
         self, texts: Sequence[str], epsilon: float, names: Sequence[str] | None = None
     ) -> Named:
@@ -190,19 +207,7 @@ class Measuring:
         is_drawn = done.action == Action.PERTURBED.value
         source, output = number[done.encoded.rows[is_drawn]], number[done.rows[is_drawn]]
         reader = self.reader or self._reader_of((epsilon / 1.01, epsilon * 1.01))
-        n = len(is_drawn)
-        words, first_word = done.encoded.words, done.encoded.first_word.tolist()
-        is_kept = done.action == Action.KEPT.value
-        certain = [
-            words[word] if kept else None
-            for word, kept in zip(first_word, is_kept.tolist(), strict=True)
-        ]
-        outputs, true = (np.full(n, -1, dtype=np.int64) for _ in range(2))
-        outputs[is_drawn], true[is_drawn] = output, source
-        text_of = done.encoded.text_of.astype(np.int64)
-        written = np.where(is_kept, done.encoded.rows, done.rows)
-        before = written_before(text_of, written, done.action == Action.DROPPED.value)
-        seen = SeenTokens(text_of, outputs, done.token_epsilon, certain, before, true, written)
+        seen = self.seen(done)
         guesses = asdict(reader.guess(seen))
         bands = self.public.bands[source]
         content, rare = bands > 0, bands == RARE
@@ -249,27 +254,36 @@ class Measuring:
             for band in ("content", "rare")
         }
 
-    def epsilon_of(self, texts: Sequence[str], content: float, rare: float) -> float | None:
-        """The largest epsilon within the range at which both shares hold; None if they do at all or
-        at none.
+    def epsilon_of(self, texts: Sequence[str], allowed: Shares) -> float | None:
+        """The largest epsilon within the range at which the strongest reader names no more; None if
+        that is so at all or at none.
         """
+        return largest(lambda epsilon: self.named(texts, epsilon).strongest, allowed, self.range)
 
-        @cache
-        def holds(epsilon: float) -> bool:
-            named = self.named(texts, epsilon).strongest
-            return named.content <= content and named.rare <= rare
 
-        low, high = self.range
-        if not holds(low) or holds(high):
-            return None
-        for _ in range(STEPS):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if holds(middle) else (low, middle)
-        digits = DIGITS - 1 - math.floor(math.log10(low))
-        epsilon = math.floor(low * 10.0**digits) / 10.0**digits
-        while not holds(epsilon):  # by chance: other noise, one word more
-            epsilon = round(epsilon - 10.0**-digits, max(digits, 0))
-        return epsilon
+def largest(
+    strongest: Callable[[float], Shares], allowed: Shares, within: tuple[float, float]
+) -> float | None:
+    """The largest epsilon within a range at which no share is above the allowed one; None if none
+    is at all epsilons, or one is at each.
+    """
+
+    @cache
+    def holds(epsilon: float) -> bool:
+        named = strongest(epsilon)
+        return named.content <= allowed.content and named.rare <= allowed.rare
+
+    low, high = within
+    if not holds(low) or holds(high):
+        return None
+    for _ in range(STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    digits = DIGITS - 1 - math.floor(math.log10(low))
+    epsilon = math.floor(low * 10.0**digits) / 10.0**digits
+    while not holds(epsilon):  # by chance: other noise, one word more
+        epsilon = round(epsilon - 10.0**-digits, max(digits, 0))
+    return epsilon
 
 
 def nats_by(model: PieceModel, texts: Sequence[str]) -> float:
@@ -375,6 +389,19 @@ def write_figures() -> None:
     write_json({curve.public_key: json.loads(curve.file.read_bytes())}, SHIPPED)
 
 
+def write_levels(model: Model, levels: Sequence[MeasuredLevel], file: Path) -> None:
+    """Write levels of a model among those that ship and those of other models in the file."""
+    assert model.packaged is not None and model.sha256 is not None
+    again = {level[:3] for level in levels}
+    kept = [level for level in measured_levels(model.sha256) if level[:3] not in again]
+    others = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    about = {
+        "model": f"{model.name} {model.packaged.card.version}",
+        "levels": [level._asdict() for level in sorted([*kept, *levels])],
+    }
+    write_json(others | {model.sha256: about}, file)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the file that ships."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.protection", description=__doc__)
@@ -436,7 +463,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if options.epsilon:
                 epsilon = name
             elif not options.check:
-                epsilon = measuring.epsilon_of(texts, *LEVELS[name])
+                epsilon = measuring.epsilon_of(texts, LEVELS[name])
             row: dict[str, object] = {
                 "texts": file.name.split(".")[0],
                 "mechanism": mechanism,
@@ -457,17 +484,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"  {rows[-1]}", file=sys.stderr, flush=True)
     print(markdown(COLUMNS, rows))
     if options.json:
-        card = model.packaged.card
-        again = {level[:3] for level in levels}
-        kept = [level for level in shipped if level[:3] not in again] + levels
-        others = (
-            json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
-        )
-        about = {
-            "model": f"{model.name} {card.version}",
-            "levels": [level._asdict() for level in sorted(kept)],
-        }
-        write_json(others | {model.sha256: about}, options.json)
+        write_levels(model, levels, options.json)
 
 
 if __name__ == "__main__":
