@@ -32,7 +32,8 @@ class TokenClass(IntEnum):
     """Class of a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in
     NumPy.
 
-    Found are tokens that a detector found, if there is one, whatever they are themselves.
+    Found are tokens that a detector found, if there is one, whatever they are themselves. Where
+    sentences of a bank are written a token is one of these.
     """
 
     WORD = 0
@@ -40,6 +41,7 @@ class TokenClass(IntEnum):
     PUNCTUATION = 2
     OOV = 3
     FOUND = 4
+    SENTENCE = 5
 
     @property
     def label(self) -> str:
@@ -48,10 +50,10 @@ class TokenClass(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """The names of all, in the order of their numbers; of what a detector found only where
-        there is one.
+        """The names of those of words, in the order of their numbers; of all where a detector may
+        have found some, or they are sentences.
         """
-        return [member.label for member in cls if with_found or member != cls.FOUND]
+        return [member.label for member in cls if with_found or member < cls.FOUND]
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,10 @@ class TwoPassRun:
         self.checked, self.engine, self.settings = checked, checked.engine, checked.engine.settings
         self.chunks, self.columns, self.workers, self.watch = chunks, tuple(columns), workers, watch
         self.budget, self.survey, self.charged = checked.budget, InputTotals(), list[Floats]()
+        if self.settings.sentences is not None:
+            self.budget = document_budget(
+                self.settings, self.engine.model, n_columns=len(self.columns)
+            )
         self.language = LanguageCheck(
             self.engine.model,
             self.engine.lexicon,
@@ -142,7 +146,9 @@ class TwoPassRun:
             if settings.detection is not None and settings.has_public_budget:
                 self.charged.append(epsilon)
         self.language.tell()
-        self.budget = document_budget(settings, self.engine.model, self.survey.average_words)
+        self.budget = document_budget(
+            settings, self.engine.model, self.survey.average_words, len(self.columns)
+        )
         self.spent = SpendHistogram(self.budget.total)
         if judge is not None:
             judge(self.survey)
@@ -208,6 +214,7 @@ class TwoPassRun:
         guarantee = engine.guarantee(self.measurement(payment), self.n_columns)
         return PrivacyRecord.of(
             **settings.described(),
+            **engine.described(),
             **(
                 {"without_guarantee": True}
                 if settings.mode == "release" and not guarantee.holds
