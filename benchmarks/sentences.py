@@ -2,6 +2,7 @@ r"""What sentences of a public bank keep of texts and what they tell, beside wor
 
     uv run python -m benchmarks.sentences --data FOLDER --open FILE.json.gz FILE.json.gz \
         --work FOLDER --json rows.json
+    OPENBLAS_NUM_THREADS=1 uv run python -m benchmarks.sentences --speed 100000 1000000
 
 The bank has 100,000 sentences, half of reviews (films and places, `imdb.parquet`, `yelp.parquet`)
 and half of the open texts (JSON lines, compressed); that for the films' reviews has none of them.
@@ -12,18 +13,20 @@ predicts held-out ones: what is utility where the texts are for that, or an atta
 wrote them. Three readers look for the source of each output among texts of the data set
 (lexveil/recovery/linkage.py); a fourth names words of the source, with other texts of the data set
 as candidates and by the exact channel. Noise is seeded: this protects nothing. Markdown; what the
-file of rows has is not measured again.
+file of rows has is not measured again. `--speed` draws from banks of random vectors of these sizes,
+and says how much of the time the product of queries and bank takes by itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +40,8 @@ from lexveil.artifacts.measured_levels import measured_levels
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.sentence_banks import open_bank
 from lexveil.data.sentence_banks import BankOptions, build
+from lexveil.embeddings.sentences import UNIT
+from lexveil.mechanisms.sentence_draws import PRODUCT, QUERIES, SentenceDraws
 from lexveil.privatization.engine.batch import Batch, Rewritten
 from lexveil.privatization.engine.sentences import SentenceEngine, cut
 from lexveil.privatization.settings import NOTHING_KEPT, Sentences, Settings, document_budget
@@ -47,11 +52,14 @@ from lexveil.recovery.shares import Share
 from lexveil.runtime.tables import write_json
 from lexveil.text.encode import encode
 from lexveil.text.languages import language_of
-from lexveil.types import Ids
+from lexveil.types import Ids, Vectors
 
 SEED = 1
 SIZES = Sizes(train=1_200, test=800, words=40, read=0)
 SIZE = 100_000  # sentences of a bank
+DIMENSIONS = 129  # of the vectors of `en` with a purpose
+EPSILONS = (10.0, 20.0)
+REPEATS = 3  # of which the fastest counts
 CANDIDATES = (400, 1_000)
 OUTPUTS = 200  # whose sources are looked for
 PRIOR = 2_000  # other texts that the reader of words thinks of
@@ -71,6 +79,13 @@ COLUMNS = {
     "naive": "naive",
     "likelihood": "likelihood (95 %)",
     "rate": "sentences a CPU second",
+}
+SPEEDS = {
+    "sentences": "sentences in the bank",
+    "epsilon": "ε",
+    "rate": "drawn a CPU second",
+    "share": "share of the product",
+    "memory": "peak MB",
 }
 Row = dict[str, Any]
 
@@ -345,6 +360,47 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
             yield row
 
 
+def speeds(sizes: Sequence[int]) -> Iterator[Row]:
+    """Draws from banks of random vectors, one for each query, and the product alone."""
+    for size in sizes:
+        rng = np.random.default_rng(SEED)
+        vectors = np.empty((size, DIMENSIONS), dtype=np.float32)
+        for start in range(0, size, SIZE):
+            block = rng.standard_normal((min(SIZE, size - start), DIMENSIONS), dtype=np.float32)
+            lengths = np.linalg.norm(block, axis=1, keepdims=True)
+            vectors[start : start + SIZE] = UNIT * block / lengths
+        mechanism = SentenceDraws(vectors, 1.0)
+        queries = np.ascontiguousarray(vectors[:QUERIES])
+        draws = np.arange(QUERIES)
+        product = _seconds(partial(_multiply, queries, vectors))
+        for epsilon in EPSILONS:
+            budgets = np.full(QUERIES, epsilon)
+            keys = mechanism.noise(budgets, rng)
+            taken = _seconds(partial(mechanism.replace_queries, queries, draws, budgets, keys))
+            yield {
+                "sentences": size,
+                "epsilon": epsilon,
+                "rate": round(QUERIES / taken),
+                "share": product / taken,
+                "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            }
+
+
+def _multiply(queries: Vectors, bank: Vectors) -> None:
+    for start in range(0, len(bank), PRODUCT):
+        queries @ bank[start : start + PRODUCT].T
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Of the processor, the least of several times."""
+    taken = []
+    for _ in range(REPEATS):
+        started = time.process_time()
+        work()
+        taken.append(time.process_time() - started)
+    return min(taken)
+
+
 def interval(problem: Problem, predicted: str, what: str) -> str:
     """Macro F1, and the 95 % interval over documents."""
     scores = problem.f1(predicted, what)
@@ -372,12 +428,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sentences", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--open", type=Path, nargs="+", required=True, metavar="FILE")
-    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--json", type=Path, required=True, help="keep the rows here")
+    parser.add_argument("--data", type=Path, metavar="FOLDER")
+    parser.add_argument("--open", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--work", type=Path, metavar="FOLDER")
+    parser.add_argument("--json", type=Path, help="keep the rows here")
     parser.add_argument("--only", nargs="+", default=[], metavar="FILE")
+    parser.add_argument("--speed", type=int, nargs="+", metavar="N")
     options = parser.parse_args(arguments)
+    if options.speed:
+        print(markdown(SPEEDS, [*speeds(options.speed)]))
+        return
+    if None in (options.data, options.open, options.work, options.json):
+        parser.error("--data, --open, --work and --json are needed, or --speed")
     rows = []
     for row in measure(options):
         rows.append(row)

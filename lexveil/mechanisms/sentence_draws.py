@@ -75,7 +75,10 @@ class SentenceDraws(EuclideanMechanism):
     Parameters = TemParameters
 
     def __init__(self, vectors: Vectors, radius: float, beta: float = TemParameters().beta) -> None:
-        super().__init__(vectors)
+        # no search of near rows is made: every draw looks at the whole bank
+        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)[:]
+        self.vectors.flags.writeable = False
+        self.size = len(self.vectors)
         self.beta = self.checked(TemParameters, {"beta": beta}).beta
         self.radius = radius
         p = self.vectors.shape[1]
@@ -89,11 +92,17 @@ class SentenceDraws(EuclideanMechanism):
         self.shift = max(0, (4 * EXACT).bit_length() - BUCKETS.bit_length())
 
     def _whole(self, vectors: Vectors) -> _Whole:
-        whole = np.rint(vectors.astype(np.float64) * self.steps)
-        squares = np.einsum("np,np->n", whole, whole).astype(np.int32)
-        if squares.max(initial=0) >= EXACT:
-            raise ValueError(f"a vector is longer than {self.radius:g}")
-        return _Whole(np.ascontiguousarray(whole, dtype=np.float32), squares)
+        made = _Whole(np.empty_like(vectors), np.empty(len(vectors), dtype=np.int32))
+        # of a large bank double precision takes more memory than the bank
+        for start in range(0, len(vectors), PRODUCT):
+            block = slice(start, start + PRODUCT)
+            whole = np.rint(vectors[block].astype(np.float64) * self.steps)
+            squares = np.einsum("np,np->n", whole, whole)
+            if squares.max(initial=0) >= EXACT:
+                raise ValueError(f"a vector is longer than {self.radius:g}")
+            made.vectors[block] = whole
+            made.squares[block] = squares
+        return made
 
     def gamma(self, epsilon: Floats) -> Floats:
         """The radius beyond which all sentences weigh the same."""
