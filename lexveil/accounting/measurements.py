@@ -31,7 +31,9 @@ NEIGHBOURS = (
 )
 
 # With the text as unit, and with the sentence as unit.
-SENTENCES_OF_TEXT = "Pr[M(D)=y] <= exp({n}·ε·d(D,D'))·Pr[M(D')=y]"
+SENTENCES_OF_TEXT = "Pr[M(D)=y] <= exp({total})·Pr[M(D')=y]"
+DISTANCE = "d(D,D')"
+DISTANCES = "Σ d(D_c,D'_c)"  # over the columns of a row
 SENTENCE_BY_SENTENCE = "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
 
 # Where the number comes from that B, and with it every ε_i, follows from.
@@ -425,11 +427,13 @@ class SentenceMeasurement(Measurement):
 
     Attributes:
         per_text: draws for a text; None where there is one for each of its sentences.
+        n_columns: texts of a row, which are one text.
         diameter: D: no two units are farther apart.
         epsilon: of a draw.
     """
 
     per_text: int | None
+    n_columns: int
     diameter: float
     epsilon: float
 
@@ -445,10 +449,13 @@ class SentenceMeasurement(Measurement):
             # of a class of slots, no parent is found by super() alone
             return Measurement.guarantee(self)
         if self.per_text is not None:
-            formula = SENTENCES_OF_TEXT.format(n=self.per_text)
-            total = f"{self.per_text}·ε·d(D,D')"
-            local = f"{self.per_text}·ε·D = {self.per_text * self.local_epsilon:g}"
+            several = self.n_columns > 1
+            total = f"{self.per_text}·ε·{DISTANCES if several else DISTANCE}"
+            formula = SENTENCES_OF_TEXT.format(total=total)
+            n_draws = self.per_text * self.n_columns
+            local = f"{n_draws}·ε·D = {n_draws * self.local_epsilon:g}"
             whose = "d is the distance of the vectors of the texts"
+            whose += ", and the sum is over the columns" if several else ""
         else:
             formula = SENTENCE_BY_SENTENCE
             total = "Σ ε·d(s_i,s'_i)"
@@ -466,13 +473,20 @@ class SentenceMeasurement(Measurement):
 
 
 def of_sentences(
-    draw: Measurement, per_text: int | None, diameter: float, budget: DocumentBudget, longest: int
+    draw: Measurement,
+    per_text: int | None,
+    n_columns: int,
+    *,
+    diameter: float,
+    budget: DocumentBudget,
+    longest: int,
 ) -> SentenceMeasurement:
     """All draws of a text: the losses add up (docs/proofs/sentences.md).
 
     Args:
         draw: of one.
         per_text: draws for a text; None for one for each of its sentences.
+        n_columns: texts of a row.
         diameter: D: no two units are farther apart.
         budget: the ε of a draw, and of all of a text.
         longest: words of a sentence; a longer one counts as several.
@@ -508,6 +522,7 @@ def of_sentences(
         not_covered=not_covered,
         refusals=draw.refusals,
         per_text=per_text,
+        n_columns=n_columns,
         diameter=diameter,
         epsilon=budget.cap,
     )

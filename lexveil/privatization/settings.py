@@ -468,6 +468,7 @@ def _of_sentences(request: Request, params: Params, *, without_guarantee: bool) 
         seed=None if request.is_release else params.seed if request.seed is None else request.seed,
         policy=NOTHING_KEPT,
         keep_layout=False,
+        empties_scripts=request.on_unsupported == "withhold",
         without_guarantee=without_guarantee,
         sentences=Sentences(request.bank, unit, per_text),
     )

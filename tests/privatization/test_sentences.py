@@ -189,6 +189,13 @@ def test_columns_of_a_row_have_sentences_each(bank: Path, here: Path) -> None:
     assert [len(each) for name in table for each in written(table[name])] == [2] * 4
     record = json.loads((here / "out.csv.record.json").read_text())
     assert record["spent"]["most"] == 40.0 == record["document_budget"]["input"]
+    assert record["guarantee"]["formula"] == "Pr[M(D)=y] <= exp(2·ε·Σ d(D_c,D'_c))·Pr[M(D')=y]"
+    assert "of 4·ε·D = 80 nats" in record["guarantee"]["statement"]
+    lines = [json.dumps({"messages": [{"content": text} for text in TEXTS]})]
+    (here / "in.jsonl").write_text("\n".join(lines) + "\n")
+    path = ("--text-column", "messages[].content")
+    command("in.jsonl", "-o", "out.jsonl", "--bank", bank, *path, code=2)
+    assert not (here / "out.jsonl").exists()
 
 
 def command(*arguments: object, epsilon: float = 10, code: int = 0) -> None:
@@ -327,11 +334,14 @@ def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(
     command("in.txt", "-o", "out.txt", "--bank", private, "--seed", 1)
 
 
-def test_a_script_without_spaces_is_refused(bank: Path) -> None:
+def test_a_script_without_spaces_is_refused_or_emptied(bank: Path) -> None:
     text = "これは日本語の文章です。単語の間に空白がありません。"
     with pytest.raises(RequestError, match="Japanese script"):
         privatize([text], bank)
     assert privatize(["Some text."], bank).operator.ledger.subjects_charged_before == 0
+    done = privatize([text, "Some text."], bank, on_unsupported="withhold")
+    assert [len(each) for each in written(done.values)] == [PER_TEXT] * 2
+    assert done.record.on_unsupported == "withhold"
 
 
 def test_other_faces_say_where_sentences_are_written(

@@ -82,31 +82,42 @@ class SentenceEngine(Engine):
         return self.model.hashes(self.settings.of_words) | self.prepared.hashes()
 
     def measurement(
-        self, budget: DocumentBudget | None = None, n_columns: int = 1, *, withholds: bool = False
+        self,
+        budget: DocumentBudget | None = None,
+        n_columns: int | None = 1,
+        *,
+        withholds: bool = False,
     ) -> Measurement:
         """What runs, with what is proven of it; arguments as of ``measurement_of``."""
-        text: Measurement = self._measured(budget or document_budget(self.settings, self.model))
-        text = measurements.over_columns(text, n_columns)
+        text = self._over_columns(budget or document_budget(self.settings, self.model), n_columns)
         if self.settings.seed is not None:
             text = measurements.with_known_seed(text)
         return measurements.with_rows_withheld(text) if withholds else text
 
-    def _measured(self, budget: DocumentBudget) -> SentenceMeasurement:
+    def _measured(self, budget: DocumentBudget, n_columns: int = 1) -> SentenceMeasurement:
         return measurements.of_sentences(
             measurements.of_token(self.prepared.mechanism),
             self.wanted.per_text,
+            n_columns,
             diameter=self.bank.space.diameter,
             budget=budget,
             longest=LONGEST,
         )
 
-    def guarantee(self, measurement: Measurement, n_columns: int = 1) -> Guarantee:
+    def _over_columns(self, budget: DocumentBudget, n_columns: int | None) -> Measurement:
+        assert n_columns is not None  # a column that finds several texts is refused
+        text: Measurement = self._measured(budget, n_columns)
+        if self.settings.empties_scripts:
+            text = measurements.with_scripts_emptied(text)
+        return measurements.over_columns(text, n_columns)
+
+    def guarantee(self, measurement: Measurement, n_columns: int | None = 1) -> Guarantee:
         """The statement of a record; of an experiment, with that of a release."""
         stated = measurement.guarantee()
         if self.settings.mode != "experiment":
             return stated
-        budget = document_budget(self.settings, self.model, n_columns=n_columns)
-        release = measurements.over_columns(self._measured(budget), n_columns)
+        budget = document_budget(self.settings, self.model, n_columns=n_columns or 1)
+        release = self._over_columns(budget, n_columns)
         return stated.model_copy(update={"in_release": release.guarantee()})
 
     def described(self) -> dict[str, object]:

@@ -18,7 +18,7 @@ from lexveil.accounting.operator_report import SECRECY, OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.shares import WHOLE
 from lexveil.embeddings.neighborhoods import NearTable
-from lexveil.errors import LexveilError
+from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.chunks import Chunk
 from lexveil.privatization.engine.batch import Batch, arrow_rows, batch_of
 from lexveil.privatization.engine.counts import (
@@ -135,6 +135,11 @@ class TwoPassRun:
             self.engine.worker(self.columns), batches, self._workers(), progress
         ):
             self.n_columns = self.n_columns if chunk.widths is None else None
+            if self.n_columns is None and settings.sentences is not None:
+                raise RequestError(
+                    f"{option('text_column')}: strategy {settings.strategy} writes sentences for "
+                    "one text of each column; name columns that hold a text, without []"
+                )
             self.language.add(chunk, counted)
             self.survey.add(counted)
             self.fingerprint.add(chunk)
