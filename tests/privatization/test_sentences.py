@@ -215,6 +215,10 @@ def test_a_file_is_released_with_its_statement(
     assert "mechanism tem, strategy S5, mode release" in said
     rows = pd.read_json(here / "out.jsonl", lines=True)
     assert [len(each) for each in written(rows["text"].tolist())] == [PER_TEXT] * 2
+    page = (here / "out.jsonl.statement.txt").read_text()
+    assert "were replaced by sentences of public texts by Lexveil" in page
+    assert "In the place of 2 texts stand 8 sentences, 4 for each text." in page
+    assert "word by word" not in page and "stop words" not in page
     log = pq.read_table(here / "out.jsonl.tokens.parquet")
     assert log.num_rows == 8 and {*log["class"].to_pylist()} == {"sentence"}
     operator = json.loads((here / "out.jsonl.operator.json").read_text())
