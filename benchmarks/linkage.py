@@ -105,11 +105,15 @@ def readers_of(
 
 
 def linkage(
-    measuring: Measuring, pool: Sequence[str], epsilon: float, n_outputs: int
+    measuring: Measuring,
+    pool: Sequence[str],
+    epsilon: float,
+    n_outputs: int,
+    sizes: Sequence[int] = SIZES,
 ) -> Iterator[Row]:
     """One row for each number of candidates."""
     readers = readers_of(measuring, pool, epsilon, n_outputs)
-    for size in SIZES:
+    for size in sizes:
         if len(pool) >= size:
             yield {"candidates": size, "outputs": len(readers.sources)} | readers.shares(size)
 

@@ -30,7 +30,7 @@ from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms.noise.streams import stream
 from lexveil.privatization.adapters.memory import privatize
 from lexveil.privatization.release.preconditions import NoGuarantee
-from lexveil.request import Request
+from lexveil.request import SENTENCES, Request
 
 try:
     from presidio_anonymizer.operators import Operator, OperatorType
@@ -107,6 +107,10 @@ class LexveilOperator(Operator):  # type: ignore[misc]  # of a library without t
                     else f"there are {', '.join(known + OWN[:-1])}"
                 )
                 raise RequestError(f"unknown parameter {unknown[0]}; {hint}")
+            if asked["strategy"] == SENTENCES:
+                raise RequestError(
+                    f"strategy {SENTENCES} writes whole sentences, and a span is none; take S1"
+                )
             if not isinstance(params.get("records", []), MutableSequence | None):
                 raise RequestError("records must be a list")
             if missing := [

@@ -35,13 +35,19 @@ from lexveil.distributed.parts import (
     write_undivided,
 )
 from lexveil.distributed.release import HIDDEN, explained, release_table
-from lexveil.distributed.rewriter import COUNTED, Rewriter, RunTotals, reported
+from lexveil.distributed.rewriter import (
+    COUNTED,
+    Rewriter,
+    RunTotals,
+    refuse_sentences,
+    reported,
+)
 from lexveil.errors import LexveilError, RequestError
 from lexveil.formats.messages import shown
 from lexveil.parameters import with_purposes
 from lexveil.privatization.release.outputs import write_errors
 from lexveil.privatization.release.preconditions import STAMP, Checked, check
-from lexveil.request import OnExhausted, Request
+from lexveil.request import OF_SENTENCES, OnExhausted, Request
 from lexveil.runtime.checkpoints import expect_file
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which Ray reads when it is started
@@ -101,7 +107,7 @@ class PrivatizedDataset:
         )
 
 
-@takes_options(Request, ("spans_column", "mode", "seed", "workers"))
+@takes_options(Request, ("spans_column", "mode", "seed", "workers", *OF_SENTENCES))
 def privatize(
     dataset: ray.data.Dataset,
     *,
@@ -129,6 +135,7 @@ def privatize(
         RequestError: if the request cannot be served.
     """
     with renamed_fields(OF_TEXTS):
+        refuse_sentences(options)
         request = Request.of(plain_options(options))
         place = Path(project) if isinstance(project, str) else project
         checked = check(request, Model.load(place, with_purposes(model, purpose)))

@@ -35,16 +35,33 @@ PunctuationAction = Literal["perturb", "keep", "drop", "sample"]
 UnknownAction = Literal["keep", "drop", "sample"]
 FoundAction = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
 OnExhausted = Literal["withhold", "refuse"]
+MOST_SENTENCES = 1_000
+SENTENCES = "S5"  # the strategy whose tokens are sentences, or whole texts
+# fields of a request that only S5 has, and those that mean something for words alone
+OF_SENTENCES = ("bank", "unit", "sentences")
+OF_WORDS = (
+    *("protection", "document_budget", "recovery", "average_words", "max_token_epsilon"),
+    *("consistent", "keep_layout", "stopwords", "punctuation", "oov", "shares", "share_list"),
+    *("unscreened", "detector", "spacy_model", "protect", "allow", "types", "pseudonyms"),
+    "spans_column",
+)
 NUMBER = "NUMBER"  # what an option's value is called that is any number; N is a whole one
 # a request has one of them, or the default level
 BUDGETS = ("protection", "epsilon", "document_budget", "recovery")
 
 
 class OptionHelp(NamedTuple):
-    """How the help shows an option: the group it stands in, and what its value is called."""
+    """How the help shows an option.
+
+    Attributes:
+        group: the group it stands in.
+        metavar: what its value is called.
+        follows_strategy: what it is where nobody says it depends on the strategy.
+    """
 
     group: str = "Parameters"
     metavar: str | None = None
+    follows_strategy: bool = False
 
 
 def _float(value: Any) -> Any:
@@ -122,12 +139,28 @@ class Request(Options):
     balanced (the default), 20 and 2; light, 50 and 10. It is the epsilon of every token, whatever
     the length of a text"""
     mechanism: Annotated[
-        str, OneOf(lambda: ["none", *mechanism_names()]), OptionHelp(metavar="M")
+        str,
+        OneOf(lambda: ["none", *mechanism_names()]),
+        OptionHelp(metavar="M", follows_strategy=True),
     ] = "tem_context"
-    """how words are replaced (docs/reference/mechanisms.md)"""
-    strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4"], OptionHelp(metavar="S")] = "S1"
+    """how words are replaced, or sentences (docs/reference/mechanisms.md; default: tem_context, of
+    S5 tem)"""
+    strategy: Annotated[Literal["none", "S1", "S2", "S3", "S4", "S5"], OptionHelp(metavar="S")] = (
+        "S1"
+    )
     """none; S1 (word): words; S2 (gst-word-budget): collocations on the budget of words; S3 (gst):
-    collocations, greedy; S4 (mst): collocations by score"""
+    collocations, greedy; S4 (mst): collocations by score; S5 (sentence): sentences of a public bank
+    in the place of texts, each on the whole epsilon (docs/how-to/sentences.md)"""
+    bank: Annotated[str | None, OptionHelp("sentences", "BANK")] = None
+    """the bank of S5: a folder that `lexveil sentences build` made of public texts"""
+    unit: Annotated[Literal["text", "sentence"] | None, OptionHelp("sentences")] = None
+    """what S5 replaces: text (the default), so that nothing of the shape of a text is disclosed; or
+    each sentence by one, so that the number of sentences is"""
+    sentences: Annotated[
+        Count | None, Field(ge=1, le=MOST_SENTENCES), OptionHelp("sentences", "N")
+    ] = None
+    """how many sentences S5 writes for a text, where the unit is the text; each spends epsilon
+    (default: 4)"""
     epsilon: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
     """base epsilon per word; the budget of a text is this times a public number of words"""
     document_budget: Annotated[Positive | None, OptionHelp(metavar=NUMBER)] = None
@@ -222,8 +255,26 @@ class Request(Options):
         """Whether noise is the system's and the ledger is charged; a seed makes an experiment."""
         return self.mode == "release" or (self.mode is None and self.seed is None)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_mechanism(cls, values: Any) -> Any:
+        """S5 has a mechanism of its own where none is named."""
+        is_bare = isinstance(values, Mapping) and values.get("mechanism") is None
+        if is_bare and values.get("strategy") == SENTENCES:
+            return {**values, "mechanism": "tem"}
+        return values
+
     @model_validator(mode="after")
     def _agrees(self) -> Self:
+        if self.strategy == SENTENCES:
+            self._check_sentences()
+            return self
+        for name in OF_SENTENCES:
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{option(name)} is of sentences; add {option('strategy')} {SENTENCES}, or "
+                    "leave it out"
+                )
         given = [name for name in BUDGETS if getattr(self, name) is not None]
         if (self.mechanism == "none") != (self.strategy == "none"):
             raise ValueError(
@@ -257,6 +308,41 @@ class Request(Options):
         if self.is_release:
             self._check_limits()
         return self
+
+    def _check_sentences(self) -> None:
+        """See that nothing is asked for that sentences do not have."""
+        if self.mechanism != "tem":
+            raise ValueError(
+                f"{option('mechanism')} {self.mechanism} replaces words and no sentences; leave "
+                f"{option('mechanism')} out, or say tem"
+            )
+        for name in OF_WORDS:
+            if getattr(self, name) not in (None, False) and getattr(self, name) != "none":
+                raise ValueError(
+                    f"{option(name)}: no word of a text is kept, cut or looked for in strategy "
+                    f"{SENTENCES}; leave {option(name)} out"
+                )
+        if self.bank is None:
+            raise ValueError(
+                f"{option('strategy')} {SENTENCES} writes sentences of a public bank; make one "
+                "with `lexveil sentences build PUBLIC.jsonl -o BANK --public`, and say "
+                f"{option('bank')} BANK"
+            )
+        if self.epsilon is None:
+            raise ValueError(
+                f"{option('strategy')} {SENTENCES} needs the epsilon of a sentence, such as "
+                f"{option('epsilon')} 10 (docs/how-to/sentences.md)"
+            )
+        if self.unit == "sentence" and self.sentences is not None:
+            raise ValueError(
+                f"{option('unit')} sentence writes one sentence for each; leave "
+                f"{option('sentences')} out"
+            )
+        if self.mode == "release" and self.seed is not None:
+            raise ValueError(
+                f"a seed makes an experiment; leave {option('mode')} release or "
+                f"{option('seed')} out"
+            )
 
     def _check_limits(self) -> None:
         if self.average_words == "data":

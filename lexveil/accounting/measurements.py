@@ -30,6 +30,12 @@ NEIGHBOURS = (
     "two texts with the same number of tokens, the same fate of each token and the same ε_i"
 )
 
+# With the text as unit, and with the sentence as unit.
+SENTENCES_OF_TEXT = "Pr[M(D)=y] <= exp({total})·Pr[M(D')=y]"
+DISTANCE = "d(D,D')"
+DISTANCES = "Σ d(D_c,D'_c)"  # over the columns of a row
+SENTENCE_BY_SENTENCE = "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
+
 # Where the number comes from that B, and with it every ε_i, follows from.
 BudgetSource = Literal["level", "given", "given words", "corpus", "data"]
 SOURCES: dict[BudgetSource, str] = {
@@ -254,11 +260,7 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
     text = replace(
         token, domain="a text", neighbours=NEIGHBOURS, conditions=(*conditions, *token.conditions)
     )
-    return (
-        text.refused("the seed of the noise is known: it can be subtracted")
-        if seed_is_known
-        else text
-    )
+    return with_known_seed(text) if seed_is_known else text
 
 
 def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
@@ -417,6 +419,118 @@ def with_layout_copied(text: Measurement) -> Measurement:
         ],
         copies_layout=True,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceMeasurement(Measurement):
+    """Sentences of a bank in the place of texts.
+
+    Attributes:
+        per_text: draws for a text; None where there is one for each of its sentences.
+        n_columns: texts of a row, which are one text.
+        diameter: D: no two units are farther apart.
+        epsilon: of a draw.
+    """
+
+    per_text: int | None
+    n_columns: int
+    diameter: float
+    epsilon: float
+
+    @property
+    def local_epsilon(self) -> float:
+        """ε·D: the most that one draw tells of its unit, in nats."""
+        return self.epsilon * self.diameter
+
+    def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
+        """The statement of a record; nothing of it depends on how words are cut."""
+        del structure
+        if self.refusals:
+            # of a class of slots, no parent is found by super() alone
+            return Measurement.guarantee(self)
+        if self.per_text is not None:
+            several = self.n_columns > 1
+            total = f"{self.per_text}·ε·{DISTANCES if several else DISTANCE}"
+            formula = SENTENCES_OF_TEXT.format(total=total)
+            n_draws = self.per_text * self.n_columns
+            local = f"{n_draws}·ε·D = {n_draws * self.local_epsilon:g}"
+            whose = "d is the distance of the vectors of the texts"
+            whose += ", and the sum is over the columns" if several else ""
+        else:
+            formula = SENTENCE_BY_SENTENCE
+            total = "Σ ε·d(s_i,s'_i)"
+            local = f"ε·D = {self.local_epsilon:g} for each sentence"
+            whose = "the sum is over the sentences, d is the distance of their vectors"
+        return Guarantee(
+            formula=formula,
+            statement=f"{self.neighbours[0].upper()}{self.neighbours[1:]} are indistinguishable up "
+            f"to exp({total}): {whose}, in the {self.metric}, and ε = {self.epsilon:g} for each "
+            f"sentence that is written. No two are farther apart than D = {self.diameter:g}, so "
+            f"that this is local differential privacy of {local} nats as well.",
+            because=[*self.conditions],
+            not_covered=" ".join(self.not_covered) or None,
+        )
+
+
+def of_sentences(
+    draw: Measurement,
+    per_text: int | None,
+    n_columns: int,
+    *,
+    diameter: float,
+    budget: DocumentBudget,
+    longest: int,
+) -> SentenceMeasurement:
+    """All draws of a text: the losses add up (docs/proofs/sentences.md).
+
+    Args:
+        draw: of one.
+        per_text: draws for a text; None for one for each of its sentences.
+        n_columns: texts of a row.
+        diameter: D: no two units are farther apart.
+        budget: the ε of a draw, and of all of a text.
+        longest: words of a sentence; a longer one counts as several.
+    """
+    if per_text is not None:
+        neighbours = "any two texts"
+        disclosed = (
+            f"not hidden: that there is a text; every text becomes {per_text} sentences, so that "
+            "neither its words nor their number nor how it is written is disclosed"
+        )
+        not_covered: tuple[str, ...] = ()
+    else:
+        neighbours = "any two texts with the same number of sentences"
+        disclosed = (
+            f"not hidden: the number of sentences of a text, where one of more than {longest} "
+            "words counts as several; each becomes one sentence, so that nothing else of how it "
+            "is written is disclosed"
+        )
+        not_covered = ("Not covered: texts with another number of sentences.",)
+    return SentenceMeasurement(
+        domain="a text",
+        neighbours=neighbours,
+        metric=draw.metric,
+        loss=draw.loss,
+        delta=draw.delta,
+        budget=budget,
+        conditions=(
+            disclosed,
+            "the bank of sentences, the model and its purposes are public, and no private text "
+            "has a part in them",
+            *draw.conditions,
+        ),
+        not_covered=not_covered,
+        refusals=draw.refusals,
+        per_text=per_text,
+        n_columns=n_columns,
+        diameter=diameter,
+        epsilon=budget.cap,
+    )
+
+
+def with_known_seed(text: Measurement) -> Measurement:
+    """Nothing is claimed where somebody knows the noise."""
+    return text.refused("the seed of the noise is known: it can be subtracted")
 
 
 def with_rows_withheld(text: Measurement) -> Measurement:

@@ -33,12 +33,17 @@ class ActionCounts(Result):
 
 
 class ClassCounts(Result):
-    """Tokens by class and action."""
+    """Tokens by class and action.
+
+    Attributes:
+        sentence: Sentences of a bank that were drawn; left out where words are replaced.
+    """
 
     word: ActionCounts
     stopword: ActionCounts
     punctuation: ActionCounts
     oov: ActionCounts
+    sentence: ActionCounts | None = None
 
 
 class DocumentShares(Result):

@@ -92,6 +92,29 @@ class DetectionRecord(Result):
     other_types: FoundTreatment
 
 
+class SentencesRecord(Result):
+    """Sentences of a public bank that stand in the place of texts.
+
+    Attributes:
+        unit: What a draw is for: a text, or a sentence of it.
+        per_text: Draws for a text; null where there is one for each of its sentences.
+        longest: Words of a sentence of a text; a longer one counts as several. Null where the unit
+            is the text.
+        bank: Of the card of the bank, which has the hashes of its files.
+        bank_sentences: In the bank.
+        diameter: D: no two units are farther apart.
+        local_epsilon: Of one draw: ε·D, in nats.
+    """
+
+    unit: Literal["text", "sentence"]
+    per_text: int | None
+    longest: int | None
+    bank: Sha256
+    bank_sentences: int
+    diameter: Number
+    local_epsilon: Number
+
+
 class Counts(Result):
     """What an output holds, and the fates of the tokens of its source. A copy counts its texts
     only.
@@ -266,6 +289,7 @@ class PrivacyRecord(Result):
         document_budget: Budget B of each document, by data set; `input` for a user's own.
         shares: Null where all tokens of a document got the same.
         detection: Null where nothing was looked for.
+        sentences: Where S5 wrote sentences of a bank; null of words.
         screen: The public list of words that do not come out: their nearest other word takes their
             place; null without one.
         on_unsupported: Whether texts in a script without spaces between words were taken for empty
@@ -295,7 +319,7 @@ class PrivacyRecord(Result):
     metric: str | None
     parameters: dict[str, JsonValue]
     no_proof: str | None
-    strategy: Literal["none", "S1", "S2", "S3", "S4"]
+    strategy: Literal["none", "S1", "S2", "S3", "S4", "S5"]
     segmentation: Literal["word", "gst", "mst"] | None
     protection: Protection | None = None
     base_epsilon: Number | None
@@ -306,6 +330,7 @@ class PrivacyRecord(Result):
     detection: DetectionRecord | None = None
     screen: Sha256 | None = None
     on_unsupported: Literal["withhold"] | None = None
+    sentences: SentencesRecord | None = None
     consistent: Literal["document"] | None
     layout: str
     mode: Literal["release", "experiment", "none"]

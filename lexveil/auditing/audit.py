@@ -48,6 +48,7 @@ from lexveil.auditing.kernels import (
 )
 from lexveil.auditing.releases import audit_releases
 from lexveil.auditing.request import CONFIDENCE, AuditRequest
+from lexveil.auditing.sentences import audit_sentences
 from lexveil.auditing.toys import toy
 from lexveil.auditing.written_texts import audit_written_texts
 from lexveil.embeddings.bigrams import Bigrams
@@ -60,7 +61,7 @@ from lexveil.mechanisms.noise.streams import release_generator, stream
 from lexveil.mechanisms.registry import ClosedForm
 from lexveil.mechanisms.tem_context import TemContext
 from lexveil.privatization.settings import Settings, settings_of
-from lexveil.request import Request
+from lexveil.request import SENTENCES, Request
 from lexveil.runtime.hashes import code_hash, version
 from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import write_json
@@ -223,6 +224,13 @@ def audit(
     if out is not None and not out.parent.is_dir():
         raise RequestError(f"{option('out')} {out}: there is no such folder")
     using = Model.load(project, model)
+    if request.strategy == SENTENCES:
+        result = audit_sentences(request, using)
+        if out is not None:
+            write_json(result.as_dict(), out)
+        return result
+    if request.bank is not None:
+        raise RequestError(f"{option('bank')} is of sentences; add {option('strategy')} S5")
     params, strategy = using.params, request.strategy
     settings = settings_of(
         Request.of({"mechanism": request.mechanism, "strategy": strategy, "epsilon": 1.0}), params

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lexveil.mechanisms import mechanism_names
 from lexveil.parameters import OneOf
-from lexveil.request import NUMBER, Count, Fraction, OptionHelp, Options, Positive, StrategyName
+from lexveil.request import NUMBER, Count, Fraction, OptionHelp, Options, Positive
 
 # of a whole audit: a mechanism that keeps its claim is flagged once in a thousand audits
 CONFIDENCE = 0.999
@@ -25,8 +25,13 @@ class AuditRequest(Options):
     epsilon: Annotated[Positive, OptionHelp(metavar=NUMBER)] = Field(
         description="the claim: per token, in 1 / units of the metric; in releases, base epsilon"
     )
-    strategy: StrategyName = Field(
-        "S1", description="S1, S2, S3 or S4; says which embedding the words are of"
+    strategy: Literal["S1", "S2", "S3", "S4", "S5"] = Field(
+        "S1",
+        description="S1, S2, S3 or S4; says which embedding the words are of; S5: sentences of a "
+        "bank",
+    )
+    bank: Annotated[str | None, OptionHelp(metavar="BANK")] = Field(
+        None, description="the bank of S5, whose sentences are drawn"
     )
     words: Annotated[Count, Field(ge=2), OptionHelp(metavar="N")] = Field(
         300,

@@ -47,6 +47,7 @@ VERBS = {
     "ledger": "ledger",
     "service": "service",
     "model": "model purpose",
+    "sentences": "sentences",
     "project": "init run report collocations recommend lineage release schedule ui gc",
     "data": "data embeddings",
 }

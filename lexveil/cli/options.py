@@ -12,10 +12,18 @@ from pydantic.fields import FieldInfo
 
 from lexveil.errors import RequestError, option
 from lexveil.parameters import OneOf, with_purposes
-from lexveil.request import NUMBER, FileRequest, Options, Request, choices_of, shown_of
+from lexveil.request import (
+    NUMBER,
+    OF_SENTENCES,
+    FileRequest,
+    Options,
+    Request,
+    choices_of,
+    shown_of,
+)
 
 # other names of them
-STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4"}
+STRATEGIES = {"word": "S1", "gst-word-budget": "S2", "gst": "S3", "mst": "S4", "sentence": "S5"}
 
 
 def _no_option(_: Any, text: str | None) -> None:
@@ -134,7 +142,7 @@ def _option(name: str, about: FieldInfo, optional: bool) -> tuple[str, Any, Any]
     kind: Any = tuple[str, ...] if isinstance(about.default, tuple) else str
     if about.is_required():
         return name, Annotated[kind, written], field()
-    default = None if optional else about.default or None
+    default = None if optional or shown.follows_strategy else about.default or None
     if isinstance(default, int | float):
         default = str(default)
     return name, Annotated[kind | None, written], field(default=default)
@@ -215,4 +223,4 @@ else:
     OF_REQUESTS = ("mode", "seed", "without_guarantee", "spans_column", "on_exhausted", "workers")
     Rewriting = options_of(FileRequest)
     Looking = options_of(FileRequest, OF_OUTPUT)
-    Fixed = options_of(Request, OF_REQUESTS, optional=True)
+    Fixed = options_of(Request, (*OF_REQUESTS, *OF_SENTENCES), optional=True)

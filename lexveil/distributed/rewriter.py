@@ -45,6 +45,7 @@ from lexveil.privatization.engine.counts import RewrittenChunk, SpendHistogram, 
 from lexveil.privatization.engine.engine import Engine
 from lexveil.privatization.release.preconditions import Checked
 from lexveil.privatization.settings import Settings
+from lexveil.request import SENTENCES
 from lexveil.runtime.crash import short_report
 from lexveil.runtime.hashes import library_hash, version
 from lexveil.text.languages.scripts import emptied
@@ -100,6 +101,19 @@ def told(error: BaseException) -> LexveilError | None:
             "all of them"
         )
     return None
+
+
+def refuse_sentences(options: Mapping[str, Any]) -> None:
+    """See that a cluster is asked for words.
+
+    Raises:
+        RequestError: if it is asked for sentences of a bank, which no worker loads.
+    """
+    if options.get("strategy") == SENTENCES:
+        raise RequestError(
+            f"{option('strategy')} {SENTENCES}: on a cluster words are rewritten; take S1 to S4, "
+            "or call lexveil.privatize for sentences of a bank"
+        )
 
 
 @cache

@@ -18,6 +18,7 @@ SHARED = frozenset(
         "rank_remap",
         "registry",
         "rejection",
+        "sentence_draws",
         "variants",
         "word_lists",
     }

@@ -210,30 +210,13 @@ class Tem(EuclideanMechanism):
         exactly.
         """
         from lexveil.embeddings.exact_search import pair_distances
-        from lexveil.mechanisms.noise.keystream import expand
 
         distance = min(
             float(pair_distances(self.vectors, token.ids, np.array([proposed]))[0]),
             float(token.gamma[0]),
         )
-        n_bytes = 0
-        while True:
-            n_bytes += 8
-            fraction = int.from_bytes(expand(token.keys[0], n_bytes, nonce), "big")
-            with decimal.localcontext() as context:
-                context.prec = DIGITS + 3 * n_bytes
-                exponent = -Decimal(float(token.epsilon[0]) / 2) * Decimal(distance)
-                low = Decimal(position) + Decimal(fraction) / Decimal(2) ** (8 * n_bytes)
-                high = Decimal(position) + Decimal(fraction + 1) / Decimal(2) ** (8 * n_bytes)
-                limit = Decimal(2) ** self.bits * exponent.exp()
-                # far more than the rounding of the lines above
-                error = limit * Decimal(10) ** (10 - context.prec)
-                if high <= limit - error:
-                    return True
-                if low >= limit + error:
-                    return False
-                if not exponent:
-                    return True  # at distance 0 the limit is S, which no position reaches
+        exponent = (float(token.epsilon[0]) / 2, distance)
+        return is_accepted(exponent, position, self.bits, token.keys[0], nonce)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
         """ε·d, and what the rounding of distances can add."""
@@ -247,9 +230,7 @@ class Tem(EuclideanMechanism):
         of all scores min(d, γ) changes weights and their sum by exp(ε·r/2) each, for both words:
         2·ε·r, where r <= γ·(p + 4)·2^-53.
         """
-        relative = (self.vectors.shape[1] + 4) * 2.0**-53
-        bound: Floats = 2 * relative * epsilon * self.gamma(epsilon)
-        return bound
+        return distance_rounding(epsilon, self.gamma(epsilon), self.vectors.shape[1])
 
     def plain(self, ids: Ids, epsilon: Floats) -> Flags:
         """Whether the tokens are drawn by uniform proposals: a matter of word and ε, so never of
@@ -267,6 +248,47 @@ class Tem(EuclideanMechanism):
             epsilon > 0
             and not self.plain(np.arange(self.size), np.full(self.size, epsilon)).mean() > 0.5
         )
+
+
+def is_accepted(
+    exponent: tuple[float, float], position: int, bits: int, key: Words, nonce: int
+) -> bool:
+    """Whether a real position in [position, position + 1) is below 2^bits·exp(-half·distance),
+    exactly.
+
+    Args:
+        exponent: half and distance.
+        key: (4,) of the stream whose bits continue the position.
+    """
+    from lexveil.mechanisms.noise.keystream import expand
+
+    half, distance = exponent
+    n_bytes = 0
+    while True:
+        n_bytes += 8
+        fraction = int.from_bytes(expand(key, n_bytes, nonce), "big")
+        with decimal.localcontext() as context:
+            context.prec = DIGITS + 3 * n_bytes
+            power = -Decimal(half) * Decimal(distance)
+            low = Decimal(position) + Decimal(fraction) / Decimal(2) ** (8 * n_bytes)
+            high = Decimal(position) + Decimal(fraction + 1) / Decimal(2) ** (8 * n_bytes)
+            limit = Decimal(2) ** bits * power.exp()
+            # far more than the rounding of the lines above
+            error = limit * Decimal(10) ** (10 - context.prec)
+            if high <= limit - error:
+                return True
+            if low >= limit + error:
+                return False
+            if not power:
+                return True  # at distance 0 the limit is 2^bits, which no position reaches
+
+
+def distance_rounding(epsilon: Floats, gamma: Floats, dimensions: int) -> Floats:
+    """What the rounding of distances can add to the loss of a draw, in nats; see
+    ``Tem.rounding``.
+    """
+    bound: Floats = 2 * ((dimensions + 4) * 2.0**-53) * epsilon * gamma
+    return bound
 
 
 def take(tokens: Tokens, chosen: Ids) -> Tokens:

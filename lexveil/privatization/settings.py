@@ -33,16 +33,37 @@ from lexveil.detectors.given import type_name
 from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
 from lexveil.mechanisms.registry import MECHANISMS
+from lexveil.mechanisms.sentence_draws import SentenceDraws
 from lexveil.protection import LEVELS, LevelName, MeasuredLevel, level_of
 from lexveil.recovery.calibration import recovered
 from lexveil.recovery.stored_curve import StoredCurve
-from lexveil.request import Request
+from lexveil.request import SENTENCES, Request
 from lexveil.runtime.hashes import sha256
 
 LONGEST = 10_000.0  # words of a text at a level of protection: of a longer one each token gets less
 # of a level's shares, where the model counts no bigrams: with context a reader names up to 1 / this
 BY_WORD = 0.35
+# the strategy whose words, collocations and vectors sentences have
+WORDS_OF_SENTENCES = "S3"
+PER_TEXT = 4  # sentences that are written for a text, unless a request says how many
+# no word of a text stays
+NOTHING_KEPT = Policy("perturb", "perturb", "perturb")
 NEARLY = 1.5  # times what a reader names who sees no output: less is no target
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """How sentences of a bank take the place of texts.
+
+    Attributes:
+        bank: its folder.
+        unit: what has a vector: a text, or each sentence of it.
+        per_text: how many are written for a text; None where there is one for each sentence.
+    """
+
+    bank: str
+    unit: Literal["text", "sentence"]
+    per_text: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +85,7 @@ class Settings:
         empties_scripts: texts in a script without spaces between words come out empty; else the
             input is refused.
         protection: the level, which the epsilon is of; None where something else says the epsilon.
+        sentences: which are written in the place of texts; None where words are replaced.
     """
 
     mechanism: str
@@ -82,6 +104,12 @@ class Settings:
     protection: Protection | None = None
     screens: bool = False
     empties_scripts: bool = False
+    sentences: Sentences | None = None
+
+    @property
+    def of_words(self) -> str:
+        """The strategy whose words and collocations texts are looked up in."""
+        return self.strategy if self.sentences is None else WORDS_OF_SENTENCES
 
     @property
     def mode(self) -> Literal["none", "release", "experiment"]:
@@ -108,20 +136,34 @@ class Settings:
         """
         return self.average_words != "data"
 
+    @property
+    def metric(self) -> str | None:
+        """The distance of the guarantee; None of what leaves texts as they are."""
+        if self.sentences is not None:
+            return SentenceDraws.metric
+        known = MECHANISMS.get(self.mechanism)
+        return known.metric if known else None
+
+    @property
+    def _layout(self) -> str:
+        if self.sentences is not None:
+            return "that of the sentences of the bank"
+        if self.keep_layout:
+            return "copied, unprotected"
+        return "ordinary English spacing, lower case"
+
     def described(self) -> dict[str, object]:
         """The fields of a record that say how texts are rewritten."""
-        known, detection = MECHANISMS.get(self.mechanism), self.detection
+        detection = self.detection
         described = {
             "mechanism": self.mechanism,
-            "metric": known.metric if known else None,
+            "metric": self.metric,
             "strategy": self.strategy,
             "segmentation": SEGMENTATION_OF.get(self.strategy),
             "base_epsilon": self.base_epsilon,
             "policy": asdict(self.policy),
             "consistent": "document" if self.consistent else None,
-            "layout": "copied, unprotected"
-            if self.keep_layout
-            else "ordinary English spacing, lower case",
+            "layout": self._layout,
             "mode": self.mode,
         }
         further = {
@@ -155,6 +197,8 @@ def resolve_settings(request: Request, model: Model) -> Settings:
         RequestError: if a list or a detector cannot be used, or no epsilon gives the recovery.
     """
     settings = settings_of(request, model.params)
+    if settings.sentences is not None:
+        return settings
     if request.level is not None:
         return at_level(settings, model, request.level)
     if request.recovery is None:
@@ -177,7 +221,7 @@ def resolve_settings(request: Request, model: Model) -> Settings:
 
 
 def document_budget(
-    settings: Settings, model: Model, average_of_texts: float = 0.0
+    settings: Settings, model: Model, average_of_texts: float = 0.0, n_columns: int = 1
 ) -> DocumentBudget:
     """What each document may spend: B is the base epsilon times an average number of words, or was
     given itself.
@@ -187,10 +231,15 @@ def document_budget(
 
     Args:
         average_of_texts: words per document of the data set, where the budget follows from that.
+        n_columns: text columns of a document, each of which gets as many sentences.
 
     Raises:
         MissingArtifact: if it follows from the corpus, and no run has counted its words.
     """
+    if settings.sentences is not None:
+        epsilon = settings.base_epsilon or 0.0
+        per_text = settings.sentences.per_text or int(LONGEST)
+        return DocumentBudget(epsilon * per_text * n_columns, epsilon)
     average, total, cap = settings.average_words, settings.budget, settings.max_token_epsilon
     if average == "data":
         average = average_of_texts
@@ -367,6 +416,8 @@ def settings_of(request: Request, params: Params) -> Settings:
                 "the output so"
             )
         return replace(UNCHANGED, without_guarantee=without_guarantee and request.is_release)
+    if request.strategy == SENTENCES:
+        return _of_sentences(request, params, without_guarantee=without_guarantee)
     MECHANISMS[request.mechanism]  # of another package, which may be broken
     classes = ("stopwords", "punctuation", "oov")
     policy = {name: getattr(request, name) or getattr(params.policy, name) for name in classes}
@@ -386,6 +437,40 @@ def settings_of(request: Request, params: Params) -> Settings:
         detection_of(request, params.policy),
         screens=not request.unscreened,
         empties_scripts=request.on_unsupported == "withhold",
+    )
+
+
+def _of_sentences(request: Request, params: Params, *, without_guarantee: bool) -> Settings:
+    """The settings of a request for sentences.
+
+    Raises:
+        RequestError: if params.yaml asks for what sentences do not have.
+    """
+    assert request.bank is not None
+    found = params.policy.detector is not None or params.policy.protect is not None
+    if found and request.detector != "none":
+        raise RequestError(
+            f"params.yaml: policy.detector, policy.protect: strategy {SENTENCES} writes no word "
+            f"of a text, so that nothing is looked for in it; add {option('detector')} none"
+        )
+    if _shares(request, params) is not None:
+        raise RequestError(
+            f"params.yaml: release.shares: in strategy {SENTENCES} each sentence gets the same "
+            "epsilon; take the shares out"
+        )
+    unit = request.unit or "text"
+    per_text = (request.sentences or PER_TEXT) if unit == "text" else None
+    return Settings(
+        mechanism=request.mechanism,
+        strategy=request.strategy,
+        base_epsilon=request.epsilon,
+        budget=None,
+        seed=None if request.is_release else params.seed if request.seed is None else request.seed,
+        policy=NOTHING_KEPT,
+        keep_layout=False,
+        empties_scripts=request.on_unsupported == "withhold",
+        without_guarantee=without_guarantee,
+        sentences=Sentences(request.bank, unit, per_text),
     )
 
 

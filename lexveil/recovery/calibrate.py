@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from lexveil.accounting.budgets import Policy
+from lexveil.accounting.budgets import STRATEGIES, Policy
 from lexveil.accounting.expected_recovery import WORDS_ALONE, RecoveryAt
 from lexveil.accounting.results import Result
 from lexveil.accounting.shares import CLASSES
@@ -64,13 +64,19 @@ def calibrate(
             between 0 and 1.
 
     Raises:
-        RequestError: if a mechanism is unknown, or classes of tokens have shares of the budget.
+        RequestError: if a mechanism or strategy is unknown, or classes of tokens have shares of
+            the budget.
         MissingArtifact: if no run has made the embedding.
     """
     if unknown := [name for name in mechanisms if name not in MECHANISMS]:
         known = ", ".join(MECHANISMS)
         raise RequestError(
             f"{option('mechanism')} {unknown[0]}: there is no such mechanism; there are {known}"
+        )
+    if unknown := [name for name in strategies if name not in STRATEGIES]:
+        raise RequestError(
+            f"{option('strategy')} {unknown[0]}: expected recovery is of words and collocations; "
+            f"there are {', '.join(STRATEGIES)}"
         )
     shares = model.params.release.shares
     if any(getattr(shares, name) != 1 for name in CLASSES[1:]):

@@ -13,7 +13,14 @@ from lexveil.errors import RequestError
 from lexveil.formats.values import plain_value, text_value
 from lexveil.parameters import refused, requirement
 from lexveil.privatization.looking.inspect import TextsInspection
-from lexveil.request import MechanismName, OnExhausted, Request, StrategyName, partly
+from lexveil.request import (
+    OF_SENTENCES,
+    MechanismName,
+    OnExhausted,
+    Request,
+    StrategyName,
+    partly,
+)
 
 FIELDS = 10  # that an answer names at most
 # What a request might ask for that no service gives.
@@ -65,6 +72,7 @@ LEFT_OUT = frozenset(
             "types",
             "pseudonyms",
         ),
+        *OF_SENTENCES,
     }
 )
 _Settings: Any = partly(Request, LEFT_OUT, mechanism=MechanismName, strategy=StrategyName)

@@ -10,7 +10,18 @@ from pydantic import Field, model_validator
 
 from lexveil.errors import option
 from lexveil.parameters import validated
-from lexveil.request import BUDGETS, NUMBER, Count, OptionHelp, Options, Positive, Request, partly
+from lexveil.request import (
+    BUDGETS,
+    NUMBER,
+    OF_SENTENCES,
+    Count,
+    OptionHelp,
+    Options,
+    Positive,
+    Request,
+    StrategyName,
+    partly,
+)
 
 VARIABLE = "LEXVEIL_SERVICE"  # environment variable by which workers are told the terms, as JSON
 
@@ -23,7 +34,8 @@ def fixed_settings(written: Mapping[str, Any]) -> dict[str, object]:
     Raises:
         RequestError: if one has no value that a request can have.
     """
-    fixed = validated(partly(Request), written, named=option, strict=False)
+    model = partly(Request, OF_SENTENCES, strategy=Literal["none", StrategyName])
+    fixed = validated(model, written, named=option, strict=False)
     return fixed.model_dump(include=set(written))
 
 

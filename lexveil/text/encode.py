@@ -5,7 +5,7 @@ vocabulary.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from itertools import repeat
@@ -32,7 +32,8 @@ class TokenClass(IntEnum):
     """Class of a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in
     NumPy.
 
-    Found are tokens that a detector found, if there is one, whatever they are themselves.
+    Found are tokens that a detector found, if there is one, whatever they are themselves. Where
+    sentences of a bank are written a token is one of these.
     """
 
     WORD = 0
@@ -40,6 +41,7 @@ class TokenClass(IntEnum):
     PUNCTUATION = 2
     OOV = 3
     FOUND = 4
+    SENTENCE = 5
 
     @property
     def label(self) -> str:
@@ -48,10 +50,10 @@ class TokenClass(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """The names of all, in the order of their numbers; of what a detector found only where
-        there is one.
+        """The names of those of words, in the order of their numbers; of all where a detector may
+        have found some, or they are sentences.
         """
-        return [member.label for member in cls if with_found or member != cls.FOUND]
+        return [member.label for member in cls if with_found or member < cls.FOUND]
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ class Encoded:
         word: (m,) int32, the form of each word, in text order.
         spans: (m, 2) int32, character span of each word in its text.
         found: what a detector found of the tokens; None without one.
+        sentence_offsets: (s + 1,) the word at which each sentence begins; those without words are
+            left out.
     """
 
     n_texts: int
@@ -165,6 +169,7 @@ class Encoded:
     word: npt.NDArray[np.int32]
     spans: npt.NDArray[np.int32]
     found: Found | None = None
+    sentence_offsets: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
 
     @cached_property
     def words(self) -> list[str]:
@@ -180,6 +185,11 @@ class Encoded:
         if self.found is None:
             return self.kind
         return np.where(self.found.is_found, np.int8(TokenClass.FOUND), self.kind).astype(np.int8)
+
+    @property
+    def sentence_of(self) -> npt.NDArray[np.int64]:
+        """(n,) the sentence that each token belongs to, from 0."""
+        return np.searchsorted(self.sentence_offsets, self.first_word, side="right") - 1
 
     def offsets(self) -> npt.NDArray[np.int64]:
         """(n_texts + 1,) where each text's tokens start."""
@@ -261,4 +271,5 @@ def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -
         word=word,
         spans=spans,
         found=None if claims is None else Found(claims.type[first], claims.types),
+        sentence_offsets=sentence_offsets,
     )

@@ -257,14 +257,16 @@ class Rewritten:
             titles: the names of the text columns.
         """
         encoded, text_of, n = self.encoded, self.encoded.text_of, len(self.rows)
-        found, has_found = encoded.found, encoded.found is not None
+        found = encoded.found
+        has_found = found is not None
+        has_others = has_found or bool((encoded.kind == TokenClass.SENTENCE.value).any())
         share = np.zeros(n, dtype=np.int8) if self.plan.share is None else self.plan.share
         columns: dict[str, Callable[[], pa.Array]] = {
             "row": lambda: pa.array(row[text_of]),
             "position": lambda: pa.array(
                 (np.arange(n) - encoded.offsets()[text_of]).astype(np.int32)
             ),
-            "class": lambda: _labelled(encoded.classes, TokenClass.labels(with_found=has_found)),
+            "class": lambda: _labelled(encoded.classes, TokenClass.labels(with_found=has_others)),
             "epsilon": lambda: pa.array(self.token_epsilon),
             "action": lambda: _labelled(self.action, Action.labels(with_found=has_found)),
             "column": lambda: _labelled(column[text_of], titles),

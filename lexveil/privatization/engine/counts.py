@@ -258,7 +258,10 @@ def unprotected_share(actions: Int64) -> float | None:
 def class_counts(actions: Int64) -> ClassCounts:
     """Tokens of each class that met each action, without those that a detector found."""
     kinds, labels = TokenClass.labels(), Action.labels()
-    ordinary = actions[: len(kinds), : len(labels)].tolist()
+    if actions[TokenClass.SENTENCE].any():
+        kinds = [*kinds, TokenClass.SENTENCE.label]
+    rows = [TokenClass[kind.upper()].value for kind in kinds]
+    ordinary = actions[rows, : len(labels)].tolist()
     per_class = [ActionCounts(**dict(zip(labels, row, strict=True))) for row in ordinary]
     return ClassCounts(**dict(zip(kinds, per_class, strict=True)))
 

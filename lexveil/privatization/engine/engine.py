@@ -18,7 +18,7 @@ from lexveil.accounting.vocabulary import Vocabulary
 from lexveil.artifacts.model import Model
 from lexveil.artifacts.neighborhoods import key_of
 from lexveil.artifacts.screened_words import is_screened, replacements, screened_words
-from lexveil.errors import LexveilError
+from lexveil.errors import LexveilError, RequestError
 from lexveil.mechanisms.registry import Mechanism
 from lexveil.privatization.engine.batch import token_log_schema
 from lexveil.privatization.engine.counts import BatchCounts
@@ -38,6 +38,11 @@ class Engine:
     """
 
     def __init__(self, settings: Settings, model: Model) -> None:
+        if settings.sentences is not None:
+            raise RequestError(
+                f"strategy {settings.strategy} writes sentences and has no words to look at here; "
+                "rewrite by `lexveil privatize` or lexveil.privatize"
+            )
         self.settings, self.model = settings, model
         self.lexicon = model.lexicon(settings.strategy)
         self.prepared = model.mechanism(settings.mechanism, settings.strategy, settings.policy)
@@ -96,6 +101,10 @@ class Engine:
         return guarantee_of(
             measurement, self.settings, self.prepared.mechanism, structure, n_columns
         )
+
+    def described(self) -> dict[str, object]:
+        """Further fields of a record than those that settings say."""
+        return {}
 
     def recovery_curve(self) -> StoredCurve:
         """The expected recovery of these settings by epsilon, from a sample of the words."""

@@ -205,7 +205,7 @@ def inspect(
             tell_columns(readers, request)
             n_bytes, columns = sum(reader.size for reader in readers), readers[0].text_columns
             workers = workers_for(request, n_bytes, using)
-            using.require_checks(settings.strategy)
+            using.require_checks(settings.of_words)
             engine = Engine(settings, using)
             language = LanguageCheck(
                 using, engine.lexicon, columns, empties=settings.empties_scripts

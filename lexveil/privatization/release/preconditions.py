@@ -30,6 +30,7 @@ from lexveil.formats.registry import as_source
 from lexveil.privatization.engine.batch import selected_texts, supported
 from lexveil.privatization.engine.counts import BatchCounts
 from lexveil.privatization.engine.engine import Engine
+from lexveil.privatization.engine.sentences import engine_of
 from lexveil.privatization.linkage import linkage_of
 from lexveil.privatization.settings import (
     Settings,
@@ -89,9 +90,9 @@ def check(request: Request | Settings, model: Model) -> Checked:
     settings = request if isinstance(request, Settings) else resolve_settings(request, model)
     if settings.mechanism == "none":
         raise RequestError("mechanism none leaves texts as they are; there is nothing to do")
-    model.require_checks(settings.strategy)
+    model.require_checks(settings.of_words)
     require_public_purposes(settings, model)
-    engine = Engine(settings, model)
+    engine = engine_of(settings, model)
     refusals = engine.measurement().refusals
     if settings.mode == "release" and refusals and not settings.without_guarantee:
         raise NoGuarantee("; ".join(refusals))
@@ -100,7 +101,7 @@ def check(request: Request | Settings, model: Model) -> Checked:
     )
     _require_little_recovery(settings, engine, budget)
     _require_little_linkage(settings, model)
-    made_with, reference = engine.made_with(), model.reference(settings.strategy)
+    made_with, reference = engine.made_with(), model.reference(settings.of_words)
     audit, why = find_valid_audit(engine, budget, reference, made_with)
     return Checked(engine, budget, refusals, reference, made_with, audit, why)
 
@@ -144,6 +145,11 @@ def _require_little_recovery(settings: Settings, engine: Engine, budget: Documen
     limits = engine.model.params.release
     if settings.mode != "release" or limits.max_recovery is None:
         return
+    if settings.sentences is not None:
+        raise RequestError(
+            "nothing is released: what a reader is expected to name is not known of sentences; "
+            "take params.yaml: release.max_recovery out, or rewrite words (strategy S1 to S4)"
+        )
     require_uniform_shares(settings, "params.yaml: release.max_recovery")
     largest, band = min(budget.cap, budget.total), limits.max_recovery_band
     if not largest:

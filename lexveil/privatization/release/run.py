@@ -18,7 +18,7 @@ from lexveil.accounting.operator_report import SECRECY, OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 from lexveil.accounting.shares import WHOLE
 from lexveil.embeddings.neighborhoods import NearTable
-from lexveil.errors import LexveilError
+from lexveil.errors import LexveilError, RequestError, option
 from lexveil.formats.chunks import Chunk
 from lexveil.privatization.engine.batch import Batch, arrow_rows, batch_of
 from lexveil.privatization.engine.counts import (
@@ -64,6 +64,10 @@ class TwoPassRun:
         self.checked, self.engine, self.settings = checked, checked.engine, checked.engine.settings
         self.chunks, self.columns, self.workers, self.watch = chunks, tuple(columns), workers, watch
         self.budget, self.survey, self.charged = checked.budget, InputTotals(), list[Floats]()
+        if self.settings.sentences is not None:
+            self.budget = document_budget(
+                self.settings, self.engine.model, n_columns=len(self.columns)
+            )
         self.language = LanguageCheck(
             self.engine.model,
             self.engine.lexicon,
@@ -131,6 +135,11 @@ class TwoPassRun:
             self.engine.worker(self.columns), batches, self._workers(), progress
         ):
             self.n_columns = self.n_columns if chunk.widths is None else None
+            if self.n_columns is None and settings.sentences is not None:
+                raise RequestError(
+                    f"{option('text_column')}: strategy {settings.strategy} writes sentences for "
+                    "one text of each column; name columns that hold a text, without []"
+                )
             self.language.add(chunk, counted)
             self.survey.add(counted)
             self.fingerprint.add(chunk)
@@ -142,7 +151,9 @@ class TwoPassRun:
             if settings.detection is not None and settings.has_public_budget:
                 self.charged.append(epsilon)
         self.language.tell()
-        self.budget = document_budget(settings, self.engine.model, self.survey.average_words)
+        self.budget = document_budget(
+            settings, self.engine.model, self.survey.average_words, len(self.columns)
+        )
         self.spent = SpendHistogram(self.budget.total)
         if judge is not None:
             judge(self.survey)
@@ -208,6 +219,7 @@ class TwoPassRun:
         guarantee = engine.guarantee(self.measurement(payment), self.n_columns)
         return PrivacyRecord.of(
             **settings.described(),
+            **engine.described(),
             **(
                 {"without_guarantee": True}
                 if settings.mode == "release" and not guarantee.holds

@@ -238,7 +238,7 @@ class ExploreSession:
             return self._last[2]
         model = self.model(form.model)
         settings = form.settings(model.params, found)
-        model.require_checks(settings.strategy)
+        model.require_checks(settings.of_words)
         engine = Engine(settings, model)
         budget = document_budget(settings, model)
         counted, language = _counted(engine, row or Row(form.text))

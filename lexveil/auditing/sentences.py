@@ -1,0 +1,463 @@
+"""Audits of sentences of a bank, strategy S5, by an arithmetic of their own.
+
+The vectors of sentences and texts, the distances and the law of a draw are computed here again,
+from the files of the bank and of the model, in float64 and one unit at a time; what a release must
+cost and say follows from the request. Three places are looked at: the vectors, the mechanism over
+the bank, and whole releases with a ledger of their own.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from lexveil.artifacts.model import Model
+from lexveil.auditing.exact import exact_audit
+from lexveil.auditing.findings import AuditFinding, AuditResult
+from lexveil.auditing.fit import ClaimedDraws, FitResult, distribution_audit, independence_audit
+from lexveil.auditing.request import AuditRequest
+from lexveil.embeddings.word_space import WordSpace
+from lexveil.errors import RequestError, option
+from lexveil.mechanisms.noise.streams import release_generator, stream
+from lexveil.mechanisms.sentence_draws import SentenceDraws
+from lexveil.privatization.adapters.memory import Privatized, privatize
+from lexveil.privatization.engine.sentences import SentenceEngine, SentenceWorker
+from lexveil.privatization.settings import settings_of
+from lexveil.request import SENTENCES, Request
+from lexveil.runtime.hashes import code_hash, version
+from lexveil.text.tokenize import sentences as cut_sentences
+from lexveil.types import Floats, Ids, Vectors
+
+QUERIES = 60  # units whose laws are compared pair by pair
+DRAWN = 4  # units that are drawn for
+RELEASED = 3  # different texts of a release
+SEVERAL = 3  # sentences for a text, in the release that is looked at as a whole
+PARTS = 8  # that share the chance of a false alarm
+CLOSE = 2e-5  # coordinates that are computed in another order may differ so much
+BETA = "beta"
+UNKNOWN = "zxqv"  # a word that no model knows
+
+
+@dataclass(frozen=True)
+class OwnSpace:
+    """What the audit knows of a bank and a model, from their files.
+
+    Attributes:
+        texts: the sentences.
+        rows: row of each token of the vocabulary.
+        space: the words, without purposes.
+        component: the direction that is left out.
+        scores, deviations: of the purposes, by weight.
+        vectors: (N, p) of the sentences, as the bank has them.
+    """
+
+    texts: Sequence[str]
+    rows: Mapping[str, int]
+    space: WordSpace
+    component: Floats
+    axes: Sequence[tuple[float, Floats, float]]
+    vectors: Floats
+
+    @classmethod
+    def read(cls, folder: Path, model: Model) -> OwnSpace:
+        """Read the files."""
+        base = replace(model, purposes=())
+        space = base.embedding("S3")
+        texts = pq.read_table(folder / "sentences.parquet").column("text").to_pylist()
+        tokens = np.load(folder / "rows.npy")
+        starts = np.load(folder / "starts.npy").tolist()
+        component = np.load(folder / "component.npy")
+        vectors = np.load(folder / "vectors.npy").astype(np.float64)
+        weights = own_weights(space)
+        axes = []
+        for purpose in model.purposes:
+            scores = purpose.of(space.tokens)
+            means = [
+                _mean_score(tokens[start:stop], weights, scores) for start, stop in pairwise(starts)
+            ]
+            axes.append((purpose.weight, scores, float(np.std(means))))
+            column = [purpose.weight * math.tanh(mean / np.std(means)) for mean in means]
+            vectors = np.column_stack([vectors, column])
+        rows = {token: row for row, token in enumerate(space.tokens)}
+        return cls(texts, rows, space, component, axes, vectors)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The row of each sentence."""
+        return {text: row for row, text in enumerate(self.texts)}
+
+    def vector(self, tokens: Sequence[int]) -> Floats:
+        """The vector of one unit, by its tokens."""
+        weights = own_weights(self.space)
+        total = np.zeros(self.space.vectors.shape[1])
+        known = [token for token in tokens if token >= 0]
+        for token in known:
+            total = total + weights[token] * self.space.vectors[token].astype(np.float64)
+        total = total - float(total @ self.component) * self.component
+        length = math.sqrt(float(total @ total))
+        parts = [total / length if length > 0 else total]
+        for weight, scores, deviation in self.axes:
+            mean = _mean_score(np.array(known, dtype=np.int64), weights, scores)
+            parts.append(np.array([weight * math.tanh(mean / deviation)]))
+        return np.concatenate(parts)
+
+    @property
+    def diameter(self) -> float:
+        """No two units are farther apart."""
+        return 2 * math.sqrt(1 + sum(weight**2 for weight, _, _ in self.axes))
+
+
+def own_weights(space: WordSpace) -> Floats:
+    """(V,) 10^-3 / (10^-3 + frequency)."""
+    frequency = np.asarray(space.counts, dtype=np.float64) / float(np.sum(space.counts))
+    weights: Floats = 1e-3 / (1e-3 + frequency)
+    return weights
+
+
+def _mean_score(tokens: Ids, weights: Floats, scores: Floats) -> float:
+    known = tokens[tokens >= 0]
+    total = float(weights[known].sum())
+    return float((weights[known] * scores[known]).sum()) / total if total else 0.0
+
+
+def own_law(distances: Floats, epsilon: float, beta: float) -> Floats:
+    """The probabilities of all N sentences at these distances."""
+    n = len(distances)
+    radius = max(0.0, 2 / epsilon * math.log((1 - beta) * (n - 1) / beta))
+    log_weight = -epsilon / 2 * np.minimum(distances, radius)
+    weight = np.exp(log_weight - log_weight.max())
+    law: Floats = weight / weight.sum()
+    return law
+
+
+@dataclass(frozen=True)
+class _SentenceAudit:
+    """What the parts of one audit share."""
+
+    request: AuditRequest
+    model: Model
+    own: OwnSpace
+    engine: SentenceEngine
+    error: float
+
+    @property
+    def beta(self) -> float:
+        """Of the mechanism, by its parameters."""
+        return float(str(self.engine.prepared.parameters[BETA]))
+
+    @property
+    def components(self) -> Any:
+        """What draws."""
+        worker = self.engine.worker()
+        assert isinstance(worker, SentenceWorker)
+        assert worker.sentences is not None
+        return worker.sentences
+
+    @property
+    def mechanism(self) -> SentenceDraws:
+        """What is audited."""
+        mechanism: SentenceDraws = self.components.mechanism
+        return mechanism
+
+    def sample(self) -> list[str]:
+        """Texts of one and of several sentences of the bank, and one that is not known at all."""
+        rng = np.random.default_rng(self.model.params.seed)
+        chosen = rng.choice(len(self.own.texts), size=2 * QUERIES, replace=False).tolist()
+        single = [self.own.texts[row] for row in chosen[:QUERIES]]
+        joined = [
+            f"{self.own.texts[row]} {UNKNOWN} {single[n]}" for n, row in enumerate(chosen[QUERIES:])
+        ]
+        return [*single, *joined, UNKNOWN]
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text, greedily (CLMLDP, Algorithm 1)."""
+        found = []
+        for words in cut_sentences(text, self.model.language):
+            at = 0
+            while at < len(words):
+                size = next(n for n in (3, 2, 1) if n == 1 or self._joins(words[at : at + n], n))
+                found.append(self.own.rows.get("_".join(words[at : at + size]), -1))
+                at += size
+        return found
+
+    def _joins(self, words: Sequence[str], size: int) -> bool:
+        return len(words) == size and "_".join(words) in self.own.rows
+
+    def embedded(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts, as a release makes them."""
+        from lexveil.privatization.engine.sentences import cut
+        from lexveil.text.encode import encode
+
+        units, _, _ = cut(encode(texts, self.engine.lexicon), 1)
+        vectors: Vectors = self.components.space.embed(units)
+        return vectors
+
+    def vectors(self) -> AuditFinding:
+        """Whether vectors of texts, and those of the bank, are what they are said to be."""
+        texts, wrong = self.sample(), list[str]()
+        expected = np.array([self.own.vector(self.tokens(text)) for text in texts])
+        together = self.embedded(texts)
+        alone = np.concatenate([self.embedded([text]) for text in texts])
+        # of a purpose, coordinates are cut to whole steps
+        slack = np.full(expected.shape[1], CLOSE)
+        slack[len(slack) - len(self.own.axes) :] += 2.0**-12
+        if (np.abs(together - expected) > slack).any():
+            wrong.append("vectors of texts are not the weighted means of their words")
+        if not np.array_equal(together, alone):
+            wrong.append("the vector of a text depends on the texts beside it")
+        if (np.abs(self.mechanism.vectors - self.own.vectors) > slack).any():
+            wrong.append("the sentences of the mechanism are not those of the bank")
+        right = "each is the mean of its words, whatever stands beside it"
+        return AuditFinding.fact("bank: texts and sentences", "vectors", wrong, right)
+
+    def queries(self) -> Vectors:
+        """The vectors of the sample, on which the mechanism is audited."""
+        return self.embedded(self.sample())
+
+    def distances(self, query: Vectors) -> Floats:
+        """To all sentences of the bank, in float64."""
+        difference = self.mechanism.vectors.astype(np.float64) - query.astype(np.float64)
+        distances: Floats = np.sqrt((difference**2).sum(axis=1))
+        return distances
+
+    def exact(self) -> AuditFinding:
+        """The closed form against ε·d between all pairs of units."""
+        queries, epsilon = self.queries(), self.request.epsilon
+        queries = queries[np.linspace(0, len(queries) - 1, QUERIES).astype(int)]
+
+        def apart(first: Ids, second: Ids) -> Floats:
+            left, right = (queries[ids].astype(np.float64) for ids in (first, second))
+            found: Floats = np.sqrt(((left[:, None] - right[None]) ** 2).sum(axis=2))
+            return found
+
+        evidence = exact_audit(
+            lambda ids: self.mechanism.log_pmf_of(queries[ids], np.full(len(ids), epsilon)),
+            np.arange(len(queries)),
+            apart,
+            epsilon,
+        )
+        return AuditFinding.of(f"bank: {len(queries)} texts, all sentences", evidence)
+
+    def claimed(self, name: str, query: Vectors, rows: Ids) -> ClaimedDraws:
+        """Draws for one unit, and its law."""
+        distances = self.distances(query)
+        epsilon = self.request.epsilon
+        law = partial(own_law, distances, beta=self.beta)
+        return ClaimedDraws(
+            name=name,
+            counts=np.bincount(rows, minlength=len(distances)),
+            mass=law(epsilon),
+            order=np.lexsort((np.arange(len(distances)), distances)),
+            inflated=lambda factor: law(epsilon * factor),
+        )
+
+    def generator(self, name: str) -> np.random.Generator:
+        """Noise as a run of this mode draws it."""
+        if self.request.mode == "release":
+            return release_generator()
+        return stream(self.model.params.seed, "audit", "sentences", name)
+
+    def drawn(self) -> AuditFinding:
+        """Draws of the mechanism against the law."""
+        queries = self.queries()
+        queries = queries[np.linspace(0, len(queries) - 1, DRAWN).astype(int)]
+        n = self.request.samples
+        of = np.tile(np.arange(len(queries)), n)
+        epsilon = np.full(len(of), self.request.epsilon)
+        noise = self.mechanism.noise(epsilon, self.generator("draws"))
+        rows = self.mechanism.replace_queries(queries, of, epsilon, noise)
+        samples = [
+            self.claimed(f"text {number}", query, rows[of == number])
+            for number, query in enumerate(queries)
+        ]
+        evidence = distribution_audit(samples, self.request.epsilon, self.error)
+        return AuditFinding.of(f"bank: {len(queries)} texts", evidence)
+
+    def released(self, folder: Path) -> list[AuditFinding]:
+        """Whole releases: one sentence for a text, several, and one for each sentence."""
+        n = max(40, self.request.samples // 10)
+        texts = self.sample()[:: 2 * QUERIES // RELEASED][:RELEASED]
+        rows = [texts[number % RELEASED] for number in range(n * RELEASED)]
+        findings = []
+        for name, how, per_text in (
+            ("one for a text", {"sentences": 1}, [1] * RELEASED),
+            ("several for a text", {"sentences": SEVERAL}, [SEVERAL] * RELEASED),
+            ("one for each sentence", {"unit": "sentence"}, [self._cut(text) for text in texts]),
+        ):
+            done = self._privatized(rows, how, folder / name.replace(" ", "-"))
+            place = f"release: {SENTENCES}, {name}"
+            outputs = [self.read(value) for value in done.values]
+            costs = [per_text[number % RELEASED] for number in range(len(rows))]
+            wrong = self._wrong(done, outputs, costs)
+            right = "each sentence is of the bank and spends ε, and the ledger was charged that"
+            findings.append(AuditFinding.fact(place, "budget", wrong, right))
+            if not wrong:
+                findings += self._fitted(place, texts, outputs, per_text)
+        return findings
+
+    def _cut(self, text: str) -> int:
+        return len(cut_sentences(text, self.model.language))
+
+    def _privatized(self, rows: list[str], how: dict[str, Any], folder: Path) -> Privatized:
+        project = self.model.project
+        places = {
+            "folder": str(folder / "ledger"),
+            "anchor": str(folder / "anchor.json"),
+            "cap": "unlimited",
+        }
+        ledger = project.params.ledger.model_copy(update=places)
+        params = project.params.model_copy(update={"ledger": ledger})
+        model = replace(
+            self.model,
+            project=replace(project, params=params),
+            suppress_language_warning=True,
+        )
+        asked = {"strategy": SENTENCES, "bank": self.request.bank, "epsilon": self.request.epsilon}
+        asked |= {"mode": self.request.mode, "workers": 1}
+        folder.mkdir()
+        subjects = [f"subject {number}" for number in range(len(rows))]
+        is_release = self.request.mode == "release"
+        request = Request.of({**asked, **how})
+        return privatize(rows, request, model, subjects=subjects if is_release else None)
+
+    def read(self, text: str) -> list[int] | None:
+        """An output as rows of the bank; None if it is no sequence of its sentences."""
+        places = self.own.places
+        found: dict[int, list[int]] = {0: []}
+        ends = [at for at, sign in enumerate(text) if sign == " "] + [len(text)]
+        for end in ends:
+            for start in [start for start in found if start < end]:
+                row = places.get(text[start:end])
+                if row is not None:
+                    found.setdefault(end + 1, [*found[start], row])
+        return [] if not text else found.get(len(text) + 1)
+
+    def _wrong(
+        self, done: Privatized, outputs: Sequence[list[int] | None], costs: Sequence[int]
+    ) -> list[str]:
+        """What is not as it must be: sentences, ε of the log, charges and what the record says."""
+        epsilon, wrong = self.request.epsilon, list[str]()
+        if any(rows is None for rows in outputs):
+            wrong.append("an output is no sequence of sentences of the bank")
+        elif [len(rows or ()) for rows in outputs] != list(costs):
+            wrong.append("the number of sentences is not the one that is said")
+        log = done.token_log.to_pydict()
+        counts = np.bincount(np.array(log["row"]) - 1, minlength=len(outputs))
+        if counts.tolist() != list(costs):
+            wrong.append("the token log has another number of sentences")
+        # ε is rounded down to 32 bits
+        if not np.allclose(log["epsilon"], epsilon, rtol=2.0**-31, atol=0):
+            wrong.append("a sentence spends another ε than was asked for")
+        total = epsilon * sum(costs)
+        ledger = done.operator.ledger
+        if ledger is not None and not math.isclose(ledger.epsilon_charged, total, rel_tol=1e-8):
+            wrong.append(f"the ledger charged {ledger.epsilon_charged:g}, and {total:g} were spent")
+        said = done.record.sentences
+        if said is None or not math.isclose(said.diameter, self.own.diameter, rel_tol=1e-9):
+            wrong.append("the record says another diameter")
+        elif not math.isclose(said.local_epsilon, epsilon * self.own.diameter, rel_tol=1e-8):
+            wrong.append("the record says another local bound")
+        if done.record.guarantee.holds != (self.request.mode == "release"):
+            wrong.append("the record claims something of an experiment, or nothing of a release")
+        return wrong
+
+    def _fitted(
+        self, place: str, texts: Sequence[str], outputs: Sequence[Any], per_text: Sequence[int]
+    ) -> list[AuditFinding]:
+        """The sentences of releases against the law, and against each other."""
+        samples = []
+        for number, text in enumerate(texts):
+            rows = np.array(outputs[number::RELEASED]).reshape(-1, per_text[number])
+            if per_text[number] == 1 or self._cut(text) != per_text[number]:
+                query = self.embedded([text])[0]
+                samples.append(self.claimed(f"text {number}", query, rows.ravel()))
+        findings = []
+        if samples:
+            evidence = distribution_audit(samples, self.request.epsilon, self.error)
+            findings.append(AuditFinding.of(place, evidence))
+        if min(per_text) > 1:
+            pairs = {}
+            for number in range(len(texts)):
+                rows = np.array(outputs[number::RELEASED])
+                pairs[f"two sentences of text {number}"] = (rows[:, 0], rows[:, 1])
+                pairs[f"texts {number} in a row"] = (rows[:-1, 0], rows[1:, 0])
+            independent = independence_audit(pairs, self.error, self.request.epsilon)
+            findings.append(AuditFinding.of(place, independent))
+        return findings
+
+
+def audit_sentences(
+    request: AuditRequest, model: Model, told: Callable[[str], object] = print
+) -> AuditResult:
+    """Audit draws from a bank at one ε.
+
+    Args:
+        told: hears of each part that begins.
+
+    Raises:
+        RequestError: if the request is wrong, or the bank cannot be used.
+    """
+    if request.mechanism != "tem":
+        raise RequestError(
+            f"{option('mechanism')} {request.mechanism}: sentences are drawn by tem; say tem"
+        )
+    if request.bank is None:
+        raise RequestError(
+            f"{option('strategy')} {SENTENCES} is audited over a bank; say {option('bank')} BANK "
+            "(`lexveil sentences build` makes one)"
+        )
+    asked = {"strategy": SENTENCES, "bank": request.bank, "epsilon": request.epsilon}
+    settings = settings_of(Request.of({**asked, "mode": request.mode}), model.params)
+    engine = SentenceEngine(settings, model)
+    own = OwnSpace.read(Path(request.bank), model)
+    shared = _SentenceAudit(request, model, own, engine, (1 - request.confidence) / PARTS)
+    told("audit: vectors")
+    findings = [shared.vectors()]
+    told("audit: the law of a draw")
+    findings += [shared.exact(), shared.drawn()]
+    told("audit: releases")
+    with tempfile.TemporaryDirectory(prefix="lexveil-audit-") as folder:
+        findings += shared.released(Path(folder))
+    return _result(shared, findings)
+
+
+def _result(shared: _SentenceAudit, findings: Sequence[AuditFinding]) -> AuditResult:
+    request, engine = shared.request, shared.engine
+    factors = [
+        finding.evidence.factor
+        for finding in findings
+        if isinstance(finding.evidence, FitResult) and finding.evidence.factor is not None
+        if finding.place.startswith("release")
+    ]
+    return AuditResult(
+        mechanism=request.mechanism,
+        guarantee=shared.mechanism.guarantee,
+        no_guarantee=None,
+        metric=shared.mechanism.metric,
+        parameters=dict(engine.prepared.parameters),
+        policy=asdict(engine.settings.policy),
+        shares=None,
+        epsilon=request.epsilon,
+        epsilons=(request.epsilon,),
+        strategy=request.strategy,
+        mode=request.mode,
+        seed=shared.model.params.seed if request.mode == "experiment" else None,
+        confidence=request.confidence,
+        factor=min(factors) if factors else None,
+        lexveil=version(),
+        code=code_hash(),
+        model=shared.model.reference(engine.settings.of_words),
+        space=engine.made_with(),
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        audits=tuple(findings),
+    )

@@ -1,0 +1,109 @@
+"""The verb of banks of sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lexveil.cli.options import CHOSEN, ChosenModel, Count, Json, ModelName, Rows, actions
+from lexveil.cli.output import show
+
+sentences = actions(
+    "sentences",
+    """Banks of public sentences, to put in the place of texts.
+
+    A bank is made of public texts alone: each text that is rewritten with it becomes sentences that
+    people wrote there.
+
+        lexveil sentences build forum.jsonl news.jsonl.gz -o bank --public
+        lexveil sentences show bank
+        lexveil sentences show bank "The parcel never came."
+    """,
+)
+Bank = Annotated[Path, Parameter(name="BANK")]
+
+
+@sentences.command
+def build(
+    *sources: Annotated[Path, Parameter(name="PUBLIC")],
+    output: Annotated[Path, Parameter(metavar="BANK", alias="-o")],
+    model: ModelName = None,
+    text_column: Annotated[str, Parameter(metavar="NAME")] = "text",
+    size: Count = 100_000,
+    seed: Annotated[int, Parameter(metavar="N")] = 1,
+    public: bool = False,
+    json: Json = False,
+) -> None:
+    """Make a bank of the sentences of public texts.
+
+    Takes distinct sentences of 3 to 25 words, of which the model knows 95 % at least, without
+    numbers and addresses and words of the public list of words that do not come out; of more than
+    are wanted those of the smallest hash.
+
+    Args:
+        sources: files or folders of public texts
+        output: folder to write
+        text_column: column of the texts
+        size: sentences at most
+        seed: of the choice of sentences
+        public: declare that no private text is among the sources; without it, releases refuse the
+            bank
+    """
+    from lexveil.data.sentence_banks import BankOptions
+    from lexveil.data.sentence_banks import build as build_bank
+    from lexveil.errors import RequestError
+
+    if not sources:
+        raise RequestError("the following arguments are required: PUBLIC, a file of public texts")
+    options = BankOptions(
+        model=model, text_column=text_column, size=size, seed=seed, is_public=public
+    )
+    card = build_bank(sources, output, options)
+    show(card.to_dict() if json else card, json, lambda made: _lines(made, output))
+
+
+@sentences.command(name="show")
+def show_bank(
+    bank: Bank,
+    sentence: Annotated[str | None, Parameter(name="SENTENCE")] = None,
+    /,
+    *,
+    nearest: Rows = 10,
+    words: ChosenModel = CHOSEN,
+    json: Json = False,
+) -> None:
+    """Show the card of a bank, or the sentences of it that are nearest to a sentence.
+
+    Args:
+        bank: folder of the bank
+        sentence: any sentence
+        nearest: number of sentences to show
+    """
+    from lexveil.artifacts.sentence_banks import read_card
+    from lexveil.data.sentence_banks import neighbours
+
+    if sentence is None:
+        card = read_card(bank)
+        show(card.to_dict() if json else card, json, lambda made: _lines(made, bank))
+        return
+    found = neighbours(bank, sentence, nearest, words.name)
+    show(
+        [one.to_dict() for one in found] if json else found,
+        json,
+        lambda listed: [f"{one.distance:.3f}  {one.sentence}" for one in listed],
+    )
+
+
+def _lines(card: object, folder: Path) -> list[str]:
+    from lexveil.artifacts.sentence_banks import BankCard
+
+    assert isinstance(card, BankCard)
+    said = "public" if card.public else "not said to be public, so that releases refuse it"
+    return [
+        f"{folder}: {card.sentences:,} sentences of {card.least_words} to {card.most_words} words, "
+        f"{said}",
+        f"of {', '.join(source.name for source in card.sources)}",
+        f"vectors of model {card.model} ({card.model_sha256[:12]}), {card.dimensions} dimensions",
+    ]

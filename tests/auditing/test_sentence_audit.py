@@ -1,0 +1,224 @@
+"""The audit of sentences: what it says of the mechanism as it is, and which faults it sees."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lexveil.artifacts.model import Model
+from lexveil.auditing.audit import AuditResult, audit
+from lexveil.auditing.request import AuditRequest
+from lexveil.data.sentence_banks import BankOptions, build
+from lexveil.embeddings.sentences import SentenceSpace
+from lexveil.errors import RequestError
+from lexveil.mechanisms.sentence_draws import SentenceDraws
+from lexveil.privatization.engine import sentences as engine
+from lexveil.privatization.engine.sentences import SentenceEngine
+from lexveil.privatization.release.preconditions import check
+from lexveil.request import Request
+from lexveil.text.strings import Strings
+from tests.privatization.sentence_banks import write_texts
+
+pytestmark = pytest.mark.slow
+
+Fault = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bank")
+    options = BankOptions(model="en", is_public=True)
+    build([write_texts(folder / "public.jsonl")], folder / "bank", options)
+    return folder / "bank"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+def audited(folder: Path, out: Path | None = None, **how: Any) -> AuditResult:
+    asked = {"mechanism": "tem", "strategy": "S5", "bank": str(folder), "epsilon": 10.0}
+    request = AuditRequest.of({**asked, "samples": 2000, **how})
+    return audit(request, out, model="en+sentiment=3")
+
+
+def test_sentences_keep_their_claim_with_power(bank: Path, tmp_path: Path) -> None:
+    """And a release of the same settings relies on the audit."""
+    audits = tmp_path / "home" / "audits"
+    audits.mkdir(parents=True)
+    file = audits / "tem-S5-10.json"
+    result = audited(bank, file)
+    assert result.verdict == "no violation found", result.as_text()
+    assert result.factor is not None and result.factor <= 2
+    assert {finding.method for finding in result.audits} == {
+        *("vectors", "exact", "distribution", "budget", "independence")
+    }
+    assert json.loads(file.read_text())["strategy"] == "S5"
+    request = Request.of({"strategy": "S5", "bank": str(bank), "epsilon": 10.0})
+    relied = check(request, Model.load(name="en+sentiment=3")).audit
+    assert relied is not None and relied.result == "no violation found"
+
+
+def test_an_experiment_is_audited_too(bank: Path) -> None:
+    result = audited(bank, mode="experiment", samples=400)
+    assert not result.violation and result.seed is not None
+
+
+def twice_epsilon(patch: pytest.MonkeyPatch) -> None:
+    _with_draws(patch, lambda draws, q, of, e, keys: draws(q, of, 2 * e, keys))
+
+
+def epsilon_of_the_source(patch: pytest.MonkeyPatch) -> None:
+    """Twice as much for texts on one side of the purpose."""
+
+    def drawn(draws: Any, queries: Any, of: Any, epsilon: Any, keys: Any) -> Any:
+        return draws(queries, of, np.where(queries[of, -1] > 0, 2, 1) * epsilon, keys)
+
+    _with_draws(patch, drawn)
+
+
+def itself_favoured(patch: pytest.MonkeyPatch) -> None:
+    """A sentence that stands in the bank comes out as itself in one of four draws."""
+    made = SentenceDraws.replace_queries
+
+    def drawn(self: SentenceDraws, queries: Any, of: Any, epsilon: Any, keys: Any) -> Any:
+        out = made(self, queries, of, epsilon, keys)
+        for number, query in enumerate(queries):
+            same = np.flatnonzero((self.vectors == query).all(axis=1))
+            if len(same):
+                chosen = np.flatnonzero((of == number) & (keys[:, 0] % np.uint64(4) == 0))
+                out[chosen] = same[0]
+        return out
+
+    patch.setattr(SentenceDraws, "replace_queries", drawn)
+
+
+def _with_draws(patch: pytest.MonkeyPatch, drawn: Callable[..., Any]) -> None:
+    made = SentenceDraws.replace_queries
+    patch.setattr(
+        SentenceDraws,
+        "replace_queries",
+        lambda self, *given: drawn(lambda *changed: made(self, *changed), *given),
+    )
+
+
+def lengths_of_the_batch(patch: pytest.MonkeyPatch) -> None:
+    made = SentenceSpace.embed
+    patch.setattr(
+        SentenceSpace,
+        "embed",
+        lambda self, units: made(self, units) * np.float32(20 / max(20, len(units))),
+    )
+
+
+def frequencies_of_the_source(patch: pytest.MonkeyPatch) -> None:
+    """Tokens weigh by how often they stand in the batch."""
+    made = SentenceSpace.embed
+
+    def weighted(self: SentenceSpace, units: Any) -> Any:
+        known = units.known().rows
+        counts = np.bincount(known, minlength=len(self.weights)).clip(1)
+        return made(replace(self, weights=self.weights / counts), units)
+
+    patch.setattr(SentenceSpace, "embed", weighted)
+
+
+def padding_by_the_source(patch: pytest.MonkeyPatch) -> None:
+    """A long text gets one sentence more."""
+    made = engine.cut
+
+    def cut(source: Any, per_text: int | None) -> Any:
+        units, text_of, draws = made(source, per_text)
+        if per_text is None:
+            return units, text_of, draws
+        long = np.diff(units.starts) > 8
+        draws = np.repeat(np.arange(source.n_texts), per_text + long)
+        return units, draws, draws
+
+    patch.setattr(engine, "cut", cut)
+
+
+def one_charge_for_several(patch: pytest.MonkeyPatch) -> None:
+    made = SentenceEngine.spends
+
+    def spends(self: SentenceEngine, counted: Any, budget: Any) -> Any:
+        return np.minimum(made(self, counted, budget), budget.cap)
+
+    patch.setattr(SentenceEngine, "spends", spends)
+
+
+def the_source_in_the_bank(patch: pytest.MonkeyPatch) -> None:
+    """A text of the batch stands where the first sentence of the bank stood."""
+    made = engine.SentenceWorker.draw
+
+    def draw(self: Any, batch: Any, budget: Any = None) -> Any:
+        texts = self.sentences.texts.array.to_pylist()
+        texts[:50] = [f"{text} too" for text in [*batch.texts][:1] * 50]
+        strings = Strings(pa.array(texts, pa.large_string()))
+        sentences = replace(self.sentences, texts=strings)
+        return made(replace(self, sentences=sentences), batch, budget)
+
+    patch.setattr(engine.SentenceWorker, "draw", draw)
+
+
+def a_small_diameter(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SentenceSpace, "diameter", 2.0)
+    patch.setattr(SentenceSpace, "radius", 4.0)
+
+
+def one_key_for_a_text(patch: pytest.MonkeyPatch) -> None:
+    """Two sentences of a text have the same noise."""
+
+    def drawn(draws: Any, queries: Any, of: Any, epsilon: Any, keys: Any) -> Any:
+        first = np.concatenate([[True], np.diff(of) != 0])
+        return draws(
+            queries,
+            of,
+            epsilon,
+            keys[np.maximum.accumulate(np.where(first, np.arange(len(of)), 0))],
+        )
+
+    _with_draws(patch, drawn)
+
+
+FAULTS: dict[Fault, str] = {
+    twice_epsilon: "distribution",
+    epsilon_of_the_source: "distribution",
+    itself_favoured: "distribution",
+    lengths_of_the_batch: "vectors",
+    frequencies_of_the_source: "vectors",
+    padding_by_the_source: "budget",
+    one_charge_for_several: "budget",
+    the_source_in_the_bank: "budget",
+    a_small_diameter: "budget",
+    one_key_for_a_text: "independence",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(fault: Fault, bank: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault(monkeypatch)
+    result = audited(bank)
+    assert result.verdict == "violated"
+    methods = {finding.method for finding in result.audits if finding.violation}
+    assert FAULTS[fault] in methods, result.as_text()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"bank": None}, "is audited over a bank"),
+        ({"mechanism": "madlib"}, "sentences are drawn by tem"),
+        ({"strategy": "S3"}, "is of sentences"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(bank: Path, how: dict[str, Any], said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        audited(bank, **how)

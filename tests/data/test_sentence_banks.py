@@ -1,0 +1,188 @@
+"""Banks of sentences: which are chosen, what a bank says of itself, and what is refused."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from asking import command
+
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.sentence_banks import FEWEST, open_bank, read_card, units_of_texts
+from lexveil.data.sentence_banks import (
+    LEAST_KNOWN,
+    LEAST_WORDS,
+    MOST_WORDS,
+    BankOptions,
+    build,
+    neighbours,
+)
+from lexveil.errors import RequestError
+from lexveil.runtime import duckdb_session
+from tests.privatization.sentence_banks import SENTENCES, write_texts
+
+PARTS = {"least_words": LEAST_WORDS, "most_words": MOST_WORDS, "least_known": LEAST_KNOWN}
+
+
+def chosen(*rows: tuple[str, int, int, bool], size: int = 100, seed: int = 1) -> list[str]:
+    """The sentences that the query takes."""
+    names = ("text", "n_words", "n_known", "is_screened")
+    candidates = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    with duckdb_session.session() as con:
+        con.register("candidates", candidates)
+        found = duckdb_session.run(con, "sentences/bank", **PARTS, seed=seed, size=size)
+        return [text for text, _ in found.fetchall()]
+
+
+def row(text: str, known: int | None = None, screened: bool = False) -> tuple[str, int, int, bool]:
+    n = len(text.split())
+    return text, n, n if known is None else known, screened
+
+
+def test_takes_distinct_sentences_within_the_limits() -> None:
+    long = " ".join(["word"] * 26) + "."
+    found = chosen(
+        row("The film was good."),
+        row("the film was good."),
+        row("The film was good."),
+        row("Too short."),
+        row(long),
+        row("One of its words is not known here.", known=7),
+        row("A screened word stands in it.", screened=True),
+        row("a line without an end"),
+        row(long[5:]),
+    )
+    assert sorted(found) == ["The film was good.", long[5:]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write to me at ann@example.org soon.",
+        "See http://example.org/page for it.",
+        "Our page is example.com as ever.",
+        "Call me on 555 0199 tomorrow please.",
+        "Call 01 23 45 now please.",
+        "I live at 12 Elm Street now.",
+        "It cost me 1200 in all.",
+        "Ask @somebody about it.",
+    ],
+)
+def test_takes_no_address_and_no_number_to_call(text: str) -> None:
+    assert chosen(row("It was good enough."), row(text)) == ["It was good enough."]
+
+
+def test_the_choice_goes_by_hash() -> None:
+    """Of fewer the first ones of more; neither order nor repetition changes it; a seed does."""
+    rows = [row(sentence) for sentence in SENTENCES[:200]]
+    some = chosen(*rows, size=50)
+    assert len(some) == 50 and chosen(*rows, size=80)[:50] == some
+    assert chosen(*rows[::-1], *rows, size=50) == some
+    assert chosen(*rows, size=50, seed=2) != some
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("banks")
+    options = BankOptions(model="en", is_public=True)
+    build([write_texts(folder / "public.jsonl")], folder / "bank", options)
+    return folder / "bank"
+
+
+def test_a_bank_says_what_it_is_of(bank: Path) -> None:
+    card, model = read_card(bank), Model.load(name="en")
+    assert (card.sentences, card.public, card.model) == (len(SENTENCES), True, "en")
+    assert card.model_sha256 == model.sha256
+    assert [source.name for source in card.sources] == ["public.jsonl"]
+    opened = open_bank(bank, model)
+    assert sorted(opened.texts) == sorted(SENTENCES)
+    units = units_of_texts([*opened.texts], model)
+    assert np.array_equal(opened.vectors, opened.space.embed(units))
+    assert opened.n_words.tolist() == [len(text.split()) for text in opened.texts]
+
+
+def test_the_same_texts_give_the_same_bank(bank: Path, tmp_path: Path) -> None:
+    """Packed, in another order and twice, all but the hash of the source is the same."""
+    with gzip.open(tmp_path / "again.jsonl.gz", "wt") as file:
+        for sentence in SENTENCES[::-1] * 2:
+            file.write(json.dumps({"body": sentence}) + "\n")
+    options = BankOptions(model="en", is_public=True, text_column="body")
+    card = build([tmp_path / "again.jsonl.gz"], tmp_path / "bank", options)
+    assert card.files == read_card(bank).files
+
+
+def test_purposes_are_coordinates_of_an_opened_bank(bank: Path) -> None:
+    plain, kept = (open_bank(bank, Model.load(name=name)) for name in ("en", "en+sentiment=3"))
+    assert kept.vectors.shape[1] == plain.vectors.shape[1] + 1
+    assert np.array_equal(kept.vectors[:, :-1], plain.vectors)
+    score = dict(zip(kept.texts, kept.vectors[:, -1].tolist(), strict=True))
+    good, bad = (score[f"The film was {word} today."] for word in ("wonderful", "terrible"))
+    assert good > 0 > bad
+    with pytest.raises(RequestError, match="5 at most"):
+        open_bank(bank, Model.load(name="en+sentiment=6"))
+
+
+def test_the_nearest_sentence_is_itself(bank: Path) -> None:
+    first, *others = neighbours(bank, "The film was terrible today.", 5, "en")
+    assert (first.distance, first.sentence) == (0.0, "The film was terrible today.")
+    assert [one.distance for one in others] == sorted(one.distance for one in others)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda bank: (bank / "bank.json").unlink(), "is no bank"),
+        (lambda bank: (bank / "bank.json").write_text("{}"), "cannot be read"),
+        (lambda bank: (bank / "rows.npy").unlink(), "rows.npy: is not what the card"),
+        (
+            lambda bank: (bank / "vectors.npy").write_bytes(
+                (bank / "vectors.npy").read_bytes()[:-1]
+            ),
+            "vectors.npy: is not what the card",
+        ),
+        (lambda bank: edit(bank, format=2), "format 2"),
+        (lambda bank: edit(bank, sentences=FEWEST - 1), "needs 1,000"),
+        (lambda bank: edit(bank, sentences=FEWEST), "bank.json: is not what"),
+        (lambda bank: edit(bank, files={}), "bank.json: is not what"),
+        (lambda bank: edit(bank, model="glove", model_sha256="0" * 64), "a bank of model glove"),
+    ],
+)
+def test_a_damaged_bank_is_refused(bank: Path, tmp_path: Path, damage, said: str) -> None:
+    copy = tmp_path / "bank"
+    copy.mkdir()
+    for file in bank.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    damage(copy)
+    with pytest.raises(RequestError, match=said):
+        open_bank(copy, Model.load(name="en"))
+
+
+def edit(bank: Path, **fields: object) -> None:
+    card = json.loads((bank / "bank.json").read_text())
+    (bank / "bank.json").write_text(json.dumps(card | fields))
+
+
+def test_commands(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = write_texts(tmp_path / "public.csv")
+    assert command("sentences", "build", texts, "-o", tmp_path / "b", "--model", "en") == 0
+    assert "not said to be public" in capsys.readouterr().out
+    assert command("sentences", "build", texts, "-o", tmp_path / "b", "--model", "en") == 2
+    assert "exists already" in capsys.readouterr().err
+    few = write_texts(tmp_path / "few.csv", SENTENCES[:50])
+    assert command("sentences", "build", few, "-o", tmp_path / "c", "--model", "en") == 2
+    assert "50 sentences of the sources are fit" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
+    assert command("sentences", "build", tmp_path / "none", "-o", tmp_path / "c") == 2
+    assert command("sentences", "show", bank, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["public"] is True
+    assert command("sentences", "show", bank, "The film was good today.", "--model", "en") == 0
+    assert capsys.readouterr().out.startswith("0.000  The film was good today.")
+    assert command("sentences", "show", bank, "zzxq qqzx", "--model", "en") == 2
+    assert "knows no word" in capsys.readouterr().err
+
+
+def test_sentences_of_the_fixture_are_distinct() -> None:
+    assert len({*SENTENCES}) == len(SENTENCES) >= FEWEST
+    assert all(sentence.endswith(".") for sentence in SENTENCES)

@@ -1,0 +1,418 @@
+"""Sentences of a bank in the place of texts: what is written, disclosed and charged, and what is
+refused.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import lexveil
+from lexveil import paths
+from lexveil.accounting.measurements import NoBound
+from lexveil.artifacts.model import Model
+from lexveil.artifacts.sentence_banks import open_bank
+from lexveil.data.sentence_banks import BankOptions, build
+from lexveil.embeddings.sentences import SentenceSpace
+from lexveil.errors import RequestError
+from lexveil.mechanisms.sentence_draws import SentenceDraws
+from lexveil.privatization.engine import sentences as engine
+from lexveil.privatization.engine.sentences import LONGEST, cut
+from lexveil.privatization.settings import PER_TEXT
+from lexveil.text.encode import encode
+from tests.privatization.sentence_banks import SENTENCES, write_texts
+from tests.same_noise import SameAnswers, published
+
+TEXTS = ["The food was cold. Nobody came! We left early.", "Great film, see it.", "zzxq", ""]
+HOW: dict[str, Any] = {"strategy": "S5", "epsilon": 10.0}
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bank")
+    options = BankOptions(model="en", is_public=True)
+    build([write_texts(folder / "public.jsonl")], folder / "bank", options)
+    return folder / "bank"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder in no project, with a ledger of its own."""
+    monkeypatch.setenv("LEXVEIL_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def written(texts: Sequence[Any]) -> list[list[str]]:
+    """The sentences of outputs; each must be one of the bank."""
+    found = [re.findall(r"[^.]+\.", text or "") for text in texts]
+    parts = [[sentence.strip() for sentence in each] for each in found]
+    assert {sentence for each in parts for sentence in each} <= {*SENTENCES}
+    assert [" ".join(each) for each in parts] == [text or "" for text in texts]
+    return parts
+
+
+def privatize(texts: Any, bank: Path, model: str = "en", **how: Any) -> Any:
+    return lexveil.privatize(texts, model=model, bank=str(bank), quiet=True, **HOW | how)
+
+
+def test_every_text_becomes_as_many_sentences(bank: Path) -> None:
+    """Also one without a known word, and an empty one; what is no text stays none."""
+    done = privatize([*TEXTS, None], bank)
+    assert done.values[-1] is None
+    assert [len(each) for each in written(done.values[:-1])] == [PER_TEXT] * 4
+    assert [len(each) for each in written(privatize(TEXTS, bank, sentences=7).values)] == [7] * 4
+
+
+def test_each_sentence_becomes_one(bank: Path) -> None:
+    done = privatize(TEXTS, bank, unit="sentence")
+    assert [len(each) for each in written(done.values)] == [3, 1, 1, 0]
+
+
+def test_the_ledger_is_charged_epsilon_for_each_sentence(bank: Path) -> None:
+    done = privatize(TEXTS[:3], bank, subjects=["a", "b", "a"], sentences=2)
+    assert done.record.spent.most == 20.0 and done.record.spent.mean == 20.0
+    assert done.operator.ledger.epsilon_charged == 60.0
+    again = privatize(TEXTS[:2], bank, unit="sentence", subjects=["a", "b"])
+    assert again.operator.ledger.epsilon_charged == 40.0
+    assert again.operator.ledger.largest_balance == pytest.approx(70.0)
+
+
+def test_the_token_log_has_a_row_for_each_sentence(bank: Path) -> None:
+    log = privatize(TEXTS, bank, sentences=2).token_log.to_pydict()
+    assert log["row"] == [1, 1, 2, 2, 3, 3, 4, 4] and log["position"] == [0, 1] * 4
+    assert {*log["class"]} == {"sentence"} and {*log["action"]} == {"perturbed"}
+    assert {*log["epsilon"]} == {10.0}
+
+
+def test_the_record_states_both_bounds(bank: Path) -> None:
+    """Of text as unit 2·ε·d for any two texts, and 2·ε·D with D = 2·√(1 + 9)."""
+    record = privatize(TEXTS, bank, model="en+sentiment=3", sentences=2).record
+    assert record.guarantee.formula == "Pr[M(D)=y] <= exp(2·ε·d(D,D'))·Pr[M(D')=y]"
+    assert record.guarantee.statement.startswith("Any two texts are indistinguishable up to exp(2·")
+    assert "local differential privacy of 2·ε·D = 126.491 nats" in record.guarantee.statement
+    assert record.guarantee.not_covered is None
+    assert record.metric == "Euclidean distance of sentence vectors"
+    said = record.sentences
+    assert (said.unit, said.per_text, said.longest) == ("text", 2, None)
+    assert said.bank_sentences == len(SENTENCES)
+    assert said.diameter == pytest.approx(2 * np.sqrt(10))
+    assert said.local_epsilon == pytest.approx(10 * said.diameter)
+    assert record.made_with["bank/bank.json"] == said.bank
+    one = privatize(TEXTS, bank, unit="sentence").record
+    assert one.guarantee.formula == "Pr[M(D)=y] <= exp(Σ ε·d(s_i,s'_i))·Pr[M(D')=y]"
+    assert "any two texts with the same number of sentences" in one.guarantee.statement.lower()
+    assert one.guarantee.not_covered == "Not covered: texts with another number of sentences."
+    assert one.sentences.longest == LONGEST and "number of sentences" in one.guarantee.because[0]
+
+
+def test_an_experiment_claims_nothing_but_what_a_release_would(bank: Path) -> None:
+    stated = privatize(TEXTS, bank, seed=1).record.guarantee
+    assert stated.formula == "none" and "seed" in stated.statement
+    assert stated.in_release.formula == privatize(TEXTS, bank).record.guarantee.formula
+
+
+def test_the_bound_holds_for_what_is_drawn(bank: Path) -> None:
+    """Between any two texts: the loss of the whole output by the exact law."""
+    done = privatize(TEXTS, bank, sentences=3)
+    assert done.measurement.bound(np.full(3, 0.5)).nats == pytest.approx(15.0)
+    opened = open_bank(bank, Model.load(name="en"))
+    draws = SentenceDraws(opened.vectors, opened.space.radius)
+    units, _, _ = cut(encode(TEXTS, Model.load(name="en").lexicon("S3")), 3)
+    queries = opened.space.embed(units)
+    log_p = draws.log_pmf_of(queries, np.full(len(TEXTS), 10.0))
+    loss = np.abs(log_p[:, None] - log_p[None]).max(axis=2)
+    apart = np.linalg.norm(queries[:, None].astype(float) - queries[None], axis=2)
+    for first in range(len(TEXTS)):
+        for second in range(len(TEXTS)):
+            bound = done.measurement.bound(np.full(3, apart[first, second]))
+            assert 3 * loss[first, second] <= bound.nats + 1e-9
+    with pytest.raises(NoBound, match="seed"):
+        privatize(TEXTS, bank, seed=1).measurement.bound(np.full(3, 0.5))
+
+
+def test_a_text_draws_by_its_vector(bank: Path) -> None:
+    """At a large epsilon a sentence of the bank comes out as itself, alone and in a text of it."""
+    sentence = "The meal was terrible today."
+    done = privatize([sentence], bank, epsilon=2000.0, sentences=3)
+    assert written(done.values) == [[sentence] * 3]
+    both = privatize(
+        [f"{sentence} The song was lovely here."], bank, epsilon=2000.0, unit="sentence"
+    )
+    assert written(both.values) == [[sentence, "The song was lovely here."]]
+
+
+def test_releases_draw_other_noise_each_time_and_experiments_the_same(bank: Path) -> None:
+    first, second = (privatize(TEXTS * 5, bank).values for _ in range(2))
+    assert first != second
+    seeded = [privatize(TEXTS * 5, bank, seed=seed).values for seed in (1, 1, 2)]
+    assert seeded[0] == seeded[1] != seeded[2]
+
+
+def test_neither_batches_nor_workers_change_an_experiment(
+    bank: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"{sentence} {TEXTS[n % 4]}" for n, sentence in enumerate(SENTENCES[:300])]
+    pd.DataFrame({"text": texts}).to_csv(here / "in.csv", index=False)
+    made = []
+    for workers, part in ((1, 2**16), (2, 2**16), (1, 500)):
+        monkeypatch.setattr("lexveil.privatization.engine.batch.PART", part)
+        out = here / f"{len(made)}.csv"
+        command("in.csv", "-o", out, "--bank", bank, "--seed", 3, "--workers", workers)
+        made.append(out.read_bytes())
+    assert made[0] == made[1] == made[2]
+    assert privatize(texts, bank, seed=3).values == pd.read_csv(here / "0.csv")["text"].tolist()
+
+
+def test_a_sentence_without_end_is_cut_at_a_public_length() -> None:
+    words = ["word"] * (2 * LONGEST + 5)
+    lexicon = Model.load(name="en").lexicon("S1")
+    source = encode([" ".join(words), "One. Two."], lexicon)
+    units, text_of, draws = cut(source, None)
+    assert np.diff(units.starts).tolist() == [LONGEST, LONGEST, 5, 2, 2]
+    assert text_of.tolist() == [0, 0, 0, 1, 1] and draws.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_columns_of_a_row_have_sentences_each(bank: Path, here: Path) -> None:
+    pd.DataFrame({"title": ["Bad", "Good"], "body": TEXTS[:2]}).to_csv(here / "in.csv", index=False)
+    columns = ("--text-column", "title", "--text-column", "body")
+    command("in.csv", "-o", "out.csv", "--bank", bank, "--sentences", 2, *columns)
+    table = pd.read_csv(here / "out.csv")
+    assert [len(each) for name in table for each in written(table[name])] == [2] * 4
+    record = json.loads((here / "out.csv.record.json").read_text())
+    assert record["spent"]["most"] == 40.0 == record["document_budget"]["input"]
+    assert record["guarantee"]["formula"] == "Pr[M(D)=y] <= exp(2·ε·Σ d(D_c,D'_c))·Pr[M(D')=y]"
+    assert "of 4·ε·D = 80 nats" in record["guarantee"]["statement"]
+    lines = [json.dumps({"messages": [{"content": text} for text in TEXTS]})]
+    (here / "in.jsonl").write_text("\n".join(lines) + "\n")
+    path = ("--text-column", "messages[].content")
+    command("in.jsonl", "-o", "out.jsonl", "--bank", bank, *path, code=2)
+    assert not (here / "out.jsonl").exists()
+
+
+def command(*arguments: object, epsilon: float = 10, code: int = 0) -> None:
+    from asking import command as run
+
+    options = ("--strategy", "sentence", "--epsilon", epsilon, "--model", "en")
+    assert run("privatize", *arguments, *options) == code
+
+
+def test_a_file_is_released_with_its_statement(
+    bank: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pd.DataFrame({"text": TEXTS[:2]}).to_json(here / "in.jsonl", orient="records", lines=True)
+    command("in.jsonl", "-o", "out.jsonl", "--bank", bank)
+    said = capsys.readouterr().out
+    assert "2 texts, 8 sentences written (4 for each text" in said
+    assert "mechanism tem, strategy S5, mode release" in said
+    rows = pd.read_json(here / "out.jsonl", lines=True)
+    assert [len(each) for each in written(rows["text"].tolist())] == [PER_TEXT] * 2
+    page = (here / "out.jsonl.statement.txt").read_text()
+    assert "were replaced by sentences of public texts by Lexveil" in page
+    assert "In the place of 2 texts stand 8 sentences, 4 for each text." in page
+    assert "word by word" not in page and "stop words" not in page
+    log = pq.read_table(here / "out.jsonl.tokens.parquet")
+    assert log.num_rows == 8 and {*log["class"].to_pylist()} == {"sentence"}
+    operator = json.loads((here / "out.jsonl.operator.json").read_text())
+    assert operator["counts"]["by_class"]["sentence"]["perturbed"] == 8
+
+
+FACES = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "txt": "txt", "parquet": "parquet"}
+
+
+@pytest.mark.parametrize("form", FACES)
+@pytest.mark.parametrize("unit", ["text", "sentence"])
+def test_what_is_published_is_a_function_of_the_output(
+    bank: Path, here: Path, form: str, unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sources that have nothing in common but the number of rows, and with the sentence as unit
+    that of sentences; a mechanism that answers both alike.
+    """
+    same = SameAnswers(monkeypatch)
+    monkeypatch.setattr(SentenceDraws, "noise", lambda _, e, __: np.zeros((len(e), 4), np.uint64))
+    monkeypatch.setattr(
+        SentenceDraws, "replace_queries", lambda _, __, of, *___: same._answers(len(of))
+    )
+    second = ["It is so. They ran off. It rains", "The committee met", "Hello there", ""]
+    if unit == "text":
+        second = ["x", "One. Two. Three. Four, five and six are far too many for me.", "qq", "No"]
+    made = []
+    for number, texts in enumerate((TEXTS, second)):
+        folder = here / str(number)
+        folder.mkdir()
+        monkeypatch.setenv("LEXVEIL_HOME", str(folder / "home"))
+        monkeypatch.chdir(folder)
+        same.restart()
+        kept = texts[:3] if form == "txt" else texts
+        frame = pd.DataFrame({"text": kept})
+        if form == "txt":
+            (folder / "in.txt").write_text("".join(f"{text}\n" for text in kept))
+        elif form == "jsonl":
+            frame.to_json(folder / "in.jsonl", orient="records", lines=True)
+        elif form == "parquet":
+            frame.to_parquet(folder / "in.parquet")
+        else:
+            frame.to_csv(folder / f"in.{form}", index=False, sep="\t" if form == "tsv" else ",")
+        command(f"in.{form}", "-o", f"out.{form}", "--bank", bank, "--unit", unit)
+        (folder / f"in.{form}").unlink()
+        made.append(published(folder))
+    assert made[0].keys() == made[1].keys()
+    assert f"out.{form}" in made[0]
+    differ = {
+        name: (made[0][name], made[1][name]) for name in made[0] if made[0][name] != made[1][name]
+    }
+    assert not differ
+
+
+REFUSED = [
+    ({"bank": None}, "make one with `lexveil sentences build"),
+    ({"epsilon": None}, "needs the epsilon of a sentence"),
+    ({"epsilon": -1.0}, "epsilon"),
+    ({"epsilon": 1e12}, "epsilon"),
+    ({"sentences": 0}, "sentences"),
+    ({"sentences": 1001}, "sentences"),
+    ({"unit": "word"}, "unit"),
+    ({"unit": "sentence", "sentences": 3}, "one sentence for each"),
+    ({"mechanism": "tem_context"}, "replaces words and no sentences"),
+    ({"mechanism": "diffractor_tem"}, "replaces words and no sentences"),
+    ({"mechanism": "madlib"}, "replaces words and no sentences"),
+    ({"protection": "strong"}, "protection"),
+    ({"epsilon": None, "document_budget": 5.0}, "document_budget"),
+    ({"epsilon": None, "recovery": 0.1}, "recovery"),
+    ({"max_token_epsilon": 5.0}, "max_token_epsilon"),
+    ({"consistent": True}, "consistent"),
+    ({"keep_layout": True}, "keep_layout"),
+    ({"detector": "presidio"}, "detector"),
+    ({"protect": "list.txt"}, "protect"),
+    ({"shares": {"numbers": 0.5}}, "shares"),
+    ({"stopwords": "keep"}, "stopwords"),
+    ({"mode": "release", "seed": 1}, "a seed makes an experiment"),
+    ({"strategy": "S1", "protection": "strong", "epsilon": None}, "bank is of sentences"),
+]
+
+
+@pytest.mark.parametrize(("how", "said"), REFUSED)
+def test_what_sentences_do_not_have_is_refused(bank: Path, how: dict[str, Any], said: str) -> None:
+    asked = {"bank": str(bank)} | HOW | how
+    with pytest.raises(RequestError, match=re.escape(said)):
+        lexveil.privatize(TEXTS, model="en", **asked)
+    assert not (paths.user_data() / "ledger").exists()
+
+
+def test_banks_that_cannot_be_used_are_refused_before_anything_is_charged(
+    bank: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No bank, one that is not said to be public, an edited one, and one of another model."""
+    (here / "in.txt").write_text("A text.\n")
+    private = here / "private"
+    build([write_texts(here / "public.jsonl")], private, BankOptions(model="en"))
+    edited = here / "edited"
+    edited.mkdir()
+    for file in bank.iterdir():
+        (edited / file.name).write_bytes(file.read_bytes())
+    (edited / "sentences.parquet").write_bytes(b"another")
+    other = here / "other"
+    other.mkdir()
+    for file in bank.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+    card = json.loads((bank / "bank.json").read_text())
+    (other / "bank.json").write_text(json.dumps(card | {"model_sha256": "0" * 64}))
+    cases = {
+        here / "none": "is no bank of sentences",
+        private: "is not said to be public",
+        edited: "sentences.parquet: is not what the card",
+        other: "has other vectors",
+    }
+    for folder, said in cases.items():
+        command("in.txt", "-o", "out.txt", "--bank", folder, code=2)
+        assert said in capsys.readouterr().err
+    assert not list(here.glob("out*")) and not (paths.user_data() / "ledger").exists()
+    command("in.txt", "-o", "out.txt", "--bank", private, "--seed", 1)
+
+
+def test_a_script_without_spaces_is_refused_or_emptied(bank: Path) -> None:
+    text = "これは日本語の文章です。単語の間に空白がありません。"
+    with pytest.raises(RequestError, match="Japanese script"):
+        privatize([text], bank)
+    assert privatize(["Some text."], bank).operator.ledger.subjects_charged_before == 0
+    done = privatize([text, "Some text."], bank, on_unsupported="withhold")
+    assert [len(each) for each in written(done.values)] == [PER_TEXT] * 2
+    assert done.record.on_unsupported == "withhold"
+
+
+def test_other_faces_say_where_sentences_are_written(
+    bank: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from asking import command as run
+
+    (here / "in.txt").write_text("A text.\n")
+    options = ("--strategy", "S5", "--bank", bank, "--epsilon", 10, "--model", "en")
+    for verb in (("inspect", "in.txt"), ("privatize", "in.txt", "--preview", 1, "--json")):
+        assert run(*verb, *options) == 2
+        assert "writes sentences and has no words to look at here" in capsys.readouterr().err
+
+
+# Faults: each makes something of the source, or of the batch, a part of what is public.
+
+
+def _lengths_of_the_batch(patch: pytest.MonkeyPatch) -> None:
+    made = SentenceSpace.embed
+
+    patch.setattr(
+        SentenceSpace,
+        "embed",
+        lambda self, units: made(self, units) * np.float32(10 / max(10, len(units))),
+    )
+
+
+def _mean_of_the_batch(patch: pytest.MonkeyPatch) -> None:
+    made = SentenceSpace.embed
+    patch.setattr(
+        SentenceSpace,
+        "embed",
+        lambda self, units: made(self, units) - made(self, units).mean(axis=0),
+    )
+
+
+@pytest.mark.parametrize("fault", [_lengths_of_the_batch, _mean_of_the_batch])
+def test_vectors_that_depend_on_other_texts_are_seen(
+    bank: Path, fault: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text has the same output, whatever stands beside it."""
+
+    def is_alone_as_beside() -> bool:
+        alone = privatize(SENTENCES[:20], bank, seed=1, epsilon=20.0).values
+        return bool(privatize(SENTENCES[:60], bank, seed=1, epsilon=20.0).values[:20] == alone)
+
+    assert is_alone_as_beside()
+    fault(monkeypatch)
+    assert not is_alone_as_beside()
+
+
+def test_a_charge_once_for_several_sentences_is_seen(
+    bank: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is drawn is compared with what was planned, and with the budget."""
+    plain = engine.allocate
+    monkeypatch.setattr(
+        engine, "allocate", lambda strategy, budget, counts: plain(strategy, budget, counts) * 4
+    )
+    with pytest.raises(NoBound, match="not that of the plan"):
+        privatize(TEXTS, bank)
+
+
+@pytest.mark.parametrize("strategy", ["S5", "S9"])
+def test_calibration_is_of_words(strategy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from asking import command as run
+
+    asked = ("calibrate", "--recovery", 0.1, "--strategy", strategy, "--model", "en")
+    assert run(*asked) == 2
+    assert "there are S1, S2, S3, S4" in capsys.readouterr().err
