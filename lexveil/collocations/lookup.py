@@ -57,7 +57,8 @@ def look_up(
             measures. For a text also ``sentences``, see ``cut``; else ``by``.
 
     Raises:
-        RequestError: if the options contradict each other, or there are no collocations yet.
+        RequestError: if the options contradict each other or name an unknown measure, or there are
+            no collocations yet.
     """
     chosen = {"by": by, "length": length, "min_count": min_count, "limit": limit}
     useless = [
