@@ -1,20 +1,20 @@
-"""Subject keys: the keys under which the ledger sums what rows have spent.
+"""Subject keys: the keys under which the ledger sums the spends of rows.
 
-One rule for all verbs, because two spellings of one subject would have two budgets:
+All commands share one rule, because two spellings of one subject would have two budgets:
 
-* A row whose subject is named has that value, as text: without characters that show nothing
+* The key of a row with a named subject is that name, as text: without characters that show nothing
   (Unicode's category Cf and property Default_Ignorable_Code_Point, and C1 controls), in the normal
-  form NFKC, white space trimmed and every run of it one space. What is then a decimal number as
-  JSON writes one without exponent is that number: ``7``, ``7.0`` and ``7.00`` are one subject, and
-  so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and remain themselves. Capitals
-  and punctuation count: ``c7`` and ``C7`` are two.
-* A row without a named subject has its texts: the normal forms of their tokens, cut by the rules of
-  English whatever the model's language, after the same treatment of characters. Capitals, white
-  space and Unicode form do not matter, nor does a column without any token: a text has one key,
-  wherever in a row it stands.
+  form NFKC, white space trimmed and every run of it one space. A name that is then a decimal number
+  as JSON writes one without exponent becomes that number: ``7``, ``7.0`` and ``7.00`` are one
+  subject, and so are ``-0`` and ``0``. ``007`` and ``+7`` are no such numbers, and stay as they
+  are. Capitals and punctuation count: ``c7`` and ``C7`` are two subjects.
+* The key of a row without a named subject comes from its texts: the normal forms of their tokens,
+  cut by the rules of English whatever the model's language, after the same treatment of characters.
+  Capitals, white space and Unicode form do not matter, nor does a column without any token: a text
+  has one key, wherever in a row it stands.
 
-The two kinds never meet: no subject's name holds a NUL. ``KEYS_RULE`` is the version of all this; a
-ledger remembers under which one it was made, and takes no release under another.
+The two kinds never collide: no subject's name holds a NUL. ``KEYS_RULE`` is the version of these
+rules; a ledger stores the version under which it was created, and accepts no release under another.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-TEXT = "\0text:"  # before the hash of a row's texts
+TEXT = "\0text:"  # prefix of the hash of a row's texts
 
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
-# 1 took texts and names as they are written; 2 gave a text a key for each further column without
-# any
+# Version 1 took texts and names as written; version 2 gave a text another key for each further
+# column without text.
 KEYS_RULE = "3"
-# Code points that show nothing, as Unicode 15.1 has them. Written down, because libraries have
-# tables of several versions: categories Cf and Default_Ignorable_Code_Point, and C1 controls that
-# are no white space.
+# Code points that show nothing, in Unicode 15.1: category Cf, property
+# Default_Ignorable_Code_Point, and C1 controls that are no white space. They are listed here
+# because libraries have tables of several versions.
 UNSEEN = (
     (0x80, 0x84),
     (0x86, 0x9F),
@@ -69,11 +69,11 @@ UNSEEN = (
     (0xE0000, 0xE0FFF),
 )
 _UNSEEN = "[%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in UNSEEN)  # noqa: UP031
-MAX_COMPARED = 2**18  # different subjects that are compared with each other, in some 50 MB
+MAX_COMPARED = 2**18  # greatest number of subjects compared with each other; takes some 50 MB
 
 
 def subject_key(name: str) -> str:
-    """The key of a subject by its name; ``""`` if nothing is left of it."""
+    """Return the key of a subject by its name; ``""`` if the name has no visible character."""
     if not name.isascii():
         name = unicodedata.normalize("NFKC", "".join(c for c in name if not is_unseen(c)))
     name = " ".join(name.split())
@@ -91,7 +91,7 @@ def is_unseen(character: str) -> bool:
 
 
 def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
-    """The keys of rows by their texts.
+    """Return the keys of rows by their texts.
 
     Args:
         rows: the texts of each row, one for each column, None for null; no text holds a NUL or an
@@ -103,14 +103,14 @@ def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
 
 
 def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
-    """The keys of rows by their texts, each column as one array."""
+    """Return the keys of rows by their texts, given each column as one array."""
     import pyarrow.compute as pc
 
     if not columns:
         return []
     forms = [_normal_texts(column) for column in columns]
     if len(forms) > 1:
-        # Not by its own way to leave values out: PyArrow then drops rows in which there is none.
+        # PyArrow's own option to skip nulls would drop rows in which all values are null.
         joined = pc.replace_substring_regex(
             pc.binary_join_element_wise(*forms, "\0"), r"\x00+", "\0"
         )
@@ -121,8 +121,8 @@ def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
 
 
 def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
-    """The normal forms of each text's tokens, joined by spaces; of null as of a text without
-    any.
+    """Return the normal forms of each text's tokens, joined by spaces; null counts as a text
+    without tokens.
     """
     import pyarrow.compute as pc
 
@@ -141,22 +141,24 @@ def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
 
 
 def _bytes_of(array: pa.StringArray) -> tuple[memoryview, npt.NDArray[np.int32]]:
-    """All texts one after the other, and the (n + 1,) bytes where each starts."""
+    """Return the bytes of all texts, one after the other, and the (n + 1,) first byte
+    of each text.
+    """
     _, positions, content = array.buffers()
     offsets = np.frombuffer(positions, np.int32)[array.offset : array.offset + len(array) + 1]
     return memoryview(content or b""), offsets
 
 
 class NearCollisions:
-    """Counts subjects whose keys differ, but not without capitals and punctuation: probably one
-    person, two budgets.
+    """Counts subjects whose keys differ in capitals and punctuation only: probably one person with
+    two budgets.
 
-    It keeps hashes only, under the key of this process, and compares the first ``MAX_COMPARED``
-    subjects.
+    The counter keeps only hashes, under the hash key of this process, and compares the first
+    ``MAX_COMPARED`` subjects.
     """
 
     def __init__(self) -> None:
-        # of a key without capitals and punctuation, and of the key
+        # hash of the key without capitals and punctuation, and hash of the key
         self._hashes: set[tuple[int, int]] = set()
 
     def add(self, keys: Sequence[str]) -> None:
@@ -165,7 +167,7 @@ class NearCollisions:
             self._hashes |= {(hash(_folded(key)), hash(key)) for key in keys}
 
     def count(self) -> int:
-        """How many subjects have a near namesake."""
+        """Return the number of subjects with a near namesake."""
         sizes = Counter(folded for folded, _ in self._hashes)
         return sum(size for size in sizes.values() if size > 1)
 
