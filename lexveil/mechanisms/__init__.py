@@ -23,7 +23,7 @@ SHARED = frozenset(
 
 
 def mechanism_names() -> list[str]:
-    """The names of all mechanisms, sorted; none of them is loaded."""
+    """Return the names of all mechanisms, sorted, without loading any mechanism."""
     return sorted(
         module.name
         for module in pkgutil.iter_modules(__path__)

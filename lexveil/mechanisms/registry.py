@@ -1,4 +1,4 @@
-"""The mechanisms there are: the modules of this package that are not shared."""
+"""Registry of all mechanisms: the modules of this package that are not shared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lexveil.types import Orders, Vectors
 
 __all__ = ["MECHANISMS", "ON_LISTS", "ClosedForm", "Mechanism", "build_mechanism"]
 
-# name -> class, in the order of their names; what a class states of itself is known before one is
+# Class by name, in the order of names; the attributes of a class are known before a mechanism is
 # built.
 MECHANISMS: dict[str, Any] = {}
 for _name in mechanism_names():
@@ -36,15 +36,16 @@ def build_mechanism(
     """Build mechanism ``name`` over a vocabulary.
 
     Args:
-        vectors: (W, p) of the words.
-        parameters: by mechanism, its parameters by name; what is missing has its default.
+        vectors: (W, p) vectors of the words.
+        parameters: by mechanism, its parameters by name; missing ones have their defaults.
             ``rank_remap`` (enabled, c, ranks) applies to the mechanisms whose output is read off a
             noisy vector.
         orders: (n_lists, W), the word orders of a mechanism on lists: ``orders[l][i]`` is the word
             at index i.
-        near: lists of near words that were made before; a mechanism or a remapping that uses some
-            makes the others itself.
-        public: of the words; None: each is one word, and nothing is known of what follows it.
+        near: precomputed lists of near words; a mechanism or a remapping that needs more computes
+            them.
+        public: public counts of the words; None if each token is one word and nothing is known of
+            the words after it.
 
     Raises:
         ParameterError: if there is no such mechanism, a parameter is out of range, or the word
