@@ -37,8 +37,8 @@ class LinkageAt(Result):
 
 
 class LinkageFigures(Result):
-    """How often somebody who has the source of an output among other texts identifies it, measured
-    on public texts.
+    """Linkage figures: how often somebody who has the source of an output among other texts
+    identifies it, measured on public texts.
 
     Attributes:
         candidates: Number of texts of similar length, the source among them; null where nothing was

@@ -42,7 +42,7 @@ class ClassCounts(Result):
 
 
 class DocumentShares(Result):
-    """How many of a document's content words (neither stop words nor punctuation) came out
+    """Shares of documents' content words (neither stop words nor punctuation) that came out
     unchanged.
 
     Attributes:
@@ -203,7 +203,7 @@ class OperatorHashes(Result):
 
 
 class ReleaseEvents(Result):
-    """Counts that `lexveil release` stores with a release, besides its ids.
+    """Data that `lexveil release` stores with a release, besides its ids.
 
     Attributes:
         salt: Fingerprint of the ledger's salt, under which ids are recognized in later releases.

@@ -35,7 +35,8 @@ class Guarantee(Result):
         statement: The bound in words.
         because: Conditions of the bound, or the reasons why there is none.
         not_covered: Pairs of texts for which nothing is claimed.
-        structure: How often one replaced word leads to such a pair; null where it was not measured.
+        structure: Measured frequency with which one replaced word leads to such a pair; null where
+            it was not measured.
         in_release: Guarantee that a release with the same settings would state; only of
             experiments.
     """
@@ -262,7 +263,7 @@ class PrivacyRecord(Result):
             takes their place; null without a list.
         consistent: Whether equal tokens of a document were replaced alike.
         mode: Mode of the run; in an experiment the seed is known, so nothing is private.
-        linkage: How often somebody with candidate texts identifies the source; null of a copy.
+        linkage: Linkage figures of somebody with candidate texts; null of a copy.
         meaning: Meaning of epsilon; null where nothing was perturbed, or classes have shares; runs
             of the graph measure it.
         without_guarantee: Whether the output was released although no guarantee can be given for

@@ -25,7 +25,7 @@ Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
 class StructureFigures(Result):
-    """How often one replaced word changes the structure of a text, measured on public texts.
+    """Sensitivity of a text's structure to one replaced word, measured on public texts.
 
     Attributes:
         source: Description of the texts.

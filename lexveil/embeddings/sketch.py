@@ -12,7 +12,7 @@ import numpy as np
 from lexveil.types import Floats, Steps, Vectors
 
 COORDINATES = 31  # with the norm of the rest, one cache line per word
-STEPS = 32767  # of a coordinate on either side of 0
+STEPS = 32767  # steps of a coordinate on either side of 0
 # steps; more than the rounding error of 32 coordinates of two words (half a step each) and of the
 # float32 sum
 SLACK = 7.0

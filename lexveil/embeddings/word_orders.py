@@ -98,7 +98,7 @@ def greedy_orders(
     from lexveil.embeddings.knn_graph import Scanner
 
     scanner = Scanner(vectors)
-    first = _graph(scanner, search, seed)  # the same for every start
+    first = _graph(scanner, search, seed)  # shared by all starts
     orders = np.empty((len(starts), len(vectors)), dtype=np.int32)
     for order, start in zip(orders, starts, strict=True):
         _fill(order, start, scanner, first, search, seed, on_step or (lambda _: None))

@@ -109,7 +109,7 @@ class KneserNey:
 
     @property
     def n_outcomes(self) -> int:
-        """V + 2: words, ``<unk>`` and ``</s>``."""
+        """Number of outcomes, V + 2: words, ``<unk>`` and ``</s>``."""
         return self.n_words + 2
 
     def log_probability(self, ids: Ids, offsets: Ids) -> Floats:

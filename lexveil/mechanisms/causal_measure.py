@@ -95,7 +95,7 @@ class CausalMeasure:
 
     @property
     def single(self) -> Ids:
-        """(V,) m at the beginning of a text."""
+        """(V,) m of every word at the beginning of a text."""
         return self.of(-1)
 
     def of(self, before: int) -> Ids:

@@ -51,7 +51,7 @@ class DiffractorGeometric(OnLists):
         return log_weight
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """Add the noise and clip."""
+        """Add the noise to each index, and clip to the list."""
         from lexveil.mechanisms.kernels.diffractor import geometric
 
         moved, doubt = geometric(index, epsilon, words, self.size)

@@ -74,7 +74,7 @@ class DiffractorTem(OnLists):
         return reach
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """Draw the new index."""
+        """Draw the new index of each of n indexes."""
         from lexveil.mechanisms.kernels.diffractor import truncated_exponential
 
         gamma = self.reach(epsilon)

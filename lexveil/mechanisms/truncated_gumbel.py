@@ -175,7 +175,7 @@ class TruncatedGumbel(EuclideanMechanism):
         return True
 
     def noise_of(self, uniform: Floats, b: Floats) -> Floats:
-        """Gumbel noise of scale b truncated to [-Δmax, Δmax], by inverse CDF."""
+        """Return Gumbel noise of scale b truncated to [-Δmax, Δmax], by inverse CDF."""
         # F(x) = exp(-exp(-x/b)). The weight above the truncation may be all but 0, hence
         # differences of exponents.
         low, high = -np.exp(self.largest / b), -np.exp(-self.largest / b)

@@ -28,7 +28,7 @@ BATCH = 50_000  # sentences handed to DuckDB at a time
 # least share of a pair's occurrences with capitals if it is a name; many people write without any
 NAME_SHARE = 0.25
 OWN = Path(__file__).parent
-FIRST_NAMES = ("dist.female.first", "dist.male.first")  # of the census of the United States of 1990
+FIRST_NAMES = ("dist.female.first", "dist.male.first")  # lists of the US census of 1990
 SURNAMES = ("dist.all.last",)
 
 

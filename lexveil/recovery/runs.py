@@ -226,7 +226,7 @@ def measure_recovery(
 
 
 def unigram_adversary(aligned: dict[str, Aligned], words: PublicWords) -> Adversary | None:
-    """The unigram adversary for the budgets of some texts; None if no token was perturbed."""
+    """Build the unigram adversary for the budgets of some texts; None if no token was perturbed."""
     spent = np.concatenate(
         [np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())]
     )

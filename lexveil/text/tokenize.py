@@ -37,7 +37,7 @@ from lexveil.text.scanner import Rules, scan
 from lexveil.text.strings import letters_of
 from lexveil.types import Bytes, Int32, Int64
 
-MAX_BYTES = 2**31 - 1  # of text in one call: positions and word numbers are 32 bits wide
+MAX_BYTES = 2**31 - 1  # bytes of text in one call: positions and word numbers are 32 bits wide
 # Lower-case surfaces that are their own normal form: ASCII without ``_`` that is no run of one
 # mark. A surface that begins with a letter or a digit, or is a single character, is no such run.
 PLAIN = r"^(?s:[a-z0-9][\x00-\x5e\x60-\x7f]*|[\x00-\x5e\x60-\x7f])$"

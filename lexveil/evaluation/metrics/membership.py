@@ -265,7 +265,7 @@ def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str,
 
 
 class MembershipInference(Metric):
-    """AUC of the attack of TEM, section 5.1."""
+    """Membership inference metric: AUC of the attack of TEM, section 5.1."""
 
     name, title, only_back_end = "membership", "membership inference", "linear"
     limits = (0.0, 1.0)

@@ -37,7 +37,7 @@ def perplexity_entry(scores: PerplexityScores) -> Entry:
 
 
 class Perplexity(Metric):
-    """Mean perplexity over texts."""
+    """Perplexity metric: mean perplexity over texts."""
 
     name, title, back_end = "perplexity", "perplexity", "language_model"
     limits = (1.0, float_info.max)

@@ -69,7 +69,7 @@ def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown:
 
 
 class CosineSimilarity(Metric):
-    """Mean cosine over texts."""
+    """Cosine similarity metric: mean cosine over texts."""
 
     name, title, back_end = "similarity", "cosine similarity", "encoder"
     limits = (-1.0, 1.0)

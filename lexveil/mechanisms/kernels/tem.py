@@ -35,7 +35,9 @@ AHEAD = 2  # tokens ahead for which the memory of lists is prefetched
 
 
 class Space(NamedTuple):
-    """The words: (V, p) vectors, -log2 μ of each, and a sketch of each, in steps."""
+    """Words of a mechanism: (V, p) vectors, -log2 μ of each word, and a sketch of
+    each word, in steps.
+    """
 
     vectors: Vectors
     halvings: Halvings

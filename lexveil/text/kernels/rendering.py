@@ -37,7 +37,7 @@ def write(
             piece = token[number]
             kind = place[piece]
             opens, closes = kind == OPENING, kind == CLOSING
-            if kind == QUOTE:  # it opens and closes in turn
+            if kind == QUOTE:  # quotation marks open and close in turn
                 is_open = not is_open
                 opens, closes = is_open, not is_open
             if not (is_first or is_tight or closes or kind == TIGHT):
