@@ -45,7 +45,7 @@ class RecoveryAt(Result):
 
     @property
     def aside(self) -> str:
-        """Words to print after a figure; empty if the contextual adversary had part in it."""
+        """Words to print after a figure; empty if the contextual adversary contributed to it."""
         return "" if self.in_context else f", {WORDS_ALONE}"
 
 
@@ -80,8 +80,7 @@ class Bound(Result):
 
 
 class ScaleTold(Result):
-    """Information of an adversary about the words on a public scale that the metric keeps; shares
-    of 1.
+    """Recovery of the words on a public scale that the metric keeps, by an adversary; shares of 1.
 
     Attributes:
         share_of_words: Share of the perturbed words that are on the scale.

@@ -256,7 +256,8 @@ class Tem(EuclideanMechanism):
         """Return (n,) whether each token is drawn by uniform proposals. Word and ε decide this,
         never the batch.
 
-        The rule uses the weight at a typical distance, which most words exceed on average.
+        The rule uses the weight at the word's root mean square distance; for most words, the
+        average weight is larger.
         """
         weight = np.exp(-epsilon / 2 * np.minimum(self._typical[ids], self.gamma(epsilon)))
         enough: Flags = weight * UNIFORM >= 1

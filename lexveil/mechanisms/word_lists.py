@@ -141,7 +141,7 @@ def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> in
         with decimal.localcontext() as context:
             context.prec = int(bits * 0.302) + DIGITS
             unit = Decimal(2) ** bits
-            # Wider by far more than the rounding of what ``answer`` computes.
+            # This margin is far wider than the rounding errors in ``answer``.
             margin = Decimal(10) ** -(context.prec - GUARD)
             low, high = (
                 Decimal(known) / unit * (1 - margin),

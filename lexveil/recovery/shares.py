@@ -45,8 +45,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Information of an adversary about the perturbed words on a public scale, whose score is not
-    0.
+    """Recovery of the perturbed words on a public scale, whose score is not 0, by an adversary.
 
     Attributes:
         share: share of the perturbed words that are on the scale.
@@ -65,8 +64,8 @@ class Told:
     def of(
         cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Sequence[Ids]
     ) -> Told:
-        """Return the information of the best of some adversaries: one takes the output as its
-        answer, the others their guess.
+        """Return the recovery by the best of some adversaries: one takes the output as its answer,
+        the others their guess.
 
         Args:
             scores: (W,) scores of the words.
@@ -114,8 +113,8 @@ class Expected:
         recovered: share that the strongest adversary recovers, by band.
         unchanged: share that comes out unchanged, by band.
         mass: share of the band in all words.
-        told: information about the words on each public scale that the metric keeps, by its name
-            and weight.
+        told: recovery of the words on each public scale that the metric keeps, by its name and
+            weight.
         in_context: whether the contextual adversary was run, besides the unigram adversary.
     """
 

@@ -2,9 +2,7 @@
 
 ``Collocations.scores`` gives, for every position of a batch of sentences, the PMI of the bigram and
 of the trigram that starts there (minus infinity where no collocation starts, or where it would
-cross a sentence boundary).
-
-The index is a pair of sorted arrays of packed keys, searched by bisection.
+cross a sentence boundary). It finds collocations by binary search in sorted arrays of packed keys.
 """
 
 from __future__ import annotations

@@ -362,8 +362,8 @@ def _ends_sentence(
         return broken
     if code != 46:
         return True
-    # The full stop at ``at``: not after an initial or an abbreviation, whatever white space
-    # follows.
+    # The full stop at ``at`` ends no sentence after an initial or an abbreviation, even before a
+    # line break.
     count = 0
     word = at
     while word > begin and count < LONGEST:
