@@ -1,1 +1,3 @@
-"""Strategies, document budgets, policies of token classes, and the privacy record."""
+"""Accounting: strategies, document budgets, policies of token classes, proven measurements, and the
+privacy record.
+"""

@@ -1,5 +1,5 @@
-"""Strategies: how a text's budget is divided among its tokens (CLMLDP section 5.2, Table 8), and
-what is perturbed.
+"""Strategies that divide a text's budget among its tokens (CLMLDP section 5.2, Table 8), and
+policies for token classes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ TOKEN_CAP = 2.0  # largest ε of a token where none is given, in base ε
 
 
 class Action(IntEnum):
-    """What happens to a token. Arrays hold the numbers; compare them with ``.value``, ten times as
-    fast in NumPy.
+    """Treatment of a token. Arrays hold the numbers; compare them with ``.value``, which is ten
+    times as fast in NumPy.
 
-    Kept tokens are unprotected. Sampled ones are replaced by a uniform draw from the vocabulary,
-    which tells nothing but that a token of the class stood there. The others are of tokens that a
-    detector found: the name of the type takes their place, or a name of a public list, the same for
-    equal ones of a document, or random characters in the same form.
+    Kept tokens are unprotected. Sampled tokens are replaced by a uniform draw from the vocabulary,
+    which reveals only that a token of the class stood there. The last three actions are for tokens
+    that a detector found: a placeholder is the name of the type; a pseudonym is a name from a
+    public list, the same for equal tokens of a document; digits are random characters in the same
+    form.
     """
 
     PERTURBED = 0
@@ -45,14 +46,13 @@ class Action(IntEnum):
 
     @classmethod
     def labels(cls, *, with_found: bool = False) -> list[str]:
-        """Their names in token logs and records, in the order of their numbers; those of found
-        tokens if asked for.
+        """Return the labels of actions in token logs and records, in the order of their numbers;
+        those of found tokens only if ``with_found``.
         """
         return [member.name.lower() for member in cls if with_found or member <= cls.SAMPLED]
 
 
-# What happens to a token that a detector found, by the name of the action; of those that are
-# perturbed, as to any.
+# Actions for tokens that a detector found, by name; "perturb" treats them like any other token.
 FOUND_ACTIONS = {
     "perturb": Action.PERTURBED,
     "sample": Action.SAMPLED,
@@ -61,7 +61,7 @@ FOUND_ACTIONS = {
     "pseudonym": Action.PSEUDONYM,
     "digits": Action.DIGITS,
 }
-DEFAULT_FOUND = "placeholder"  # of a type that nothing is said of
+DEFAULT_FOUND = "placeholder"  # action for a type without an explicit action
 
 _ACTION_OF = {
     "perturb": Action.PERTURBED,
@@ -73,7 +73,7 @@ _ACTION_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What happens to the tokens of each class under one strategy: perturb, keep, drop or sample.
+    """Treatment of the tokens of each class under one strategy: perturb, keep, drop or sample.
 
     An unknown token has no vector, so ``oov`` cannot be perturb.
     """
@@ -84,23 +84,24 @@ class Policy:
 
     @classmethod
     def of(cls, strategy: str, stopwords: str, punctuation: str, oov: str) -> Policy:
-        """Resolve ``paper``: stop words are kept in S1 and perturbed in the others (CLMLDP section
-        5.2).
+        """Build the policy of a strategy. The value ``paper`` keeps stop words in S1 and perturbs
+        them in the others (CLMLDP section 5.2).
         """
         if stopwords == "paper":
             stopwords = "keep" if strategy == "S1" else "perturb"
         return cls(stopwords, punctuation, oov)
 
     def actions(self, kind: Codes, known: npt.NDArray[np.bool_]) -> Codes:
-        """What happens to each token.
+        """Return the action for each token.
 
         Args:
-            kind: (n,) ``TokenClass`` of each.
+            kind: (n,) ``TokenClass`` of each token.
             known: (n,) whether the token has a vector.
 
         Returns:
-            (n,) ``Action`` of each. What should be perturbed and has no vector falls under ``oov``;
-                what a detector found is dropped until its type says otherwise.
+            (n,) ``Action`` of each token. A token that should be perturbed and has no vector gets
+                the action of ``oov``; a token that a detector found is dropped until the action of
+                its type replaces this.
         """
         classes = (_ACTION_OF[name] for name in (self.stopwords, self.punctuation, self.oov))
         table = [Action.PERTURBED, *classes, Action.DROPPED]
@@ -110,8 +111,8 @@ class Policy:
 
 
 def document_budget(base_epsilon: float, n_words: Counts) -> float:
-    """B = base ε × average words per text of the data set, the same for each of its texts; 0 if
-    there are no words.
+    """Return the budget B = base ε × average words per text of the data set, the same for each of
+    its texts; 0 if there are no words.
     """
     return budget_of_average(
         base_epsilon, int(n_words.sum()) / len(n_words) if len(n_words) else 0.0
@@ -119,7 +120,7 @@ def document_budget(base_epsilon: float, n_words: Counts) -> float:
 
 
 def budget_of_average(base_epsilon: float, average_words: float) -> float:
-    """The same from the average.
+    """Return the budget B = base ε × ``average_words``.
 
     Raises:
         ParameterError: if the base ε or the budget is no finite number greater than 0.
@@ -138,16 +139,15 @@ BITS = 32  # significant bits of a token's ε: sums of up to 2 ** 21 equal ones 
 
 
 def divisors(strategy: str, n_perturbed: Counts, n_words: Counts) -> Counts:
-    """Divisors of the budgets of texts, by strategy (CLMLDP section 5.2, Figure 1).
+    """Return the divisors of the budgets of texts, by strategy (CLMLDP section 5.2, Figure 1).
 
-    S1 and S2 divide by all words of a text, so that a token of S2 gets what a word gets in S1, and
-    what falls to a word that is not perturbed stays unspent. S3 and S4 divide by the tokens that
-    are perturbed.
+    S1 and S2 divide by all words of a text, so that a token of S2 gets as much as a word in S1, and
+    the share of an unperturbed word stays unspent. S3 and S4 divide by the number of perturbed
+    tokens.
 
     Args:
         n_perturbed: (n,) tokens to be perturbed, per text.
-        n_words: (n,) words of the text, whatever becomes of them, and punctuation marks as far as
-            they are perturbed.
+        n_words: (n,) words of the text, whatever their action, and its perturbed punctuation marks.
 
     Returns:
         (n,) at least ``n_perturbed``.
@@ -158,18 +158,18 @@ def divisors(strategy: str, n_perturbed: Counts, n_words: Counts) -> Counts:
 def epsilon_per_token(
     strategy: str, budget: float, n_perturbed: Counts, n_words: Counts, cap: float = math.inf
 ) -> Floats:
-    """The ε of each perturbed token of each text: its budget by its divisor, and no more than
-    ``cap``; what a short text does not spend for that stays unspent.
+    """Return the ε of each perturbed token of each text: its budget divided by its divisor, at most
+    ``cap``. The rest of a short text's budget stays unspent.
 
-    Rounded down, so that the ε of a text's tokens add up exactly in float64, in any order, to B at
-    most.
+    The ε is rounded down, so that the ε of a text's tokens, added in any order, are exact in
+    float64 and sum to at most B.
 
     Args:
-        n_perturbed, n_words: as of ``divisors``.
+        n_perturbed, n_words: (n,) as in ``divisors``.
         cap: largest ε of a token.
 
     Returns:
-        (n,) in 1 / embedding units; 0 where nothing is perturbed.
+        (n,) in 1 / embedding units; 0 where no token is perturbed.
     """
     parts = divisors(strategy, n_perturbed, n_words)
     shares = np.divide(budget, parts, out=np.zeros(len(parts)), where=n_perturbed > 0)
@@ -179,16 +179,16 @@ def epsilon_per_token(
 def epsilon_per_part(
     strategy: str, budget: DocumentBudget, n_parts: Counts, n_word_parts: Counts, most: int
 ) -> Floats:
-    """The ε of each part of each text, where tokens of some classes get more parts of the budget
-    than others.
+    """Return the ε of each part of each text, where tokens of some classes get more parts of the
+    budget than others.
 
-    A token of k parts gets k times this: it stands for k equal tokens, so all that
-    ``epsilon_per_token`` says of sums holds of those of parts.
+    A token of k parts gets k times this ε: it stands for k equal tokens, so the properties of sums
+    in ``epsilon_per_token`` also hold for sums of parts.
 
     Args:
         n_parts: (n,) parts of the tokens to be perturbed, per text.
         n_word_parts: (n,) parts of the words by which S1 and S2 divide, per text.
-        most: parts that a token can get: so many are within the cap.
+        most: greatest number of parts of a token; this many parts stay within the cap.
     """
     cap = budget.cap / most
     # the division rounded up
@@ -198,20 +198,20 @@ def epsilon_per_part(
 
 
 def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
-    """The largest number of so few bits that n of it are exact in float64, at most a share and at
-    most B / n.
+    """Round each share down to so few bits that the sum of ``parts`` shares is exact in float64 and
+    at most B.
 
     Args:
-        shares: (n,) not negative; may be above B / n by the rounding of the division.
-        parts: (n,) how many of each share are added up at most.
+        shares: (n,) not negative; may exceed B / n by the rounding of the division.
+        parts: (n,) greatest number of times that each share is added up.
     """
     # Fewer bits for more than 2 ** 21 tokens, so that every sum of them still fits the 53 bits of a
     # float64.
     bits = np.minimum(BITS, 53 - np.frexp(parts.astype(np.float64))[1])
     mantissa, exponent = np.frexp(shares)
     whole = np.floor(np.ldexp(mantissa, bits))
-    # A share that the division rounded up can lie above B / n; the product is exact, so this is
-    # seen.
+    # A share that the division rounded up can exceed B / n; the product is exact, so the comparison
+    # detects it.
     whole -= np.ldexp(whole, exponent - bits) * parts > budget
     rounded: Floats = np.ldexp(whole, exponent - bits)
     return rounded
@@ -219,8 +219,8 @@ def rounded_down(shares: Floats, parts: Counts, budget: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBudget:
-    """What each document may spend, known before any of them is read unless it is the data set's
-    own average.
+    """Budget of each document. It is known before any document is read, unless it follows from the
+    data set's own average.
 
     Attributes:
         total: B, in 1 / units of the metric.

@@ -1,5 +1,5 @@
-"""Changes: the fate of each token of a text, and the positions of the token and of its
-replacement.
+"""Changes: the fate of each token of a text, and the positions of the token and of
+its replacement.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from lexveil.types import Ids, Int32
 
 
 class Fate(StrEnum):
-    """What became of a token."""
+    """Fate of a token in the output."""
 
-    REPLACED = "replaced"  # noise was drawn, and another token came out
+    REPLACED = "replaced"  # noise was drawn, and the output is another token
     RANDOM = "random"  # a uniform draw from the vocabulary, as for unknown words
-    UNCHANGED = "unchanged"  # noise was drawn, and the token came out as itself
+    UNCHANGED = "unchanged"  # noise was drawn, and the output is the same token
     KEPT = "kept"  # unprotected: copied without noise
     DROPPED = "dropped"
-    FOUND = "found"  # a detector found it, and what its type asks for stands in its place
+    FOUND = "found"  # a detector found it, and the action of its type replaced it
 
 
 class Part(NamedTuple):
-    """A stretch of a text.
+    """A stretch of a text: one token, or the characters between two tokens.
 
     Attributes:
-        fate: None between two tokens.
-        token: the number of the token in its text, from 0; -1 between two tokens.
+        text: characters of the stretch.
+        fate: fate of the token; None between two tokens.
+        token: number of the token in its text, from 0; -1 between two tokens.
     """
 
     text: str
@@ -46,11 +47,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TextChanges:
-    """One text, what came of it, and what became of each of its n tokens.
+    """One text with its output, and the fate of each of its n tokens.
 
     Attributes:
+        source: the source text.
+        output: the output text.
+        fates: (n,) fate of each token.
         source_spans: (n, 2) characters of each token in ``source``.
-        output_spans: (n, 2) characters of what came of it in ``output``; -1 where it was dropped.
+        output_spans: (n, 2) characters of its replacement in ``output``; -1 for a dropped token.
     """
 
     source: str
@@ -60,22 +64,24 @@ class TextChanges:
     output_spans: Int32
 
     def source_parts(self, n_tokens: int | None = None) -> list[Part]:
-        """The source cut at its tokens; joined they are the text, or what of it its first
-        ``n_tokens`` tokens span.
+        """Cut the source at its tokens. The parts joined are the text, or the stretch of its first
+        ``n_tokens`` tokens.
         """
         return list(_parts(self.source, self.source_spans[:n_tokens], self.fates, n_tokens))
 
     def output_parts(self, n_tokens: int | None = None) -> list[Part]:
-        """The output, likewise."""
+        """Cut the output at its tokens. The parts joined are the output, or the stretch of the
+        first ``n_tokens`` tokens.
+        """
         return list(_parts(self.output, self.output_spans[:n_tokens], self.fates, n_tokens))
 
     def source_of(self, token: int) -> str:
-        """A token as it stands in the source."""
+        """Return a token as it is written in the source."""
         start, end = self.source_spans[token].tolist()
         return self.source[start:end]
 
     def to_dict(self) -> dict[str, object]:
-        """Texts, fates and spans as JSON values; the output of a token that was dropped is null."""
+        """Return texts, fates and spans as JSON values; the output of a dropped token is null."""
         spans = zip(self.fates, self.source_spans.tolist(), self.output_spans.tolist(), strict=True)
         tokens = [
             {"fate": f, "source": source, "output": None if out[0] < 0 else out}
@@ -84,7 +90,9 @@ class TextChanges:
         return {"source": self.source, "output": self.output, "tokens": tokens}
 
     def counts(self) -> dict[Fate, int]:
-        """How many tokens met each fate, in the order of ``Fate``; without those that none met."""
+        """Count the tokens of each fate, in the order of ``Fate``; fates without
+        tokens are left out.
+        """
         counted = Counter(self.fates)
         return {fate: counted[fate] for fate in Fate if counted[fate]}
 
@@ -111,16 +119,17 @@ def changes_of(
     lexicon: Lexicon,
     written: Mapping[int, str] = NOTHING,
 ) -> list[TextChanges]:
-    """What became of each token of a batch of texts.
+    """Return the changes of a batch of texts.
 
     Args:
         encoded: the n tokens of the source texts.
         texts: the source texts.
-        outputs: what came of each.
+        outputs: the output of each text.
         action: (n,) ``Action`` of each token.
-        rows: (n,) row of what came out in the vocabulary; -1 where kept or dropped.
-        lexicon: what the texts were looked up in.
-        written: what stands in the place of found tokens, by their number.
+        rows: (n,) row of the output token in the vocabulary; -1 where the token was kept or
+            dropped.
+        lexicon: vocabulary by which the texts were encoded.
+        written: text that replaces a found token, by the number of the token.
 
     Raises:
         ValueError: if an output does not hold these tokens in this order.
@@ -157,7 +166,7 @@ _NO_SPANS: Int32 = np.zeros((0, 2), dtype=np.int32)
 
 
 def fates_of(action: npt.NDArray[np.int8], source_rows: Ids, output_rows: Ids) -> list[Fate]:
-    """The fate of each of n tokens, from what was done to it and its rows in the vocabulary before
+    """Return the fate of each of n tokens, from its action and its rows in the vocabulary before
     and after.
     """
     fixed = {Action.KEPT: Fate.KEPT, Action.DROPPED: Fate.DROPPED, Action.SAMPLED: Fate.RANDOM}
@@ -170,14 +179,14 @@ def fates_of(action: npt.NDArray[np.int8], source_rows: Ids, output_rows: Ids) -
 
 
 def output_spans(output: str, written: Sequence[str | None]) -> Int32:
-    """Where each output token stands in its text, shape (n, 2); -1 for those that are None.
+    """Return the span of each output token in its text, (n, 2); -1 for tokens that are None.
 
     Args:
-        written: the tokens in lower case, in order. Between two of them stands nothing but white
-            space, and the text may have the writer's capitals, if it was asked to keep them.
+        written: the tokens in lower case, in order. Only white space may stand between two of them;
+            the text may have the capitals of the source.
 
     Raises:
-        ValueError: if the text is another one.
+        ValueError: if the text does not consist of these tokens.
     """
     spans, done = np.full((len(written), 2), -1, dtype=np.int32), 0
     for token, form in enumerate(written):

@@ -1,4 +1,4 @@
-"""Budgets of the texts of whole data sets, as the runs of the grid spend them."""
+"""Budgets of the texts of whole data sets, for the runs of the experiment grid."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lexveil.types import Floats, Ids
 
 
 class TokenCounts(NamedTuple):
-    """Counts that the budgets of n texts follow from, (n,) each; the last: words by which S1 and S2
-    divide.
+    """Counts from which the budgets of n texts follow, (n,) each. ``n_word_parts`` counts the words
+    by which S1 and S2 divide.
     """
 
     n_words: Ids
@@ -23,7 +23,7 @@ class TokenCounts(NamedTuple):
 
 
 class TextBudgets(NamedTuple):
-    """Budgets of n texts, (n,) each: B, what it is divided by, and the epsilon of a token."""
+    """Budgets of n texts, (n,) each: B, its divisor, and the epsilon of a token."""
 
     budget: Floats
     divisor: Ids
@@ -33,8 +33,8 @@ class TextBudgets(NamedTuple):
 def divided(
     counts: TokenCounts, dataset: npt.NDArray[np.str_], strategy: str, base_epsilon: float
 ) -> TextBudgets:
-    """Budgets that are the same for all texts of a data set, base epsilon times its words per text,
-    and are divided among the tokens of each.
+    """Divide a budget that is the same for all texts of a data set among the tokens of each text.
+    The budget is the base epsilon times the data set's words per text.
     """
     budget, per_token = np.zeros(len(dataset)), np.zeros(len(dataset))
     for name in np.unique(dataset):
@@ -51,11 +51,12 @@ def divided(
 def of_every_token(
     counts: TokenCounts, dataset: npt.NDArray[np.str_], epsilon: float
 ) -> TextBudgets:
-    """Budgets where every perturbed token gets an epsilon, however long its text is.
+    """Return budgets under which every perturbed token gets the same epsilon, however long its text
+    is.
 
-    The budget of a data set is what its longest text spends. So it is at a level of recovery: a
-    budget that is the same for all texts would be divided among more tokens in long ones, and of
-    those an adversary would name less than the level says.
+    The budget of a data set is the spend of its longest text. Levels of recovery use these budgets:
+    a budget that is the same for all texts would be divided among more tokens in long texts, and an
+    adversary would recover fewer of those tokens than the level says.
     """
     budget = np.zeros(len(dataset))
     for name in np.unique(dataset):

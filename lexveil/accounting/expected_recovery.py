@@ -1,25 +1,26 @@
-"""What the strongest reader is expected to get back, as records and commands say it.
+"""Expected recovery by the strongest adversary, in the form that records and commands report.
 
-The numbers follow from public things alone: space, counts of words and of which follow each other,
-mechanism, policy and epsilon.
+The numbers follow from public facts alone: space, counts of words and bigrams, mechanism, policy
+and epsilon.
 """
 
 from __future__ import annotations
 
 from lexveil.accounting.results import Number, Result
 
-# said wherever a figure is printed that no reader in context has part in
+# printed with every figure that comes from the unigram adversary alone
 WORDS_ALONE = "by single words alone"
 
 
 class BandRecovery(Result):
-    """What is expected of the words of one frequency band, or of all; shares of 1.
+    """Expected recovery of the words of one frequency band, or of all words; shares of 1.
 
     Attributes:
-        share_of_words: Of the words that are perturbed, by public frequencies.
-        recovered: What the strongest reader names.
-        high: Ends of its 95% interval.
-        unchanged: What comes out as it is.
+        share_of_words: Share of the band in the perturbed words, by public frequencies.
+        recovered: Share of the words that the strongest adversary recovers.
+        low: Lower end of the 95% interval of `recovered`.
+        high: Upper end of the 95% interval of `recovered`.
+        unchanged: Share of the words that come out unchanged.
     """
 
     share_of_words: float
@@ -30,12 +31,12 @@ class BandRecovery(Result):
 
 
 class RecoveryAt(Result):
-    """What is expected of tokens of one epsilon, by frequency band: function, frequent, middle,
+    """Expected recovery of tokens at one epsilon, by frequency band: function, frequent, middle,
     rare, and all.
 
     Attributes:
-        in_context: Whether it is the larger of what two readers name, of which one reads the words
-            together; else it is by single words alone.
+        in_context: Whether the figures are the larger of those of two adversaries, one of which
+            reads the words in context; else they are those of the unigram adversary alone.
     """
 
     epsilon: Number
@@ -44,20 +45,20 @@ class RecoveryAt(Result):
 
     @property
     def aside(self) -> str:
-        """What is to be said behind a figure."""
+        """Words to print after a figure; empty if the contextual adversary contributed to it."""
         return "" if self.in_context else f", {WORDS_ALONE}"
 
 
 class Factor(Result):
-    """How many times likelier an output is at most under the true word than under another, as its
-    natural logarithm.
+    """Natural logarithm of the largest ratio of an output's probability under the true word to that
+    under another word.
 
-    Rounded to four digits. The largest ones are beyond what floating point numbers hold, so that
-    logarithms stand here.
+    The value is rounded to four digits. It is a logarithm because the largest ratios exceed the
+    range of floating point numbers.
 
     Attributes:
-        median: Of the words of the vocabulary.
-        worst: The largest found.
+        median: Median over the words of the vocabulary.
+        worst: Largest value found.
     """
 
     median: Number
@@ -65,12 +66,12 @@ class Factor(Result):
 
 
 class Bound(Result):
-    """What the guarantee bounds: the logarithm of Pr[output | true word] / Pr[output | other word].
+    """Bound of the guarantee on the logarithm of Pr[output | true word] / Pr[output | other word].
 
     Attributes:
-        nearest: The other word is the nearest one.
-        middle: A middling one: half of all words are nearer.
-        random: Drawn at random.
+        nearest: Bound where the other word is the nearest one.
+        middle: Bound where the other word is at the median distance: half of all words are nearer.
+        random: Bound where the other word is drawn at random.
     """
 
     nearest: Factor
@@ -79,13 +80,14 @@ class Bound(Result):
 
 
 class ScaleTold(Result):
-    """What a reader is told of the words on a public scale that the metric keeps; shares of 1.
+    """Recovery of the words on a public scale that the metric keeps, by an adversary; shares of 1.
 
     Attributes:
-        share_of_words: Of the words that are perturbed, those on the scale.
-        side: Of them, those whose side a reader tells.
-        auc: How often a reader puts a word of the upper side above one of the lower; 0.5 is chance.
-        recovered: Of them, those that a reader names.
+        share_of_words: Share of the perturbed words that are on the scale.
+        side: Share of the words on the scale whose side the adversary recovers.
+        auc: Probability that the adversary ranks a word of the upper side above one of the lower;
+            0.5 is chance.
+        recovered: Share of the words on the scale that the adversary recovers.
     """
 
     share_of_words: float
@@ -95,11 +97,11 @@ class ScaleTold(Result):
 
 
 class MeaningAt(RecoveryAt):
-    """What one epsilon of a token means.
+    """Meaning of one epsilon of a token: expected recovery, and the bound of the guarantee.
 
     Attributes:
-        bound: By the mechanism's privacy map; null where no bound is proven.
-        purposes: By scale and weight; not there where the metric keeps none.
+        bound: Bound by the mechanism's privacy map; null where no bound is proven.
+        purposes: Figures by scale and weight; missing where the metric keeps no purpose.
     """
 
     bound: Bound | None
@@ -107,13 +109,13 @@ class MeaningAt(RecoveryAt):
 
 
 class Meaning(Result):
-    """What epsilon means for the tokens of an output: a function of public things and epsilon,
-    never of a source.
+    """Meaning of epsilon for the tokens of an output: a function of public facts and epsilon, never
+    of a source.
 
     Attributes:
-        at: At the smallest epsilon of a token, or the next larger one of a fixed lattice, and at
-            the largest; or at one.
-        sentences: The same for people, of the largest epsilon.
+        at: Figures at the smallest epsilon of a token, or the next larger one of a fixed lattice,
+            and at the largest; or at one epsilon.
+        sentences: Sentences for people about the largest epsilon.
     """
 
     at: list[MeaningAt]

@@ -1,6 +1,7 @@
-"""Linkage as records and commands say it: whoever has candidate texts, and finds the source again.
+"""Linkage in the form that records and commands report: how often somebody with candidate texts
+identifies the source of an output.
 
-The figures were measured on public texts and ship; they follow from no source.
+The figures were measured on public texts and ship with the library; they follow from no source.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from lexveil.accounting.results import Number, Result
 from lexveil.protection import MeasuredLinkage
 
-CANDIDATES = 1_000  # texts among which the source of an output was looked for
+CANDIDATES = 1_000  # texts among which the adversaries searched for the source of an output
 NOT_MEASURED = (
     "whoever has the original text among others is to be expected to find it again: how often was "
     "not measured for these settings"
@@ -18,13 +19,15 @@ NOT_MEASURED = (
 
 
 class LinkageAt(Result):
-    """How often texts of one length are found again; shares of 1.
+    """Linkage of texts of one length; shares of 1.
 
     Attributes:
         words: Words of the text.
-        found: By the reader that finds most: by structure, by words alone, or by the exact channel.
-        structure: By what is disclosed whatever epsilon is: fates of tokens, and kept tokens.
-        naive: By a reader who knows nothing of the method.
+        found: Share identified by the best adversary: by structure, by words alone, or by the exact
+            channel.
+        structure: Share identified by the structure that is disclosed at every epsilon: fates of
+            tokens, and kept tokens.
+        naive: Share identified by an adversary who does not know the method.
     """
 
     words: int
@@ -34,13 +37,14 @@ class LinkageAt(Result):
 
 
 class LinkageFigures(Result):
-    """How often whoever has the source of an output among other texts finds it, by public texts.
+    """Linkage figures: how often somebody who has the source of an output among other texts
+    identifies it, measured on public texts.
 
     Attributes:
-        candidates: How many texts of like length there were, the source among them; null where
-            nothing was measured.
-        at: By length of the texts.
-        sentence: The same for people.
+        candidates: Number of texts of similar length, the source among them; null where nothing was
+            measured.
+        at: Figures by length of the texts.
+        sentence: The figures as a sentence for people.
     """
 
     candidates: int | None
@@ -49,12 +53,13 @@ class LinkageFigures(Result):
 
     @classmethod
     def of(cls, figures: Sequence[MeasuredLinkage], *, at_level: bool) -> LinkageFigures:
-        """Say measured figures.
+        """Build the figures and their sentence from measured linkage.
 
         Args:
-            figures: of one mechanism, strategy and level, by length; none if nothing was measured.
-            at_level: the run is at this level; else only what does not depend on epsilon counts,
-                the structure.
+            figures: figures of one mechanism, strategy and level, by length; empty if nothing was
+                measured.
+            at_level: whether the run is at this level; else only linkage by structure counts, which
+                does not depend on epsilon.
         """
         if not figures:
             return cls(candidates=None, at=[], sentence=NOT_MEASURED)
@@ -85,7 +90,7 @@ class LinkageFigures(Result):
 
     @property
     def largest(self) -> float | None:
-        """The largest share that is found, of any length; None where nothing was measured."""
+        """Largest share of identified texts, over all lengths; None where nothing was measured."""
         return max((figure.found for figure in self.at), default=None)
 
 

@@ -1,11 +1,11 @@
-"""Measurements: what ran, with what is proven of it. A statement is generated from one and cannot
-say more.
+"""Measurements: a run's mechanism and composition, with the proven bound. A guarantee statement is
+generated from a measurement and cannot claim more.
 
 A ``Measurement`` has an input domain, a neighbour relation, a privacy map (from the distances of
-tokens to a bound in nats, and a δ), conditions, and preconditions that were checked: any that
-failed is a refusal, and then there is no bound. ``of_token`` makes one of a mechanism as it is
-configured; each function after it composes one more part of a run. The design is that of OpenDP's
-measurements (Gaboardi et al. 2020); composition is basic composition.
+tokens to a bound in nats, and a δ), conditions, and preconditions that were checked: each failed
+precondition is a refusal, and then there is no bound. ``of_token`` builds the measurement of a
+configured mechanism; each function after it composes one more part of a run. The design is that of
+OpenDP's measurements (Gaboardi et al. 2020); composition is basic composition.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Loss = Callable[[Floats, Floats], Floats]
 
 
 class NoBound(LexveilError):
-    """Nothing is proven of the measurement, or the texts are not neighbours under it."""
+    """No bound is proven for the measurement, or the texts are not neighbours under it."""
 
 
 class PrivacyBound(NamedTuple):
@@ -66,19 +66,20 @@ class PrivacyBound(NamedTuple):
 def check_spent(
     spent: Floats, per_token: Floats, per_part: Floats, n_parts: Floats, budget: DocumentBudget
 ) -> None:
-    """See that what was drawn is what the measurement is of: ε_i within their limit that add up to
-    B at most.
+    """Check that the noise that was drawn is that of the measurement: the ε_i are within their
+    limit and add up to at most B.
 
-    They are equal for each part of the budget: a token has one, or those that its class gets.
+    The ε is equal for each part of the budget; a token has one part, or the parts of its share
+    class.
 
     Args:
-        spent: (n,) of each text, exactly.
-        per_token: (n,) the largest ε_i of each.
-        per_part: (n,) the largest ε of a part of each.
+        spent: (n,) exact sum of each text.
+        per_token: (n,) the largest ε_i of each text.
+        per_part: (n,) the largest ε of a part of each text.
         n_parts: (n,) parts on which ε was spent.
 
     Raises:
-        NoBound: if not; nothing may be published then.
+        NoBound: if the noise differs from the plan; then nothing may be published.
     """
     if not (
         (spent == per_part * n_parts) & (spent <= budget.total) & (per_token <= budget.cap)
@@ -90,12 +91,12 @@ def check_spent(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """A randomized map, and what is proven of it.
+    """A randomized map with its proven privacy bound.
 
     Attributes:
-        domain: what it takes.
+        domain: the map's input.
         neighbours: the relation between inputs under which the bound holds.
-        metric: the distance d of two tokens.
+        metric: the distance d between two tokens.
         loss: the privacy map of one token: (n,) ε and (n,) distances to (n,) nats.
         delta: of each token that is perturbed.
         budget: B and the largest ε_i; None where they are not known, and of a single token.
@@ -129,24 +130,26 @@ class Measurement:
     def adding(
         self, *conditions: str, not_covered: Sequence[str] = (), **changes: Any
     ) -> Measurement:
-        """The same under further conditions, with less covered, and with other attributes."""
+        """Return the measurement with further conditions, further uncovered cases, and other
+        attributes.
+        """
         changes["not_covered"] = (*self.not_covered, *not_covered)
         return replace(self, conditions=(*self.conditions, *conditions), **changes)
 
     def refused(self, why: str) -> Measurement:
-        """The same, of which nothing is claimed."""
+        """Return the measurement with a refusal, so that nothing is claimed."""
         return replace(self, refusals=(*self.refusals, why))
 
     def bound(self, distances: Floats, epsilon: Floats | None = None) -> PrivacyBound:
-        """How far two neighbours can be told apart: the privacy map.
+        """Evaluate the privacy map: a bound on how well two neighbours can be told apart.
 
         Args:
-            distances: (n,) of the n tokens that are perturbed, d(w_i, w'_i).
-            epsilon: (n,) the ε_i, as the token log has them; None bounds them by B and by the
-                largest ε_i.
+            distances: (n,) distances d(w_i, w'_i) of the n perturbed tokens.
+            epsilon: (n,) the ε_i, as in the token log; None bounds them by B and by the largest
+                ε_i.
 
         Raises:
-            NoBound: if a precondition failed, or the distances or ε_i are none.
+            NoBound: if a precondition failed, or the distances or ε_i are not valid.
         """
         if self.refusals:
             raise NoBound("; ".join(self.refusals))
@@ -158,12 +161,12 @@ class Measurement:
             np.isfinite(distances).all() and (distances >= 0).all()
         ):
             raise NoBound("there must be one finite distance for each perturbed token")
-        spent = epsilon > 0  # a token that copies another's replacement pays nothing
+        spent = epsilon > 0  # a token that copies another's replacement spends nothing
         nats = math.fsum(self.loss(epsilon[spent], distances[spent]).tolist())
         return PrivacyBound(nats, min(1.0, self.delta * int(spent.sum())))
 
     def guarantee(self, structure: StructureFigures | None = None) -> Guarantee:
-        """The statement of a record."""
+        """Return the guarantee that a record states."""
         if self.refusals:
             return Guarantee(
                 formula=NONE,
@@ -185,7 +188,9 @@ class Measurement:
         )
 
     def _figures(self, structure: StructureFigures) -> str:
-        """What was measured of the structure, and what of it no figure counts."""
+        """Return the sentence on the measured sensitivity of the structure, and on the parts of it
+        that no figure counts.
+        """
         uncounted = {
             "where tokens are repeated": self.repeats,
             "what share of the budget a word gets": self.shares is not None,
@@ -203,22 +208,22 @@ class Measurement:
         )
 
     def _worst(self, distances: Floats) -> tuple[Floats, Floats]:
-        """The ε_i that B and the largest one allow and that tell most: all on the largest
-        distances.
+        """Return the ε_i that B and the cap allow with the largest loss: they go to the largest
+        distances first.
         """
         if self.budget is None or not math.isfinite(self.budget.cap):
             raise NoBound("the ε_i are not known, and nothing bounds them")
         ordered = np.sort(np.asarray(distances, dtype=np.float64))[::-1]
         before = np.minimum(self.budget.cap * np.arange(len(ordered)), self.budget.total)
         worst = np.minimum(self.budget.cap, self.budget.total - before)
-        # Where nothing is left a token still has its rounding and its δ, which a loss of next to no
-        # ε brings in.
+        # A token for which no budget is left still has its rounding and its δ; the loss of a tiny ε
+        # accounts for them.
         return np.maximum(worst, 2.0**-60 * self.budget.cap), ordered
 
 
 def of_token(mechanism: Mechanism) -> Measurement:
-    """One draw of a mechanism as it is configured. What it does to outputs afterwards leaves the
-    bound as it is.
+    """Return the measurement of one draw of a configured mechanism. Post-processing of its outputs
+    does not change the bound.
     """
     measurement = Measurement(
         domain=f"one of {mechanism.size:,} words",
@@ -239,7 +244,8 @@ def of_token(mechanism: Mechanism) -> Measurement:
 
 
 def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> Measurement:
-    """All tokens of a text, each drawn by itself: the losses add up (basic composition).
+    """Compose the draws of all tokens of a text, which are independent: the losses add up (basic
+    composition).
 
     Precondition: nobody knows the noise.
     """
@@ -264,12 +270,11 @@ def over_tokens(token: Measurement, policy: Policy, *, seed_is_known: bool) -> M
 
 
 def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
-    """The class of a token decides how much of the budget it gets, so that ε_i is not the same for
-    all of a text.
+    """Add shares of the budget by class of the token, so that ε_i differs within a text.
 
-    Classes are decided by the token alone and the ε_i are disclosed, so that they are equal in
-    neighbours: a token of one share has none of another beside it. Before ``under_strategy``, whose
-    claim about words it narrows.
+    The class follows from the token alone and the ε_i are disclosed, so both are equal in
+    neighbours: tokens of different shares are never neighbours. Call this before
+    ``under_strategy``, whose claim about words it narrows.
     """
     named = ", ".join(
         f"{share:g} of what another token gets for {MEANING[name]}"
@@ -294,12 +299,12 @@ def with_shares(text: Measurement, shares: BudgetShares) -> Measurement:
 def under_strategy(
     text: Measurement, strategy: str, source: BudgetSource, budget: DocumentBudget | None = None
 ) -> Measurement:
-    """The ε_i are those that a strategy makes of a document budget.
+    """Set the ε_i to those that a strategy derives from a document budget.
 
-    Precondition: B is public. Equal numbers of tokens, fates and ε_i are preconditions of
-    ``between``. In S1 each token is a word, so replacing one that is perturbed by another that is
-    leaves the structure as it is, unless equal ones are replaced alike or capitals are copied; in
-    the others it can change how the text is cut.
+    Precondition: B is public. Neighbours already have equal numbers of tokens, fates and ε_i. In S1
+    each token is a word, so replacing one perturbed word by another leaves the structure unchanged,
+    unless equal tokens are replaced alike or capitals are copied; in the other strategies the
+    replacement can change how the text is cut.
     """
     text = replace(text, budget=budget)
     if source == "data":
@@ -340,8 +345,8 @@ def under_strategy(
 
 
 def with_screened_words(text: Measurement) -> Measurement:
-    """Words of a public list are written as their nearest word that is not on it: post-processing
-    of each draw.
+    """Add the screen, which writes the nearest unlisted word in place of a word on a public list:
+    post-processing of each draw.
     """
     return text.adding(
         "words of a public list do not come out: where one is drawn its nearest other word "
@@ -389,11 +394,11 @@ def over_columns(text: Measurement, n_columns: int | None) -> Measurement:
 
 
 def repeated_alike(text: Measurement) -> Measurement:
-    """Equal tokens of a text are replaced alike, on one payment.
+    """Replace equal tokens of a text alike, for the ε of one.
 
-    Given where its tokens are equal, the first of each are perturbed independently and the others
-    copied, which is post-processing. Between texts whose tokens are equal at other places there is
-    no bound: a copy never differs from what it was copied from, two draws do.
+    Given the places at which tokens are equal, the first of each is perturbed independently and the
+    others copy its replacement, which is post-processing. Between texts whose tokens are equal at
+    other places there is no bound: a copy never differs from its original, but two draws do.
     """
     return text.adding(
         "which tokens of a text are equal is not hidden; the sum is over the distinct ones",
@@ -407,8 +412,8 @@ def repeated_alike(text: Measurement) -> Measurement:
 
 
 def with_layout_copied(text: Measurement) -> Measurement:
-    """White space and capitals are those of the source. Before ``under_strategy``: one word can
-    change its capitals.
+    """Copy white space and capitals from the source. Call this before ``under_strategy``: another
+    word can have other capitals.
     """
     return text.adding(
         "kept, unprotected: layout; white space and capitals are copied and the same in both texts",
@@ -534,9 +539,7 @@ def with_known_seed(text: Measurement) -> Measurement:
 
 
 def with_rows_withheld(text: Measurement) -> Measurement:
-    """Rows are left out where the ledger has nothing left for their subject, by the ε_i of all
-    releases.
-    """
+    """Withhold rows whose subject has no budget left in the ledger, by the ε_i of all releases."""
     return text.adding(
         "that a row is withheld is not hidden: it tells that its subject (without a subject "
         "column, the same text) was "
@@ -561,18 +564,18 @@ _IN_PLACE = {
 def with_detectors(
     text: Measurement, sources: Sequence[str], actions: Mapping[str, str], other: str
 ) -> Measurement:
-    """Detectors decide the fate of the tokens that they find. Before ``under_strategy``, whose
-    claim they void.
+    """Give the fate of found tokens to detectors. Call this before ``under_strategy``, whose claim
+    they void.
 
-    They may look at the whole text, so that one other word can change what they find anywhere in
-    it. So what is found is part of the structure, which neighbours share; given it, what stands in
-    the place of a found token is a function of that structure and of noise, whatever stood there.
-    Nothing is claimed of found tokens that are not perturbed.
+    Detectors may look at the whole text, so one other word can change their findings anywhere in
+    it. So the findings are part of the structure, which neighbours share; given the structure, the
+    replacement of a found token is a function of the structure and of noise, whatever the token
+    was. Nothing is claimed for found tokens that are not perturbed.
 
     Args:
-        sources: what finds.
-        actions: by type, what happens to tokens of it; names of ``FOUND_ACTIONS``.
-        other: what happens to those of other types.
+        sources: names of the detectors.
+        actions: action by type; names of ``FOUND_ACTIONS``.
+        other: action for other types.
     """
     by_action: dict[str, list[str]] = {}
     in_place = {action: what.format(sampled=text.sampled) for action, what in _IN_PLACE.items()}
@@ -604,7 +607,7 @@ def with_detectors(
 
 
 def unchanged() -> Guarantee:
-    """The statement of a copy."""
+    """Return the guarantee statement of an unchanged copy."""
     return Guarantee(
         formula=NONE, statement="The text is unchanged.", because=["no mechanism was applied"]
     )

@@ -1,7 +1,7 @@
 """The operator's report: it compares a source with its output, or counts the source, and is as
 secret as the source.
 
-One number of nine digits that does so tells a short text exactly, whatever epsilon is.
+A single such number with nine digits can identify a short text exactly, whatever epsilon is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lexveil.accounting.results import Number, Result, Sha256
 from lexveil.text.languages import LANGUAGES
 
 SCHEMA = 2
-MUCH_KEPT = 0.5  # of the content words of a text: most of what it says
+MUCH_KEPT = 0.5  # share of a text's content words that still says most of its content
 SECRECY = (
     "As secret as the source: exact statistics of source and output tell short texts "
     "whatever epsilon is. Publish the "
@@ -24,7 +24,7 @@ SECRECY = (
 
 
 class ActionCounts(Result):
-    """How many tokens of a class met each action."""
+    """Number of tokens of a class, by action."""
 
     perturbed: NonNegativeInt
     kept: NonNegativeInt
@@ -47,15 +47,15 @@ class ClassCounts(Result):
 
 
 class DocumentShares(Result):
-    """How much of each document came out as it went in, of its content words (neither stop words
-    nor punctuation).
+    """Shares of documents' content words (neither stop words nor punctuation) that came out
+    unchanged.
 
     Attributes:
-        documents: In which there is a content word.
-        median_unchanged: Share of its content words that came out as themselves, of the middle
-            document.
-        worst_tenth_unchanged: Of the tenth of the documents that kept most: at least so much.
-        nearly_verbatim: Documents that kept nine tenths of them or more.
+        documents: Number of documents with a content word.
+        median_unchanged: Median over documents of the share of content words that came out
+            unchanged.
+        worst_tenth_unchanged: Least share among the tenth of the documents that kept most.
+        nearly_verbatim: Number of documents that kept nine tenths of their content words or more.
     """
 
     documents: NonNegativeInt
@@ -64,7 +64,7 @@ class DocumentShares(Result):
     nearly_verbatim: NonNegativeInt
 
     def sentence(self, unit: str = "text") -> str:
-        """For people; ``unit`` is what they call a document."""
+        """Return the shares as a sentence for people; ``unit`` is their word for a document."""
         return (
             f"of the content words of a {unit} {self.median_unchanged:.0%} came out as they "
             "are (median), in a tenth "
@@ -73,7 +73,7 @@ class DocumentShares(Result):
         )
 
     def caution(self, unit: str = "text") -> str | None:
-        """What is to be said where many documents keep much."""
+        """Return a caution if many documents keep many of their content words; else None."""
         if self.worst_tenth_unchanged <= MUCH_KEPT:
             return None
         return (
@@ -86,13 +86,14 @@ class DocumentShares(Result):
 
 
 class RunCounts(Result):
-    """All that is counted of a source and its output.
+    """All counts of a source and its output.
 
     Attributes:
-        share_unchanged: Of the perturbed tokens: replaced by themselves.
-        mean_cosine: Of the vectors of perturbed tokens that changed, and of their replacements.
-        unprotected_share: Of all tokens: kept.
-        epsilon_spent_mean: Per text.
+        share_unchanged: Share of the perturbed tokens that were replaced by themselves.
+        mean_cosine: Mean cosine between the vectors of changed perturbed tokens and of their
+            replacements.
+        unprotected_share: Share of all tokens that were kept.
+        epsilon_spent_mean: Mean epsilon spent per text.
         found: Tokens that detectors found, by type and action; they are in no class. Null without a
             detector.
     """
@@ -115,7 +116,9 @@ class RunCounts(Result):
     found: dict[str, dict[str, NonNegativeInt]] | None = None
 
     def public(self, **further: int | None) -> Counts:
-        """What of it a record publishes; ``further`` are counts of rows and of formula cells."""
+        """Return the counts that a record publishes; ``further`` are counts of rows and of formula
+        cells.
+        """
         same = (
             "n_texts",
             "n_documents",
@@ -142,7 +145,7 @@ class LanguageFinding(Result):
         function_words: Share of the words that are function words of the two languages; empty where
             there is no other one.
         known: Share of the words that the model's vocabulary knows.
-        words: That were looked at: the first ones.
+        words: Number of words that were examined, from the first on.
     """
 
     model: str
@@ -171,22 +174,23 @@ class LanguageFinding(Result):
 
 
 class LedgerCosts(Result):
-    """What was requested of the ledger, and what it charged.
+    """Request to the ledger and its charges.
 
     Attributes:
-        id: Of the transaction, as the record has it.
-        head: The ledger's chain after the output was paid for.
+        id: Id of the transaction, as in the record.
+        head: Head of the ledger's hash chain after the charge.
         cap: Lifetime epsilon of a subject.
-        documents_withheld: Left out, and not charged, because their subject's budget is exhausted.
-        subjects: Of all documents requested.
-        subjects_near: Of these, who differ from another one in capitals or punctuation only:
-            probably one, with two budgets.
-        subjects_exhausted: Of these, who had documents withheld.
-        subjects_charged: Of these, who pay.
-        subjects_charged_before: Of those who pay, who had paid for earlier releases: their budgets
+        documents_withheld: Documents left out, and not charged, because their subject's budget is
+            exhausted.
+        subjects: Subjects of all requested documents.
+        subjects_near: Subjects that differ from another one in capitals or punctuation only:
+            probably one person with two budgets.
+        subjects_exhausted: Subjects that had documents withheld.
+        subjects_charged: Subjects that are charged.
+        subjects_charged_before: Charged subjects that earlier releases charged, too: their charges
             add up.
-        epsilon_charged: Spent over all subjects.
-        largest_balance: The most that one of its subjects has spent, over all releases.
+        epsilon_charged: Epsilon charged, summed over all subjects.
+        largest_balance: Largest epsilon that one of the subjects has spent, over all releases.
     """
 
     id: str
@@ -212,10 +216,10 @@ class OperatorHashes(Result):
 
 
 class ReleaseEvents(Result):
-    """What `lexveil release` remembers of a release beside its ids.
+    """Data that `lexveil release` stores with a release, besides its ids.
 
     Attributes:
-        salt: Fingerprint of the ledger's salt, under which ids are known again.
+        salt: Fingerprint of the ledger's salt, under which ids are recognized in later releases.
     """
 
     name: str
@@ -225,12 +229,13 @@ class ReleaseEvents(Result):
 
 
 class OperatorReport(Result):
-    """What only the operator may see of a run: OUT.operator.json, readable by its owner alone.
+    """Report of a run that only the operator may see: OUT.operator.json, readable by its owner
+    alone.
 
     Attributes:
         schema_version: Version of this form.
         lexveil: Version of Lexveil.
-        model: What gave the words and their vectors.
+        model: Model of the words and their vectors.
         coverage: Share of the words that the vocabulary knows.
         documents: Null where there is no content word.
         language: Null where nothing speaks against the model's language.
@@ -256,5 +261,5 @@ class OperatorReport(Result):
 
 
 def operator_schema() -> dict[str, object]:
-    """The JSON schema of an operator's report, as docs/operator.schema.json has it."""
+    """Return the JSON schema of an operator's report, which docs/operator.schema.json holds."""
     return json_schema(OperatorReport, f"Lexveil operator's report, schema {SCHEMA}")

@@ -1,9 +1,10 @@
 """The privacy record that is published with each output: what was done, what is guaranteed, and
 what is not.
 
-Its numbers are functions of the output, of parameters and of what a guarantee discloses: how many
-tokens each text has, the fate of each and its epsilon. What compares a source with its output, or
-counts a source, is the operator's and stands in ``lexveil.accounting.operator_report``.
+Its numbers are functions of the output, of parameters and of the disclosures of the guarantee: the
+number of tokens of each text, and the fate and epsilon of each token. Numbers that compare a source
+with its output, or count a source, belong to the operator and stand in
+``lexveil.accounting.operator_report``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lexveil.accounting.structure import StructureFigures
 from lexveil.mechanisms import own_names
 
 SCHEMA = 5
-NONE = "none"  # the formula where nothing is claimed
+NONE = "none"  # formula of a guarantee that claims nothing
 
 Treatment = Literal["perturb", "keep", "drop", "sample"]
 FoundTreatment = Literal["perturb", "sample", "drop", "placeholder", "pseudonym", "digits"]
@@ -30,15 +31,17 @@ MechanismName = Annotated[
 
 
 class Guarantee(Result):
-    """What may be claimed of one output.
+    """Claims about one output.
 
     Attributes:
         formula: The proven bound, or `none`.
-        statement: The same in words.
-        because: Conditions of the bound, or why there is none.
-        not_covered: Between which texts nothing is claimed.
-        structure: How often that is so; null where it was not measured.
-        in_release: What a release with the same settings would state; only of experiments.
+        statement: The bound in words.
+        because: Conditions of the bound, or the reasons why there is none.
+        not_covered: Pairs of texts for which nothing is claimed.
+        structure: Measured frequency with which one replaced word leads to such a pair; null where
+            it was not measured.
+        in_release: Guarantee that a release with the same settings would state; only of
+            experiments.
     """
 
     formula: str
@@ -50,12 +53,12 @@ class Guarantee(Result):
 
     @property
     def holds(self) -> bool:
-        """Whether anything is claimed."""
+        """Whether the guarantee claims anything."""
         return self.formula != NONE
 
 
 class PolicyRecord(Result):
-    """What happens to each class of token."""
+    """Treatment of each class of token."""
 
     stopwords: Treatment
     punctuation: Treatment
@@ -63,12 +66,12 @@ class PolicyRecord(Result):
 
 
 class SharesRecord(Result):
-    """What tokens of public classes got of a document's budget, where another token got 1.
+    """Shares of a document's budget for tokens of public classes; a token of no class gets 1.
 
-    Which class a token is of is not hidden: no word is protected against one of another share.
+    The class of a token is not hidden: no word is protected against a word of another share.
 
     Attributes:
-        list_sha256: Of the public list of words.
+        list_sha256: SHA-256 of the public list of words.
     """
 
     stopwords: Number
@@ -78,13 +81,13 @@ class SharesRecord(Result):
 
 
 class DetectionRecord(Result):
-    """Detectors, and what happens to tokens that they find. No claim relies on what they find.
+    """Detectors, and the treatment of the tokens that they find. No claim relies on their findings.
 
-    Which tokens were found, and of which type, is not hidden.
+    The tokens that were found, and their types, are not hidden.
 
     Attributes:
-        sources: What finds.
-        types: What happens to the tokens of each type.
+        sources: Names of the detectors.
+        types: Treatment of the tokens of each type.
     """
 
     sources: list[str]
@@ -116,15 +119,15 @@ class SentencesRecord(Result):
 
 
 class Counts(Result):
-    """What an output holds, and the fates of the tokens of its source. A copy counts its texts
+    """Contents of an output, and the fates of the tokens of its source. A copy counts its texts
     only.
 
     Attributes:
-        n_documents: Rows in which there is any text.
-        n_rows: Rows that came out.
-        found: Tokens that detectors found, by type and action; those that are perturbed, kept,
-            dropped or sampled are among the numbers above, too. Null without a detector.
-        n_formula_cells: Rewritten fields that a spreadsheet would compute.
+        n_documents: Rows with any text.
+        n_rows: Rows of the output.
+        found: Tokens that detectors found, by type and action; perturbed, kept, dropped and sampled
+            ones are also in the numbers above. Null without a detector.
+        n_formula_cells: Rewritten fields that a spreadsheet would compute as formulas.
     """
 
     n_texts: NonNegativeInt
@@ -142,7 +145,7 @@ class Counts(Result):
 
 
 class SpendBins(Result):
-    """Documents by the part of the budget that they spent, in equal parts from 0 to B."""
+    """Number of documents by the share of the budget that they spent, in equal bins from 0 to B."""
 
     parts_of_budget: int
     documents: list[NonNegativeInt]
@@ -166,10 +169,11 @@ class SpendSummary(Result):
 
 
 class LedgerEntry(Result):
-    """The ledger's transaction that paid for the output.
+    """Ledger transaction that charged the output.
 
     Attributes:
-        id: `lexveil ledger verify --record` looks for it, and for the record's hash.
+        id: Id by which `lexveil ledger verify --record` finds the transaction and its hash of the
+            record.
         cap: Lifetime epsilon of a subject.
     """
 
@@ -178,11 +182,12 @@ class LedgerEntry(Result):
 
 
 class AuditReference(Result):
-    """An audit that a record relies on.
+    """Audit on which a record relies.
 
     Attributes:
-        factor: The smallest inflation of epsilon that it would have seen with probability 0.9.
-        time: When it was made, UTC.
+        factor: Smallest inflation of epsilon that the audit would have detected with probability
+            0.9.
+        time: Time of the audit, UTC.
     """
 
     epsilon: Number
@@ -194,7 +199,7 @@ class AuditReference(Result):
 
 
 class ModelReference(Result):
-    """The model that an output was made with.
+    """Model with which an output was made.
 
     Attributes:
         name: Of a packaged model; `own` is what a run of the project made.
@@ -222,15 +227,16 @@ def model_in_words(name: str, version: str | None, made_of: str | None) -> str:
 
 
 class Protection(Result):
-    """The level of protection of an output: what a reader who knows the method is expected to name
-    of its words.
+    """Level of protection of an output: the shares of its words that an adversary who knows the
+    method is expected to recover.
 
-    By public texts and frequencies: a text of other words may give back more or less.
+    The shares come from public texts and frequencies: a text of other words may reveal more or
+    less.
 
     Attributes:
-        content: Share of the perturbed words that are no function words.
-        rare: Share of the rare ones among them.
-        reader: Which reader it is, and how the shares are known.
+        content: Share of the perturbed content words, which are no function words.
+        rare: Share of the rare words among them.
+        reader: Adversary, and source of the shares.
     """
 
     level: Literal["strong", "balanced", "light"]
@@ -240,7 +246,7 @@ class Protection(Result):
 
     @property
     def sentence(self) -> str:
-        """As statements say it."""
+        """The level as a sentence in statements."""
         return (
             f"protection {self.level}: a reader who knows the method is expected to name "
             f"{_of_100(self.content)} of "
@@ -253,8 +259,8 @@ def _of_100(share: float) -> str:
 
 
 class OutputHashes(Result):
-    """Hashes of what is published, never of the source: with its hash anybody could test a guess of
-    the text.
+    """Hashes of published files, never of the source: with the source's hash anybody could test a
+    guess of the text.
     """
 
     sha256: Sha256 | None = None
@@ -262,14 +268,14 @@ class OutputHashes(Result):
 
 
 class Publication(Result):
-    """The release of an archive that the output is."""
+    """Release of an archive to which the output belongs."""
 
     name: str
     id_column: str
 
 
 class PrivacyRecord(Result):
-    """What was done to an output, what is guaranteed of it, and what is not.
+    """Privacy record of an output: what was done to it, what is guaranteed, and what is not.
 
     It never holds source words, nor a key or seed of the noise.
 
@@ -277,15 +283,15 @@ class PrivacyRecord(Result):
         schema_version: Version of this form.
         lexveil: Version of Lexveil.
         code: Hash of all code that makes outputs.
-        metric: The distance d of the guarantee; epsilon is in 1 / its units.
-        parameters: Of the mechanism, as params.yaml had them.
-        no_proof: Why the mechanism as configured has no proven guarantee.
-        protection: Null where epsilon, a budget or a share of words was asked for; then the base
-            epsilon is that of every token.
-        base_epsilon: Per word, or of every token where `grid.budget` says so; null where the
-            document budget was given.
-        average_words: Of a document, by which the base epsilon became its budget; null where it was
-            not needed, or not one number.
+        metric: Distance d of the guarantee; epsilon is in 1 / its units.
+        parameters: Parameters of the mechanism, as in params.yaml.
+        no_proof: Reason why the mechanism as configured has no proven guarantee.
+        protection: Level of protection, at which every token gets the base epsilon; null where the
+            request named an epsilon, a budget or a share of words.
+        base_epsilon: Epsilon per word, or of every token where `grid.budget` says so; null where
+            the document budget was given.
+        average_words: Words per document by which the base epsilon was multiplied to give the
+            budget; null where no such number was needed, or there are several.
         document_budget: Budget B of each document, by data set; `input` for a user's own.
         shares: Null where all tokens of a document got the same.
         detection: Null where nothing was looked for.
@@ -295,11 +301,12 @@ class PrivacyRecord(Result):
         on_unsupported: Whether texts in a script without spaces between words were taken for empty
             ones, and came out empty; null where such an input is refused.
         consistent: Whether equal tokens of a document were replaced alike.
-        mode: experiment: the seed is known, so nothing is private.
-        linkage: How often whoever has candidates for the source finds it again; null of a copy.
-        meaning: What epsilon means; null where nothing was perturbed, or classes have shares; runs
+        mode: Mode of the run; in an experiment the seed is known, so nothing is private.
+        linkage: Linkage figures of somebody with candidate texts; null of a copy.
+        meaning: Meaning of epsilon; null where nothing was perturbed, or classes have shares; runs
             of the graph measure it.
-        without_guarantee: It was released although no guarantee can be given of it.
+        without_guarantee: Whether the output was released although no guarantee can be given for
+            it.
         columns: The text columns.
         other_columns: Columns that went out as they were, of which nothing is guaranteed; null
             where texts came without a table.
@@ -352,11 +359,11 @@ class PrivacyRecord(Result):
 
     @classmethod
     def of(cls, **fields: Any) -> PrivacyRecord:
-        """The record of this version with these fields; most of what is left out is not in its JSON
-        form.
+        """Build a record of this version with these fields; most fields that are left out are
+        missing from its JSON form.
 
         Raises:
-            pydantic.ValidationError: if it is no privacy record.
+            pydantic.ValidationError: if the fields are no valid privacy record.
         """
         nothing: dict[str, object] = {"parameters": {}, "document_budget": {}, "made_with": {}}
         nothing |= dict.fromkeys(("no_proof", "average_words", "model"))
@@ -364,18 +371,18 @@ class PrivacyRecord(Result):
 
 
 def record_schema() -> dict[str, object]:
-    """The JSON schema of a privacy record, as docs/record.schema.json has it."""
+    """Return the JSON schema of a privacy record, which docs/record.schema.json holds."""
     return json_schema(PrivacyRecord, f"Lexveil privacy record, schema {SCHEMA}")
 
 
 def json_schema(model: type[Result], title: str) -> dict[str, object]:
-    """The JSON schema of a result that is written to a file."""
+    """Return the JSON schema of a result that is written to a file."""
     generated = _without_titles(model.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **generated}
 
 
 def _without_titles(schema: Any) -> Any:
-    """A schema without the titles and defaults that repeat what the names of its fields say."""
+    """Remove from a schema the titles and defaults that only repeat the names of fields."""
     if isinstance(schema, list):
         return [_without_titles(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""The base of typed results: frozen models with a JSON form and a JSON schema."""
+"""Base class of typed results: immutable models with a JSON form and a JSON schema."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 Sha256: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Number: TypeAlias = int | float  # as it was given: 5 stays 5
+Number: TypeAlias = int | float  # keeps the type of the input: 5 stays 5
 
 ATTRIBUTES = "\n\nAttributes:\n"
-_LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")  # within a paragraph
+_LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")  # line break within a paragraph
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Result(BaseModel):
-    """A result that never changes. What was not set is not in its JSON form, which is not the same
-    as null.
+    """Immutable result. A field that was not set is missing from its JSON form, which differs from
+    null.
     """
 
-    # Validators are made of the classes that a process uses, when it does: there are too many to
-    # wait for all.
+    # Validators are built when a class is first used, because building all of them takes too long.
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """What a docstring says of an attribute describes the field."""
+        """Describe the fields of the schema by the Attributes section of the docstring."""
         shown = handler(schema)
         resolved = handler.resolve_ref_schema(shown)
         about = (inspect.getdoc(cls) or "").partition(ATTRIBUTES)[0]
@@ -49,5 +48,5 @@ class Result(BaseModel):
         return shown
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values."""
+        """Return the result as JSON values."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)

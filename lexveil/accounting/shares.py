@@ -1,8 +1,8 @@
-"""Classes of tokens that get a share of the budget of their own.
+"""Classes of tokens that get their own share of the budget.
 
-The class of a token follows from the token alone, by a public rule: it is a stop word, a number, or
-on a public list. So it is the same in every text. What a token spends is as public as its class: it
-tells the class, and no more.
+The class of a token follows from the token alone, by a public rule: the token is a stop word, a
+number, or on a public list. So the class is the same in every text. The ε that a token spends is as
+public as its class: it reveals the class, and no more.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from lexveil.text.languages.english import STOP_WORDS
 from lexveil.text.normal_forms import is_listed
 from lexveil.types import Ids
 
-CLASSES = ("other", "stopwords", "numbers", "listed")  # a token's class is the last that fits
+CLASSES = ("other", "stopwords", "numbers", "listed")  # the last class that fits a token applies
 OTHER, STOPWORDS, NUMBERS, LISTED = range(len(CLASSES))
-WHOLE = 100  # parts of the budget that a token of no class gets: shares are whole hundredths
+WHOLE = 100  # parts of the budget for a token of no class: shares are whole hundredths
 LARGEST = 10.0
 
 MEANING = {
@@ -33,10 +33,10 @@ MEANING = {
 
 
 def parts_of(share: Any) -> int:
-    """A share in hundredths.
+    """Return a share in hundredths.
 
     Raises:
-        ValueError: if it is no whole number of hundredths from 0.01 to 10.
+        ValueError: if the share is no whole number of hundredths from 0.01 to 10.
     """
     is_number = isinstance(share, Real) and not isinstance(share, bool)
     parts = round(float(share) * WHOLE) if is_number and 0 < share <= LARGEST else 0
@@ -59,7 +59,7 @@ class ShareClasses:
 
     Attributes:
         codes: (V,) each token's class, as a number in ``CLASSES``.
-        parts: (4,) what a token of each class gets, in parts of the budget of which others get
+        parts: (4,) parts of the budget for a token of each class; a token of no class gets
             ``WHOLE``.
     """
 
@@ -68,28 +68,30 @@ class ShareClasses:
 
     @property
     def most(self) -> int:
-        """The most parts that a token gets."""
+        """Greatest number of parts of a token."""
         return int(self.parts.max())
 
     def of(self, rows: Ids) -> Codes:
-        """(n,) the class of each token by its row, -1 where it is none of the vocabulary."""
+        """Return (n,) the class of each token by its row; a row of -1 is no token of
+        the vocabulary.
+        """
         return np.where(rows >= 0, self.codes[rows], np.int8(OTHER)).astype(np.int8)
 
     def sizes(self, rows: Ids) -> dict[str, int]:
-        """How many of the tokens with these rows are of each class."""
+        """Count the tokens of each class among these rows."""
         counts = np.bincount(self.codes[rows], minlength=len(CLASSES)).tolist()
         return dict(zip(CLASSES, counts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetShares:
-    """What tokens of each class get of a document's budget, and the public rule by which they are
-    of the class.
+    """Shares of a document's budget by class of token, and the public list that defines a class.
 
     Attributes:
-        stopwords, numbers, listed: in hundredths of what a token of no class gets.
+        stopwords, numbers, listed: share of each class, in hundredths of the share of a token of no
+            class.
         words: the public list, in normal form; words of a collocation are joined by ``_``.
-        list_sha256: of the list's file; None without one.
+        list_sha256: SHA-256 of the list's file; None without a list.
     """
 
     stopwords: int = WHOLE
@@ -100,23 +102,23 @@ class BudgetShares:
 
     @property
     def parts(self) -> Ids:
-        """(4,) what a token of each class gets."""
+        """(4,) parts of the budget for a token of each class."""
         return np.array([WHOLE, self.stopwords, self.numbers, self.listed], dtype=np.int64)
 
     @property
     def differing(self) -> dict[str, float]:
-        """The classes that get another share than other tokens, and the share."""
+        """The share of each class that differs from that of other tokens."""
         named = dict(zip(CLASSES, self.parts.tolist(), strict=True))
         return {name: parts / WHOLE for name, parts in named.items() if parts != WHOLE}
 
     def as_dict(self) -> dict[str, float | str | None]:
-        """The share of each class, and the list's hash."""
+        """Return the share of each class, and the list's hash."""
         named = zip(CLASSES[1:], self.parts.tolist()[1:], strict=True)
         return {name: parts / WHOLE for name, parts in named} | {"list_sha256": self.list_sha256}
 
     def class_of(self, token: str, function_words: frozenset[str] = STOP_WORDS) -> int:
-        """The class of a token, as a number in ``CLASSES``; nothing but token, list and language
-        decides it.
+        """Return the class of a token, as a number in ``CLASSES``. Only the token, the list and the
+        language decide it.
         """
         if is_listed(token, self.words):
             return LISTED
@@ -127,18 +129,20 @@ class BudgetShares:
     def over(
         self, tokens: Sequence[str], function_words: frozenset[str] = STOP_WORDS
     ) -> ShareClasses:
-        """The class of each token of a vocabulary, with the function words of its language."""
+        """Return the class of each token of a vocabulary, with the function words of
+        its language.
+        """
         codes = (self.class_of(token, function_words) for token in tokens)
         return ShareClasses(np.fromiter(codes, dtype=np.int8, count=len(tokens)), self.parts)
 
     def require_several(self, classes: ShareClasses, rows: Ids) -> None:
-        """See that no share is that of a single word, which what is spent on it would then name.
+        """Check that no share is that of a single word: its ε would identify the word.
 
         Args:
-            rows: of the words that can be perturbed.
+            rows: rows of the words that can be perturbed.
 
         Raises:
-            ParameterError: if so.
+            ParameterError: if a share is that of a single word.
         """
         sizes = classes.sizes(rows)
         for parts in np.unique(self.parts).tolist():

@@ -1,4 +1,6 @@
-"""A privacy record in a few lines for people, followed by what is private to the operator."""
+"""A privacy record in a few lines for people, followed by the figures that are private to the
+operator.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 from lexveil.accounting.operator_report import OperatorReport
 from lexveil.accounting.record import PrivacyRecord
 
-# From here on a statement warns: shares of all tokens, and of the perturbed ones.
+# A statement warns above these shares: of all tokens, and of the perturbed ones.
 MUCH_UNPROTECTED = 0.3
 MUCH_UNCHANGED = 0.8
 WIDTH = 96  # characters of a line of a page
@@ -21,11 +23,11 @@ PRIVATE = "private to the operator, as secret as the source:"
 def statement(
     record: PrivacyRecord, operator: OperatorReport | None = None, files: Sequence[str] = ()
 ) -> list[str]:
-    """What a reader may name, what was done and is guaranteed; then, marked, what compares source
-    and output, and cost.
+    """Return the lines of a statement: expected recovery, actions and guarantee; then, marked as
+    private, costs and comparisons of source and output.
 
     Args:
-        files: lines about what was written.
+        files: lines about the output files.
     """
     return lines_of("accounting", "statement.txt.j2", record=record, operator=operator, files=files)
 
@@ -53,7 +55,7 @@ def _sentence(text: str) -> str:
 
 
 def lines_of(room: str, template: str, **values: Any) -> list[str]:
-    """The lines of a text for people, by the template of a room."""
+    """Render a template of package ``lexveil.ROOM`` and return its lines."""
     text: str = _environment(room).get_template(template).render(values)
     return text.splitlines()
 

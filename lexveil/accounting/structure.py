@@ -1,9 +1,10 @@
-"""How often one replaced word changes the disclosed structure of a text, measured on public texts.
+"""Sensitivity of the disclosed structure: how often one replaced word changes it, measured on
+public texts.
 
 The guarantee compares texts with the same number of tokens, the same fate of each token and the
 same ε_i. Where the text itself decides how it is cut, as in S2 to S4, one other word may change all
-three, and between such texts nothing is claimed. How often that happens depends on collocations,
-vocabulary and policy, and on no private text.
+three, and between such texts nothing is claimed. The frequency of such changes depends on
+collocations, vocabulary and policy, and on no private text.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ from lexveil.types import Flags, Floats, Ids
 
 PER_TEXT = 10  # replacements of each text
 BATCH = 2000  # changed texts cut at a time
-Z = 1.959963984540054  # of a 95 % interval
+Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
 class StructureFigures(Result):
-    """How often one replaced word changes the structure of a text, measured on public texts.
+    """Sensitivity of a text's structure to one replaced word, measured on public texts.
 
     Attributes:
-        source: The texts.
-        number_changed: The number of tokens: a share of the replacements.
-        pattern_changed: The number of tokens, or the fate of one of them.
-        structure_changed: Any of number, fates, epsilon and kept words: between such texts nothing
-            is claimed.
+        source: Description of the texts.
+        number_changed: Share of the replacements that change the number of tokens.
+        pattern_changed: Share of the replacements that change the number of tokens, or the fate of
+            one of them.
+        structure_changed: Share of the replacements that change the number, fates, epsilon or kept
+            words: between such texts nothing is claimed.
     """
 
     source: str
@@ -43,7 +45,7 @@ class StructureFigures(Result):
 
 
 class ReplacementShare(Result):
-    """A share of the replacements, with its 95 % interval over texts."""
+    """Share of the replacements, with its 95 % interval over texts."""
 
     share: float
     low: float
@@ -51,16 +53,16 @@ class ReplacementShare(Result):
 
 
 class StructureChange(Result):
-    """What one replaced word changes, as shares of the replacements.
+    """Sensitivity of the structure to one replaced word, as shares of the replacements.
 
     Attributes:
-        number: The number of tokens.
-        cuts: The number of tokens, or the number of words in one of them.
-        pattern: The number of tokens, or the fate of one of them.
-        epsilon: What the budget is divided by, and with it every ε_i: all words (S1, S2), or the
-            perturbed tokens.
-        structure: Any of number, pattern, ε_i and kept words: between such texts nothing is
-            claimed.
+        number: Share that changes the number of tokens.
+        cuts: Share that changes the number of tokens, or the number of words in one of them.
+        pattern: Share that changes the number of tokens, or the fate of one of them.
+        epsilon: Share that changes the divisor of the budget, and with it every ε_i: all words (S1,
+            S2), or the perturbed tokens.
+        structure: Share that changes number, pattern, ε_i or kept words: between such texts nothing
+            is claimed.
     """
 
     number: ReplacementShare
@@ -71,16 +73,16 @@ class StructureChange(Result):
 
 
 class Replacements:
-    """Texts, and copies of them in each of which one word is another.
+    """Texts, and copies of them with one replaced word each.
 
-    A word is a token of letters and digits. Which one is replaced is uniform over the words of a
-    text; the other word is drawn by its frequency until it is another one, and written with a
-    capital where the replaced one was. A copy that has not as many words as its text, because the
-    tokenizer joins them otherwise, is left out.
+    A word is a token of letters and digits. The word to replace is drawn uniformly from the words
+    of a text; the other word is drawn by its frequency until it differs, and takes over a capital
+    at the start. A copy with another number of words than its text, because the tokenizer joins
+    them otherwise, is left out.
 
     Attributes:
-        texts: (n,) those with at least one word.
-        copies: (n_copies,) texts with one other word.
+        texts: (n,) texts with at least one word.
+        copies: (n_copies,) texts with one replaced word.
         text_of: (n_copies,) the text of each copy.
 
     Raises:
@@ -132,12 +134,13 @@ class Replacements:
 def measure(
     replacements: Replacements, lexicon: Lexicon, policy: Policy | None, strategy: str
 ) -> StructureChange:
-    """Cut texts and their copies by ``lexicon``, and compare.
+    """Cut texts and their copies by ``lexicon``, and compare their structure.
 
     Args:
-        policy: None compares the classes of tokens in place of their fates, and takes all that a
-            policy can keep for kept, which bounds every policy from above.
-        strategy: whose budget is divided.
+        policy: policy of the fates; None compares the classes of tokens in place of their fates,
+            and counts every token that a policy can keep as kept, which bounds every policy from
+            above.
+        strategy: strategy that divides the budget.
 
     Raises:
         ValueError: if the lexicon is not that of the strategy, or there is no copy.
@@ -167,8 +170,8 @@ def measure(
 def _compared(
     before: Encoded, after: Encoded, text_of: Ids, policy: Policy | None, strategy: str
 ) -> Flags:
-    """Whether number, cuts, pattern, ε_i and kept words of each copy differ from its text's, shape
-    (5, n_copies).
+    """Return whether number, cuts, pattern, ε_i and kept words of each copy differ from its text's,
+    shape (5, n_copies).
     """
     old, new = _fates(before, policy), _fates(after, policy)
     offsets, ends = before.offsets(), after.offsets()
@@ -197,7 +200,7 @@ def _compared(
 
 
 def _fates(encoded: Encoded, policy: Policy | None) -> Codes:
-    """The fate of each token, or its class and whether it is unknown, as a stop word may be."""
+    """Return the fate of each token; without a policy, its class and whether it is unknown."""
     known = encoded.rows >= 0
     return (
         np.where(known, encoded.kind, encoded.kind + 4)
@@ -207,26 +210,28 @@ def _fates(encoded: Encoded, policy: Policy | None) -> Codes:
 
 
 def _may_be_kept(fates: Codes, policy: Policy | None) -> Flags:
-    """Which tokens come out as they are, by their fates; by their classes, which may."""
+    """Return whether each token is kept, by its fate; without a policy, whether a token of its
+    class may be kept.
+    """
     may: Flags = fates != TokenClass.WORD.value if policy is None else fates == Action.KEPT.value
     return may
 
 
 def _divisors(encoded: Encoded, action: Codes, strategy: str) -> Floats:
-    """What each text's budget is divided by, (n_texts,)."""
+    """Return the divisor of each text's budget, (n_texts,)."""
     perturbed = action == Action.PERTURBED.value
     counted = perturbed | (encoded.kind != TokenClass.PUNCTUATION.value)
     n_perturbed, n_words = (
         np.bincount(encoded.text_of, weight, minlength=encoded.n_texts).astype(np.int64)
         for weight in (perturbed, encoded.n_words * counted)
     )
-    # No token has an ε where none is perturbed.
+    # A text without perturbed tokens spends nothing.
     return np.where(n_perturbed > 0, divisors(strategy, n_perturbed, n_words), 0.0)
 
 
 def _share(changed: Flags, text_of: Ids) -> ReplacementShare:
-    """The share that changed, with Wilson's interval at the sample size that the spread over texts
-    leaves.
+    """Return the share that changed, with Wilson's interval at the effective sample size under the
+    spread over texts.
     """
     n, k = np.bincount(text_of), np.bincount(text_of, changed)
     whole, texts = float(n.sum()), int(np.count_nonzero(n))

@@ -1,6 +1,6 @@
-"""Subject keys: the keys under which the ledger sums what rows have spent.
+"""Subject keys: the keys under which the ledger sums the spends of rows.
 
-One rule for all verbs, because two spellings of one subject would have two budgets:
+All commands share one rule, because two spellings of one subject would have two budgets:
 
 * A row whose subject is named has that value, as text (``lexveil.formats.values``: a float32 has
   the shortest digits that are this one among its kind): without characters that show nothing
@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-TEXT = "\0text:"  # before the hash of a row's texts
+TEXT = "\0text:"  # prefix of the hash of a row's texts
 
 _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?"
@@ -80,11 +80,11 @@ UNSEEN = (
     (0xE0000, 0xE0FFF),
 )
 _UNSEEN = "[%s]" % "".join(r"\x{%x}-\x{%x}" % pair for pair in UNSEEN)  # noqa: UP031
-MAX_COMPARED = 2**18  # different subjects that are compared with each other, in some 50 MB
+MAX_COMPARED = 2**18  # greatest number of subjects compared with each other; takes some 50 MB
 
 
 def subject_key(name: str) -> str:
-    """The key of a subject by its name; ``""`` if nothing is left of it."""
+    """Return the key of a subject by its name; ``""`` if the name has no visible character."""
     if not name.isascii():
         name = unicodedata.normalize("NFKC", "".join(c for c in name if not is_unseen(c)))
     name = " ".join(name.split())
@@ -128,7 +128,7 @@ def is_unseen(character: str) -> bool:
 
 
 def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
-    """The keys of rows by their texts.
+    """Return the keys of rows by their texts.
 
     Args:
         rows: the texts of each row, one for each column, None for null; no text holds a NUL or an
@@ -140,14 +140,14 @@ def text_keys(rows: Sequence[Sequence[str | None]]) -> list[str]:
 
 
 def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
-    """The keys of rows by their texts, each column as one array."""
+    """Return the keys of rows by their texts, given each column as one array."""
     import pyarrow.compute as pc
 
     if not columns:
         return []
     forms = [_normal_texts(column) for column in columns]
     if len(forms) > 1:
-        # Not by its own way to leave values out: PyArrow then drops rows in which there is none.
+        # PyArrow's own option to skip nulls would drop rows in which all values are null.
         joined = pc.replace_substring_regex(
             pc.binary_join_element_wise(*forms, "\0"), r"\x00+", "\0"
         )
@@ -158,8 +158,8 @@ def keys_of_columns(columns: Sequence[pa.LargeStringArray]) -> list[str]:
 
 
 def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
-    """The normal forms of each text's tokens, joined by spaces; of null as of a text without
-    any.
+    """Return the normal forms of each text's tokens, joined by spaces; null counts as a text
+    without tokens.
     """
     import pyarrow.compute as pc
 
@@ -178,22 +178,24 @@ def _normal_texts(texts: pa.LargeStringArray) -> pa.StringArray:
 
 
 def _bytes_of(array: pa.StringArray) -> tuple[memoryview, npt.NDArray[np.int32]]:
-    """All texts one after the other, and the (n + 1,) bytes where each starts."""
+    """Return the bytes of all texts, one after the other, and the (n + 1,) first byte
+    of each text.
+    """
     _, positions, content = array.buffers()
     offsets = np.frombuffer(positions, np.int32)[array.offset : array.offset + len(array) + 1]
     return memoryview(content or b""), offsets
 
 
 class NearCollisions:
-    """Counts subjects whose keys differ, but not without capitals and punctuation: probably one
-    person, two budgets.
+    """Counts subjects whose keys differ in capitals and punctuation only: probably one person with
+    two budgets.
 
-    It keeps hashes only, under the key of this process, and compares the first ``MAX_COMPARED``
-    subjects.
+    The counter keeps only hashes, under the hash key of this process, and compares the first
+    ``MAX_COMPARED`` subjects.
     """
 
     def __init__(self) -> None:
-        # of a key without capitals and punctuation, and of the key
+        # hash of the key without capitals and punctuation, and hash of the key
         self._hashes: set[tuple[int, int]] = set()
 
     def add(self, keys: Sequence[str]) -> None:
@@ -202,7 +204,7 @@ class NearCollisions:
             self._hashes |= {(hash(_folded(key)), hash(key)) for key in keys}
 
     def count(self) -> int:
-        """How many subjects have a near namesake."""
+        """Return the number of subjects with a near namesake."""
         sizes = Counter(folded for folded, _ in self._hashes)
         return sum(size for size in sizes.values() if size > 1)
 

@@ -16,7 +16,7 @@ from lexveil.types import Floats, Ids, Vectors
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """W, the words that may go into a mechanism and come out of it, as a part of an embedding's
+    """The W words that may go into a mechanism and come out of it, as a subset of an embedding's
     rows.
 
     Attributes:
@@ -38,12 +38,12 @@ class Vocabulary:
         )
         return np.concatenate([*squares])
 
-    PARTS: ClassVar = 16  # worked on at a time: double precision takes twice the memory
+    PARTS: ClassVar = 16  # parts converted one at a time, since float64 takes twice the memory
 
     @classmethod
     def of(cls, tokens: Sequence[str], vectors: Vectors, policy: Policy) -> Vocabulary:
-        """All tokens; without punctuation if that is not perturbed, so that no word turns into a
-        comma.
+        """Build the vocabulary of all tokens; without punctuation if the policy does not perturb
+        it, so that no word turns into a comma.
         """
         keep = np.ones(len(tokens), dtype=bool)
         if policy.punctuation != "perturb":

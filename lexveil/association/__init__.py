@@ -1,6 +1,6 @@
 """Association measures: how much more often words occur together than by chance.
 
-A new measure is its entry in ``MEASURES``. The columns of the collocations, their thresholds in
+A new measure is one entry in ``MEASURES``: the columns of the collocations, their thresholds in
 params.yaml, the look-up and the help of the command line follow from it.
 """
 
@@ -11,20 +11,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AssociationMeasure:
-    """A measure of how much words belong together.
+    """A measure of how strongly words are associated.
 
     Attributes:
-        name: in params.yaml: collocations.measures, and after ``min_`` its threshold.
-        column: in the tables of collocations, with the unit if it has one.
-        unit: of its values, for people; empty if they have none.
-        summary: what it tells, in one line.
-        source: who introduced it.
-        bigram: SQL over doubles: xy, the count of the pair; x and y, those of its words; n, all
-            tokens; expected, what xy would be if the words were independent; x_only, y_only and
-            neither, the other cells of the 2 x 2 table. Columns of measures before it may be used.
-        trigram: the same over xyz, x, y, z, n and expected.
-        low, high: what its threshold may be.
-        decimals: with which it is printed.
+        name: name in params.yaml, under collocations.measures; ``min_`` and the name make the
+            threshold.
+        column: column in the tables of collocations, with the unit if it has one.
+        unit: unit of the values, for people; empty if they have none.
+        summary: one-line description.
+        source: publication that introduced the measure.
+        bigram: SQL over doubles: xy, the count of the pair; x and y, the counts of its words; n,
+            the count of all tokens; expected, the value of xy if the words were independent;
+            x_only, y_only and neither, the other cells of the 2 x 2 table. Columns of earlier
+            measures may be used.
+        trigram: SQL over xyz, x, y, z, n and expected, defined likewise.
+        low, high: least and greatest allowed threshold.
+        decimals: decimals in printed values.
     """
 
     name: str
@@ -40,7 +42,7 @@ class AssociationMeasure:
 
     @property
     def threshold(self) -> str:
-        """Its threshold in params.yaml: collocations."""
+        """Name of the measure's threshold in params.yaml, section collocations."""
         return f"min_{self.name}"
 
 
@@ -67,8 +69,8 @@ NPMI = AssociationMeasure(
     high=1.0,
     decimals=3,
 )
-# Of a trigram it is the ratio of one binomial: the full 2 x 2 x 2 table needs pairs with a gap,
-# which are not counted.
+# For a trigram, the ratio compares one binomial: the full 2 x 2 x 2 table would need counts of
+# pairs with a gap, which do not exist.
 LLR = AssociationMeasure(
     name="llr",
     column="llr",
@@ -109,10 +111,10 @@ def rendered(query: str) -> str:
 
     Args:
         query: one SELECT with any of these placeholders. ``{bigram_measures}``,
-            ``{trigram_measures}``: the expressions as columns; ``{columns}``: their names;
-            ``{thresholds}``: all of them reach what $min_NAME asks for, null for nothing;
-            ``{absent}``: the columns as nulls; ``{ordered_by}``: the one that $by names, of a CASE
-            $by.
+            ``{trigram_measures}``: the expressions as columns; ``{columns}``: the names of the
+            columns; ``{thresholds}``: the condition that every measure reaches its parameter
+            $min_NAME, where null sets no limit; ``{absent}``: the columns as nulls;
+            ``{ordered_by}``: the branches of a ``CASE $by`` that pick the column that $by names.
     """
     parts = {
         "bigram_measures": ",\n".join(

@@ -1,4 +1,4 @@
-"""Bigram counts of an embedding's tokens, from the segmented corpus."""
+"""Bigram counts of the tokens of an embedding, from the segmented corpus."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from lexveil.config import MachineParams
 from lexveil.embeddings.bigrams import Bigrams
 from lexveil.runtime import duckdb_session
 
-MIN_COUNT = 2  # of a pair: most that are rarer are seen by chance
-SOME = 2**24  # bytes of lines handed to DuckDB at a time, about
+MIN_COUNT = 2  # least count of a pair: most rarer pairs occur by chance
+SOME = 2**24  # approximate bytes of lines per batch for DuckDB
 SENTENCES = pa.schema([("line", pa.string())])
 
 
 def count_bigrams(
     lines: Path, tokens: Sequence[str], machine: MachineParams, most: int = MOST
 ) -> Bigrams:
-    """How often each of V tokens stands right after each other one in a segmented corpus, one
-    sentence a line.
+    """Count how often each of V tokens directly follows each other one in a segmented corpus with
+    one sentence per line.
     """
     numbers = {
         "token": pa.array(tokens, pa.string()),
@@ -37,7 +37,7 @@ def count_bigrams(
 
 
 def _sentences(lines: Path) -> Iterator[pa.RecordBatch]:
-    """The lines of a file, some at a time; a line ends at a line feed and nowhere else."""
+    """Yield the lines of a file in batches; only a line feed ends a line."""
     with lines.open("rb") as source:
         while some := source.readlines(SOME):
             yield pa.record_batch(

@@ -1,9 +1,9 @@
 """Counts of words, bigrams and trigrams.
 
 DuckDB counts the corpus shard by shard: an n-gram is one integer, and the counts of a shard are
-written to a file. A shard that is done is kept if the stage is interrupted. At the end the files
-are added up, one range of keys after another, so that memory does not grow with the corpus. Where
-shards and ranges are cut changes no byte.
+written to a file. Finished shards survive an interruption of the stage. At the end the files are
+added up, one range of keys after another, so that memory does not grow with the corpus. The borders
+of shards and ranges change no byte of the result.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from lexveil.runtime.tables import atomic_directory, read_json, read_table, writ
 
 COUNTED_BY = {"bigrams": "collocations/bigram_counts", "trigrams": "collocations/trigram_counts"}
 NAMES = tuple(COUNTED_BY)
-QUERIES = ("collocations/shard_totals", *COUNTED_BY.values())  # what decides the files of a shard
+QUERIES = ("collocations/shard_totals", *COUNTED_BY.values())  # queries behind a shard's files
 MAX_WORDS = 2**21  # a trigram's key packs three word numbers into 63 bits
 LAST_KEY = 2**63 - 1
-SHARD_TOKENS = 2**22  # tokens of a shard, about; fewer if the memory limit asks for it
+SHARD_TOKENS = 2**22  # approximate tokens of a shard; fewer if the memory limit requires it
 TOKEN_BYTES = 128  # memory that counting a token takes, at most
-ROWS = 2**18  # of a row group of the output; also what is scored at a time
-# of a row group of a shard's counts: reading a range of keys reads about one too many of each
+ROWS = 2**18  # rows of a row group of the output, which is also the batch of scoring
+# rows of a row group of a shard's counts: reading a range of keys reads about one group too many
 SHARD_ROWS = 2**15
-ROW_BYTES = 6  # of a counted n-gram in the file of a shard
+ROW_BYTES = 6  # bytes of a counted n-gram in the file of a shard
 RANGE_BYTES = 1024  # memory that adding up a counted n-gram takes, at most
 
 
 class Shard(NamedTuple):
-    """Consecutive row groups of tokens.parquet, and where their counts are written."""
+    """Consecutive row groups of tokens.parquet, and the path of their counts."""
 
     tokens: Path
     groups: list[int]
@@ -53,17 +53,19 @@ class Shard(NamedTuple):
     base: Path
 
     def counts(self, name: str) -> Path:
-        """(key, count) of the bigrams or trigrams, Parquet."""
+        """Return the Parquet file (key, count) of the shard's bigrams or trigrams."""
         return self.base.with_suffix(f".{name}.parquet")
 
     def totals(self) -> Path:
-        """JSON, written last, so that it stands for the whole shard."""
+        """Return the JSON file of the shard's totals. It is written last, so its presence marks a
+        finished shard.
+        """
         return self.base.with_suffix(".json")
 
 
 class Range(NamedTuple):
-    """The words that n-grams are made of: neither punctuation, nor connectors, nor rarer than an
-    n-gram may be.
+    """Range of word numbers that may occur in n-grams: no punctuation, no connectors, and no words
+    rarer than an n-gram may be.
     """
 
     first_id: int
@@ -71,13 +73,12 @@ class Range(NamedTuple):
 
 
 def countable(words: pa.Table, min_count: int) -> Range:
-    """The range of word numbers of which n-grams are counted.
+    """Return the range of word numbers of which n-grams are counted.
 
-    No n-gram is more frequent than its rarest word, so words below ``min_count`` need not be looked
-    at.
+    No n-gram is more frequent than its rarest word, so words below ``min_count`` are left out.
 
     Raises:
-        RequestError: if there are more of them than a key can hold.
+        RequestError: if there are more such words than a key can hold.
     """
     kinds = words.column("kind")
     first = pc.sum(pc.not_equal(kinds, "word")).as_py() or 0
@@ -118,7 +119,8 @@ def shards_of(tokens: Path, folder: Path, size: int) -> list[Shard]:
 def count_shard(shard: Shard, words: Range, machine: MachineParams) -> dict[str, int]:
     """Write the counts of one shard and return its totals.
 
-    What is killed, or is late and no longer waited for, leaves no half file in the way of another.
+    The files are written in a folder of the process's own and then renamed: a killed or late worker
+    leaves no partial file at the final path.
     """
     expect_file(shard.tokens, "this worker")
     with own_folder(shard.base.parent) as folder, duckdb_session.session(machine) as con:
@@ -141,11 +143,11 @@ def count_shard(shard: Shard, words: Range, machine: MachineParams) -> dict[str,
 
 
 def count_shards(shards: list[Shard], words: Range, machine: MachineParams) -> dict[str, int]:
-    """Count every shard that is not counted yet, here, where DuckDB has threads of its own, or on a
-    cluster.
+    """Count every shard that is not counted yet: in this process, where DuckDB uses threads, or on
+    a cluster.
 
     Returns:
-        The totals of all.
+        The sums of the totals of all shards.
     """
     missing = [shard for shard in shards if not shard.totals().exists()]
     totals = Counter(
@@ -185,7 +187,7 @@ def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
     """Cut all keys into ranges, both ends included, that hold about ``rows`` rows of the files
     together.
 
-    They are cut where row groups end, by the statistics of the files; each file may add a row group
+    Ranges end where row groups end, by the statistics of the files; each file may add a row group
     to a range.
     """
     ends: list[tuple[int, int]] = []
@@ -205,11 +207,11 @@ def key_ranges(files: Sequence[Path], rows: int) -> Iterator[tuple[int, int]]:
 
 
 def disk(words: pa.Table, used: Range) -> tuple[float, float]:
-    """Bytes that the counts of shards take on disk: expected, and at most.
+    """Return the bytes on disk of the counts of all shards: expected, and at most.
 
-    As if words were independent, a pair counts with probability p^2 and a triple with p^3, p the
-    share of tokens that count; neither can exceed p. Every one is taken to be different from all
-    others in its shard.
+    The estimate takes words as independent: a pair counts with probability p^2 and a triple with
+    p^3, where p is the share of tokens that count; neither can exceed p. Every n-gram is taken to
+    be different from all others in its shard.
     """
     n_tokens = pc.sum(words.column("count")).as_py() or 0
     n_used = (
@@ -225,8 +227,8 @@ def count(
     """Write the three tables of counts into folder ``out`` and return the totals.
 
     Raises:
-        RequestError: if there are too many different words, too little disk, or the two files are
-            of different corpora.
+        RequestError: if there are too many different words, too little disk space, or the two files
+            come from different corpora.
     """
     table = read_table(words, "sample_corpus", columns=["count", "kind"])
     used = countable(table, min_count)
@@ -240,7 +242,7 @@ def count(
         atomic_directory(out) as folder,
     ):
         check_disk(work, *disk(table, used), "counting")
-        # elsewhere, workers have other folders
+        # absolute paths, since workers may run in other folders
         shards = shards_of(tokens.resolve(), work.resolve(), size)
         n_tokens = sum(shard.n_tokens for shard in shards if not shard.totals().exists())
         foresee(
@@ -256,7 +258,7 @@ def count(
                 "--force sample_corpus` makes "
                 "both from the same documents"
             )
-        # the numbers below mean nothing without it
+        # the word numbers of the n-grams refer to this table
         shutil.copyfile(words, folder / "words.parquet")
         for name in NAMES:
             print(f"adding up the {name} of {len(shards)} shards", flush=True)

@@ -1,8 +1,8 @@
-"""Look collocations up, and see how they cut a text: what `lexveil collocations` calls. No stage of
-the graph.
+"""Queries behind `lexveil collocations`: look up collocations and show how they cut a text. No
+stage of the graph uses this module.
 
-DuckDB reads the Parquet files that the stage made and keeps only what was asked for, so that an
-answer does not wait until millions of collocations are in memory.
+DuckDB reads the Parquet files of the stage and keeps only the requested rows, so that an answer
+does not wait until millions of collocations are in memory.
 """
 
 from __future__ import annotations
@@ -43,21 +43,22 @@ def look_up(
     """Answer one request; exactly one of ``text``, ``top`` and ``word`` is given.
 
     Args:
-        text: show its collocations and how they cut it; ``-`` is standard input.
-        top: this many of the best collocations.
-        word: the collocations it takes part in, by its normal form.
-        by: what is best: count, or the column of a measure; pmi_bits is the default.
-        length: only collocations of so many words, 2 or 3.
-        min_count: only collocations counted at least as often.
-        limit: at most so many collocations of ``word`` (default: LIMIT).
+        text: a text, to show its collocations and how they cut it; ``-`` is standard input.
+        top: number of the best collocations to list.
+        word: a word, to list the collocations that contain its normal form.
+        by: the order of the list: count, or the column of a measure; pmi_bits is the default.
+        length: only collocations of this many words, 2 or 3.
+        min_count: only collocations counted at least this often.
+        limit: greatest number of collocations of ``word`` (default: LIMIT).
 
     Returns:
         ``measures``, the columns that the collocations have, and ``collocations``: for each its
-            words, joined by a space, its length in words, whether it is the base's and not the
-            corpus's, and its measures. For a text also ``sentences``, see ``cut``; else ``by``.
+            words, joined by a space, its length in words, whether only the base has it, and its
+            measures. For a text also ``sentences``, see ``cut``; else ``by``.
 
     Raises:
-        RequestError: if the request makes no sense, or there are no collocations yet.
+        RequestError: if the options contradict each other or name an unknown measure, or there are
+            no collocations yet.
     """
     chosen = {"by": by, "length": length, "min_count": min_count, "limit": limit}
     useless = [
@@ -96,7 +97,7 @@ def look_up(
 
 
 def of_text(text: str) -> dict[str, object]:
-    """The collocations of a text in the order in which they come, and its sentences cut by every
+    """Return the collocations of a text in the order of the text, and its sentences cut by every
     segmentation.
 
     Raises:
@@ -138,12 +139,11 @@ def cut(
 
     Args:
         split: the normal forms of each sentence.
-        pmi: PMI in bits of every collocation that is in them.
+        pmi: PMI in bits of every collocation in the sentences.
 
     Returns:
-        For each sentence, by segmentation: ``tokens``, their words joined by a space, and
-            ``total_pmi_bits``, the sum
-        of the PMI of those that are collocations.
+        For each sentence, by segmentation: ``tokens``, each with its words joined by a space, and
+            ``total_pmi_bits``, the sum of the PMI of the tokens that are collocations.
     """
     import numpy as np
 
@@ -173,7 +173,7 @@ def cut(
 
 
 def as_text(result: Mapping[str, Any]) -> list[str]:
-    """The lines that are printed for a result of ``look_up``."""
+    """Format a result of ``look_up`` as the lines to print."""
     rows, names = result["collocations"], result["measures"]
     has_base = any(row["from_base"] for row in rows)
     cells = [[*names, *["from"] * has_base, "collocation"]]
@@ -182,7 +182,7 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
         cells.append(
             [*(_figure(name, row[name]) for name in names), *source, _visible(row["words"])]
         )
-    # Words come last: how wide a terminal shows them is not known.
+    # Words come last, because their width in a terminal is not known.
     widths = [*(max(map(len, column)) for column in [*zip(*cells, strict=True)][:-1]), 0]
     lines = (
         ["  ".join(map(str.rjust, line, widths)) for line in cells] if rows else ["no collocations"]
@@ -196,19 +196,21 @@ def as_text(result: Mapping[str, Any]) -> list[str]:
 
 
 def _figure(name: str, value: float | None) -> str:
-    if value is None:  # a measure that a base does not bring
+    if value is None:  # the base lacks this measure
         return "–"
     return f"{value:,}" if name == "count" else f"{value:.{_DECIMALS[name]}f}"
 
 
 def _visible(words: str) -> str:
-    """What came from a crawl must not steer a terminal."""
+    """Escape control characters, so that words from a crawl cannot control the terminal."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", words)
 
 
 @contextmanager
 def _collocations() -> Iterator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
-    """A database with the views ``bigrams`` and ``trigrams``, and the measures that both have."""
+    """Open a database with the views ``bigrams`` and ``trigrams``; yield it and the measures that
+    both have.
+    """
     files = {name: collocation_files(name) for name in NGRAMS.values()}
     columns = set.intersection(*(set(pq.read_schema(own).names) for own, *_ in files.values()))
     with duckdb_session.session(load_params().machine) as con:
@@ -233,7 +235,7 @@ def _rows(found: pa.Table, measures: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _one_word(word: str) -> str:
-    """Its normal form."""
+    """Return the normal form of an argument that is one word."""
     from lexveil.text.tokenize import sentences
 
     tokens = [token for words in sentences(_unicode(word, option("word"))) for token in words]
@@ -255,8 +257,8 @@ def _standard_input() -> str:
 
 
 def _unicode(argument: str, name: str) -> str:
-    """An argument of the command line; bytes that are not UTF-8 come as halves of surrogate
-    pairs.
+    """Return an argument of the command line; raise RequestError if it is not UTF-8, which shows as
+    unpaired surrogates.
     """
     try:
         argument.encode()

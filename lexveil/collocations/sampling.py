@@ -1,9 +1,9 @@
 """Sampling of the corpus, and its tokens as word numbers.
 
-Each word becomes a number here, and nothing after this reads text again. The sample is cut into
-shards of whole documents. A shard's words are numbered by themselves, so shards need not wait for
-each other and a finished one is kept if the stage is interrupted; when all are there, the
-vocabulary is numbered once and every shard renumbered.
+Each word becomes a number here, and later stages never read text again. The sample is cut into
+shards of whole documents. Each shard numbers its own words, so shards do not wait for each other
+and finished shards survive an interruption of the stage. When all shards are there, the vocabulary
+is numbered once and every shard is renumbered.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ ENCODING = {
     "column_encoding": {"ids.list.element": "BYTE_STREAM_SPLIT"},
 }
 
-GROUP = 10_240  # documents of a row group of sample.parquet: what is read at a time
+GROUP = 10_240  # documents of a row group of sample.parquet, which is read as a whole
 BATCH = 5_120  # documents of a shard, at most; also one row group of tokens.parquet
 BATCH_BYTES = 16_000_000  # bytes of text of a shard, at most, unless a single document is larger
-# of a document's line in a shard: DuckDB's own limit, and what is allowed at most
+# bytes of a document's line in a shard: DuckDB's default limit, and the greatest limit set here
 OBJECT_BYTES = (2**24, 2**27)
 SMALL = 300_000  # documents below which starting worker processes costs more than it saves
 
 
 def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]:
-    """The shards of each source: a folder in the corpus folder is a source of its name, the shards
-    beside have none.
+    """Return the shards of each source: a folder in the corpus folder is a named source; shards
+    directly in the corpus folder have no source name.
 
     Raises:
         MissingArtifact: if there are no shards.
-        ParameterError: if a weight is of no source, or all are 0.
+        ParameterError: if a weight names no source, or all weights are 0.
     """
     sources = {"": sorted(corpus.glob("*.json.gz"))}
     sources |= {
@@ -91,12 +91,12 @@ def sources_of(corpus: Path, weights: dict[str, float]) -> dict[str, list[Path]]
 
 
 def object_size(shards: Iterable[Path]) -> int:
-    """Bytes that a document's line may have: those of the largest shard, unpacked, within
-    ``OBJECT_BYTES``.
+    """Return the greatest size in bytes of a document's line: that of the largest shard, unpacked,
+    within ``OBJECT_BYTES``.
 
-    DuckDB begins many shards at once, each with a buffer of twice this size, so that small shards
-    with the largest allowed one would fill the memory. A gzip file ends with its size (RFC 1952,
-    ISIZE).
+    DuckDB opens many shards at once, each with a buffer of twice this size, so the greatest allowed
+    limit would fill the memory even for small shards. A gzip file ends with its unpacked size (RFC
+    1952, ISIZE).
     """
     sizes = []
     for shard in shards:
@@ -108,7 +108,7 @@ def object_size(shards: Iterable[Path]) -> int:
 
 
 def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
-    """Write the sampled documents (doc_id, text, source) and return how many there are of each
+    """Write the sampled documents (doc_id, text, source) and return the number of documents of each
     source.
 
     Raises:
@@ -145,8 +145,8 @@ def sample(corpus: Path, out: Path, params: Params) -> dict[str, int]:
 
 
 class DocumentShard(NamedTuple):
-    """Some documents of the sample: its number, where its tokens and words are written, the rows
-    (doc_id, text).
+    """Shard of the sample: its number, the folder of its tokens and words, the rows (doc_id, text),
+    and the language.
     """
 
     number: int
@@ -155,24 +155,26 @@ class DocumentShard(NamedTuple):
     language: str
 
     def tokens(self) -> Path:
-        """(doc_id, sentence_id, ids), Arrow; written last, so that it stands for the whole
-        shard.
+        """Return the Arrow file (doc_id, sentence_id, ids). It is written last, so its presence
+        marks a finished shard.
         """
         return self.folder / f"{self.number:06}.tokens.arrow"
 
     def words(self) -> Path:
-        """The distinct words, Parquet."""
+        """Return the Parquet file of the distinct words."""
         return self.folder / f"{self.number:06}.words.parquet"
 
 
 def kind_of(word: str, connectors: frozenset[str]) -> int:
-    """0 punctuation, 1 connector, 2 word: what may take part in a collocation comes last."""
+    """Return 0 for punctuation, 1 for a connector, 2 for a word. Words that collocations may
+    contain come last.
+    """
     return 0 if not has_letters(word) else 1 if word in connectors else 2
 
 
 def tokenize_shard(shard: DocumentShard) -> tuple[int, int]:
-    """Write the tokens and words of one shard, in a process of its own if need be; how many
-    documents and tokens.
+    """Write the tokens and words of one shard; may run in a worker process. Return the number of
+    documents and of tokens.
     """
     expect_file(shard.folder, "this worker")
     with own_folder(shard.folder) as folder:
@@ -184,7 +186,7 @@ def tokenize_shard(shard: DocumentShard) -> tuple[int, int]:
 
 
 def write_shard(shard: DocumentShard) -> int:
-    """Write the tokens and words of one shard, and return how many tokens there are."""
+    """Write the tokens and words of one shard and return the number of tokens."""
     documents = shard.documents
     found = tokenize_texts(documents.column("text"), shard.language)
     n_sentences = len(found.sentence_sizes)
@@ -221,15 +223,15 @@ def write_shard(shard: DocumentShard) -> int:
 
 
 def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[DocumentShard]:
-    """Cut the sample into shards. Where they are cut depends on the sample alone; no document is
-    one empty shard.
+    """Cut the sample into shards. The borders depend on the sample alone; a sample without
+    documents is one empty shard.
     """
     number = 0
     for batch in pq.ParquetFile(sample_file).iter_batches(
         batch_size=BATCH, columns=["doc_id", "text"]
     ):
-        # BATCH rows may come as several batches, at the edge of a row group; that is no harm, it
-        # repeats.
+        # At the edge of a row group, BATCH rows may come as several batches; the same file always
+        # gives the same batches.
         ends = np.cumsum(
             pc.binary_length(batch.column("text")).fill_null(0).to_numpy(zero_copy_only=False)
         )
@@ -247,7 +249,9 @@ def shards_of(sample_file: Path, folder: Path, language: str) -> Iterator[Docume
 def tokenize_shards(
     sample_file: Path, folder: Path, machine: MachineParams, language: str
 ) -> list[DocumentShard]:
-    """Tokenize every shard that is not there yet; return all of them, without their documents."""
+    """Tokenize every shard that is not tokenized yet; return all shards, without
+    their documents.
+    """
     total = pq.ParquetFile(sample_file).metadata.num_rows
     shards: list[DocumentShard] = []
     kept = 0
@@ -272,13 +276,13 @@ def tokenize_shards(
     progress.finish()
     for shard in shards:
         expect_file(shard.tokens(), "this process")
-    pa.default_memory_pool().release_unused()  # what follows is DuckDB's, with memory of its own
+    pa.default_memory_pool().release_unused()  # DuckDB comes next and allocates its own memory
     return shards
 
 
 def number_words(shards: list[DocumentShard], out: Path, work: Path, machine: MachineParams) -> int:
-    """Write the vocabulary, and the number of each shard's words into ``work``; return the number
-    of words.
+    """Write the vocabulary, and into ``work`` the vocabulary number of each shard's words; return
+    the number of words.
     """
     with duckdb_session.session(machine) as con:
         duckdb_session.view(con, "shard_words", *(shard.words() for shard in shards))
@@ -290,7 +294,7 @@ def number_words(shards: list[DocumentShard], out: Path, work: Path, machine: Ma
 
 def renumber(shards: list[DocumentShard], word_ids: Path, out: Path) -> int:
     """Write the tokens of all shards with the numbers of the vocabulary, shard after shard; return
-    the sentences.
+    the number of sentences.
     """
     rows = 0
     numbers, end = pq.read_table(word_ids, columns=["word_id"]).column(0).to_numpy(), 0
@@ -317,7 +321,7 @@ def tokenize(
     sample_file: Path, out: Path, words: Path, machine: MachineParams, language: str = DEFAULT
 ) -> int:
     """Write the tokens of every sampled document, in the sample's order, and the vocabulary; return
-    the sentences.
+    the number of sentences.
     """
     text = pq.ParquetFile(sample_file).metadata
     n_bytes = sum(text.row_group(group).total_byte_size for group in range(text.num_row_groups))
@@ -325,8 +329,8 @@ def tokenize(
     with kept_work(
         machine, "sample_corpus", code, [sample_file], BATCH, BATCH_BYTES, language
     ) as work:
-        # Four bytes a token twice, and a token takes five to six bytes of English text; never less
-        # than one.
+        # Two copies of four bytes per token; a token takes five to six bytes of English text, and
+        # at least one byte of any text.
         check_disk(work, 1.5 * n_bytes, 8 * n_bytes, "tokenizing")
         shards = tokenize_shards(sample_file, work.resolve(), machine, language)
         n_words = number_words(shards, words, work / "word_ids.parquet", machine)
@@ -336,8 +340,8 @@ def tokenize(
 
 
 def count_words(words: Path) -> int:
-    """How many words the tokenized documents have, without punctuation: what a document budget is
-    spread over.
+    """Count the words of the tokenized documents, without punctuation. A document budget is divided
+    among them.
     """
     table = pq.read_table(words, columns=["word", "count"])
     is_word = [not is_punctuation(word) for word in table.column("word").to_pylist()]

@@ -1,5 +1,5 @@
-"""Association measures of counted n-grams, and the n-grams that reach all thresholds, beside those
-of a base.
+"""Association measures of counted n-grams: the n-grams that reach all thresholds, and the
+collocations of a base that the corpus lacks.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_directory, atomic_file, read_table
 
 NGRAMS = {"bigrams": ("first", "second"), "trigrams": ("first", "second", "third")}
-# Words are too many for a dictionary to help; rows ascend by the first one, which compresses by
-# itself.
+# There are too many words for a dictionary to help; rows ascend by the first word, so that column
+# compresses without one.
 ENCODING = {"compression": "zstd", "compression_level": 1, "use_dictionary": ["count"]}
 
 
@@ -34,11 +34,11 @@ def build(
     """Write both tables into folder ``out`` and return their row counts.
 
     N-grams are scored one row group after the other, in their order, so that memory does not grow
-    with their number. The collocations of the base that the corpus does not have get tables of
-    their own, ``base_bigrams`` and ``base_trigrams``: what both have counts as the corpus's.
+    with their number. The collocations of the base that the corpus lacks get tables of their own,
+    ``base_bigrams`` and ``base_trigrams``; a collocation of both counts as the corpus's.
 
     Args:
-        base: by table, the words, count and pmi_bits of collocations, ordered.
+        base: by table, the words, count and pmi_bits of the base's collocations, ordered.
     """
     thresholds = {measure.threshold: getattr(params, measure.threshold) for measure in MEASURES}
     measures = [
@@ -84,8 +84,8 @@ def build(
 
 
 def without(table: pa.Table, found: pa.Table, n_words: int) -> pa.Table:
-    """The rows of ``table`` whose words are none of ``found``'s, in their order; words stand in the
-    first columns.
+    """Return the rows of ``table`` whose words are not in ``found``, in their order; the first
+    ``n_words`` columns are the words.
     """
     known = pc.binary_join_element_wise(*found.columns[:n_words], "_")
     own = pc.binary_join_element_wise(*table.columns[:n_words], "_")

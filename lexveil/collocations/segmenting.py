@@ -1,6 +1,4 @@
-"""Cuts the corpus into the tokens of a segmentation, one row group after another, in whatever
-process.
-"""
+"""Segmentation of the corpus into tokens, one row group after another, in any process."""
 
 from __future__ import annotations
 
@@ -28,7 +26,9 @@ BATCH = 50_000  # sentences cut at a time; bounds memory, changes nothing else
 
 
 class Cut(NamedTuple):
-    """A row group as lines, how its words were cut (as ``segment`` says), and the PMI of parts."""
+    """Segmented row group: its lines, the count of words by token length (as ``segment`` gives it),
+    and the PMI of each batch.
+    """
 
     lines: list[bytes]
     lengths: npt.NDArray[np.int64]
@@ -37,12 +37,11 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segmenter:
-    """Cuts one row group of the corpus, in whatever process.
+    """Cuts one row group of the corpus, in any process.
 
     Attributes:
         words: the word of each number.
-        number: what each word is to the look-up; None, as ``collocations``, if every word is a
-            token.
+        number: id of each word number in ``collocations``; both are None if every word is a token.
     """
 
     tokens: Path
@@ -52,7 +51,7 @@ class Segmenter:
     collocations: Collocations | None
 
     def __call__(self, group: int) -> Cut:
-        """Cut, some sentences at a time."""
+        """Cut a row group, one batch of sentences at a time."""
         expect_file(self.tokens, "this worker")
         source = pq.ParquetFile(self.tokens)
         written, totals, pmi_bits = [], np.zeros(4, dtype=np.int64), []
@@ -86,10 +85,10 @@ def segment_file(
     Args:
         tokens: (doc_id, sentence_id, ids), one row per sentence.
         words: (word_id, word, …), the word of each number.
-        machine: who cuts the row groups, as in ``ordered_map``; changes no byte.
+        machine: workers that cut the row groups, as in ``ordered_map``; changes no byte.
 
     Returns:
-        How many sentences, words and tokens of one, two and three words were written, and the total
+        The number of sentences, of words, and of tokens of one, two and three words, and the total
             PMI in bits.
     """
     meta = pq.read_metadata(tokens)
@@ -99,10 +98,10 @@ def segment_file(
         .cast(pa.large_string())
         .combine_chunks()
     )
-    # What each word is to the look-up, worked out once: from here on words are numbers until they
+    # The collocation id of each word is looked up once: from here on words are numbers until they
     # are written.
     number = None if collocations is None else collocations.ids(vocabulary.to_pylist())
-    # and need not travel as text
+    # workers need no words as text
     kept = None if collocations is None else replace(collocations, word_ids={})
     segmenter = Segmenter(tokens.resolve(), segmentation, vocabulary, number, kept)
     totals, pmi_bits = np.zeros(4, dtype=np.int64), 0.0
@@ -115,7 +114,7 @@ def segment_file(
         for group, part in enumerate(parts):
             lines.writelines(part.lines)
             totals += part.lengths
-            # one after the other: how they are added shows in the last digits
+            # added in a fixed order, since the order of additions shows in the last digits
             for bits in part.pmi_bits:
                 pmi_bits += bits
             progress.advance(meta.row_group(group).num_rows, int(part.lengths.sum()))

@@ -1,3 +1,3 @@
-"""Detectors: they say where names, numbers and the like stand in a text. No claim relies on what
-they find.
+"""Detectors: find names, numbers and the like in texts. No privacy claim relies on
+their findings.
 """

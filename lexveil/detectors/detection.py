@@ -1,4 +1,4 @@
-"""What detectors find in texts, and what is to happen to it."""
+"""Detection: the detectors of a run, and the action for each type that they find."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from lexveil.detectors.presidio import Presidio
 from lexveil.errors import RequestError, option
 from lexveil.text.spans import Claim, Claims, Span, Spans, Words, claims_of
 
-ANY = ""  # in lists of pseudonyms, what serves every type that has no list of its own
+ANY = ""  # key of the pseudonyms for every type without a list of its own
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Detection:
-    """Detectors, and what happens to tokens of each type that they find.
+    """Detectors, and the action for tokens of each type that they find.
 
     Attributes:
-        actions: by type, the name of the action; of other types it is ``DEFAULT_FOUND``.
-        detector: besides lists and columns; None without one. The same texts have the same spans,
-            in any process.
-        protect: words and phrases that are found.
-        allow: words and phrases that nobody may claim.
-        has_spans: spans come with the texts.
-        pseudonyms: by type, the public names that are drawn from; ``ANY`` serves other types.
+        actions: name of the action by type; ``DEFAULT_FOUND`` for other types.
+        detector: detector besides lists and columns; None without one. The same texts give the same
+            spans in any process.
+        protect: words and phrases that are always detected.
+        allow: words and phrases that no detector may claim.
+        has_spans: whether spans come with the texts.
+        pseudonyms: by type, the public names from which pseudonyms are drawn; ``ANY`` serves other
+            types.
     """
 
     actions: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +40,7 @@ class Detection:
     pseudonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """See that the parts agree.
+        """Check that the lists, actions and pseudonyms agree, and that the detector can run.
 
         Raises:
             RequestError: if an entry is on both lists, or a type has no names to draw from.
@@ -68,12 +69,12 @@ class Detection:
         return replace(self, protect=None, allow=None)
 
     def names_for(self, name: str) -> tuple[str, ...]:
-        """The names that pseudonyms of a type are drawn from."""
+        """Return the names from which pseudonyms of a type are drawn."""
         return self.pseudonyms.get(name) or self.pseudonyms.get(ANY, ())
 
     def codes(self, types: Sequence[str]) -> Codes:
-        """(n_types,) ``Action`` of each type; PERTURBED of those whose tokens are treated as
-        any.
+        """Return (n_types,) the ``Action`` of each type; PERTURBED for types whose tokens are
+        treated like any other.
         """
         return np.array(
             [FOUND_ACTIONS[self.actions.get(name, DEFAULT_FOUND)] for name in types], dtype=np.int8
@@ -81,13 +82,13 @@ class Detection:
 
     @property
     def sources(self) -> list[str]:
-        """What finds, as records call it."""
+        """Names of the sources of spans, as records show them."""
         named = [] if self.detector is None else [self.detector.name]
         named += [] if self.protect is None else ["a list of the operator"]
         return [*named, *(["spans that came with the texts"] if self.has_spans else [])]
 
     def claim(self, texts: Sequence[str], given: Sequence[tuple[int, Span]] = ()) -> Claim:
-        """What claims the words of these texts, once they are known.
+        """Return a function that computes the claims on the words of these texts.
 
         Args:
             given: spans that came with the texts, each with the number of its text.

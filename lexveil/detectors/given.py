@@ -1,4 +1,4 @@
-"""Spans that come with the texts: a column of them, or a value for each text."""
+"""Spans that come with the texts, in a column or as a value for each text."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _KEYS = {"start", "end", "type", "column", "score"}
 
 
 class GivenSpan(NamedTuple):
-    """A span of one of the texts of a document, which is a number of a text column."""
+    """A given span in one text of a document; ``column`` is the number of the text column."""
 
     column: int
     span: Span
 
 
-GivenSpans = Sequence[GivenSpan]  # of a document
+GivenSpans = Sequence[GivenSpan]  # the spans of one document
 
 
 def type_name(text: object) -> str | None:
-    """The name of a type, in capitals; None if it is none. Types are published, so they are names
-    and no texts.
+    """Return the name of a type, in capitals; None if it is no valid name. Types are published, so
+    they must be names, not texts.
     """
     name = text.strip().upper() if isinstance(text, str) else ""
     return name if _TYPE.fullmatch(name) else None
@@ -41,19 +41,19 @@ def given_spans(
     Args:
         value: a list of objects with start, end and type, or that list as JSON; null, '' and [] are
             no spans.
-        texts: of each text column; characters are counted in them.
-        columns: their names; where there are several, each span names its own.
-        where: the value is, for messages, which quote nothing of it.
+        texts: the text of each column; start and end count its characters.
+        columns: names of the text columns; where there are several, each span names its own.
+        where: location of the value, for messages, which quote nothing of the value.
 
     Raises:
-        RequestError: if it is none, or a span does not lie in its text.
+        RequestError: if the value is no list of spans, or a span does not lie in its text.
     """
     if isinstance(value, str) and value:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
             raise RequestError(f"{where}: not valid JSON; write a list such as {FORM}") from None
-    if hasattr(value, "tolist"):  # of NumPy, as pandas has lists
+    if hasattr(value, "tolist"):  # pandas gives lists as NumPy arrays
         value = value.tolist()
     if value is None or value == "":
         return []

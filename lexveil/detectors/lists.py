@@ -1,5 +1,5 @@
-"""The user's own lists: words and phrases that are found wherever they stand, or that no detector
-may claim.
+"""The user's lists of words and phrases: entries that are always detected, or that no detector may
+claim.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lexveil.errors import RequestError
 from lexveil.text.spans import Span, Words
 from lexveil.types import Flags
 
-LISTED = "LISTED"  # the type of what stands before the first heading of a list
+LISTED = "LISTED"  # the type of entries before the first heading of a list
 _HEADING = re.compile(r"\[([^\[\]]*)\]")
 
 Phrase = tuple[str, ...]
@@ -26,11 +26,12 @@ Phrase = tuple[str, ...]
 def entries(
     lines: Iterable[str], where: str, first_type: str = LISTED
 ) -> Iterator[tuple[str, str]]:
-    """The entries of a list and their types: one a line, below the heading [TYPE] of its type.
+    """Yield the entries of a list with their types: one entry per line, below the heading [TYPE] of
+    its type.
 
     Args:
-        where: the list is, for messages, which quote nothing of it.
-        first_type: of entries above all headings.
+        where: location of the list, for messages, which quote nothing of the list.
+        first_type: type of entries above all headings.
 
     Raises:
         RequestError: if a heading names no type, or does not end.
@@ -55,8 +56,8 @@ def entries(
 
 @dataclass(frozen=True, repr=False)
 class Phrases:
-    """Words and phrases in normal form, each with its type: capitals and white space make no
-    difference.
+    """Words and phrases in normal form, each with its type. Capitals and white space
+    do not matter.
     """
 
     types: Mapping[Phrase, str]
@@ -66,7 +67,7 @@ class Phrases:
         """Read a list.
 
         Raises:
-            RequestError: if it has no entry, or one with two types.
+            RequestError: if the list has no entry, or an entry has two types.
         """
         from lexveil.text.tokenize import sentences
 
@@ -81,7 +82,7 @@ class Phrases:
 
     @cached_property
     def _first_words(self) -> dict[int, frozenset[str]]:
-        """The first words of the phrases of each number of words."""
+        """The first words of the phrases, by number of words."""
         sizes = sorted({len(phrase) for phrase in self.types})
         return {
             size: frozenset(phrase[0] for phrase in self.types if len(phrase) == size)
@@ -89,12 +90,13 @@ class Phrases:
         }
 
     def matches(self, words: Words, *, in_parts: bool = False) -> Iterator[tuple[int, int, str]]:
-        """Where the phrases stand among words: the first word, the one after the last, the type.
+        """Yield the occurrences of phrases among words: the first word, the word after the last,
+        the type.
 
-        A word is also met with 's at its end.
+        A word also matches with 's at its end.
 
         Args:
-            in_parts: whether a word is met as a part of one with hyphens, too.
+            in_parts: whether a word also matches as a part of a hyphenated word.
         """
         variants = [_variants(form, in_parts) for form in words.forms]
         for size, first_words in self._first_words.items():
@@ -111,13 +113,15 @@ class Phrases:
                         yield start, start + size, kind
 
     def spans(self, words: Words) -> Iterator[tuple[int, Span]]:
-        """The same as spans of characters, each with its text."""
+        """Yield the occurrences of phrases as spans of characters, each with the
+        number of its text.
+        """
         for first, last, kind in self.matches(words, in_parts=True):
             start, end = int(words.spans[first, 0]), int(words.spans[last - 1, 1])
             yield int(words.text_of[first]), Span(start, end, kind)
 
     def covered(self, words: Words) -> Flags:
-        """(m,) which words are part of a phrase."""
+        """Return (m,) whether each word is part of a phrase."""
         covered = np.zeros(len(words.word), dtype=bool)
         for first, last, _ in self.matches(words):
             covered[first:last] = True
@@ -131,8 +135,8 @@ def _variants(form: str, in_parts: bool) -> tuple[str, ...]:
 
 
 def _phrases(window: list[tuple[str, ...]]) -> Iterator[Phrase]:
-    """What phrases the words of a window may be; of several words, the first and the last may be
-    parts of others.
+    """Yield the phrases that the words of a window may form; in a window of several words, only the
+    first and the last may be parts of hyphenated words.
     """
     if len(window) == 1:
         yield from ((form,) for form in window[0])

@@ -1,8 +1,8 @@
-"""Presidio as a detector (extra ``presidio``): its pattern recognizers, which need no model; NER by
-a model of yours.
+"""Presidio as a detector (extra ``presidio``): its pattern recognizers, which need no model, and
+named entities by a spaCy model that the user installs.
 
-Nothing is fetched: neither a model, nor the list of internet domains that its recognizer of e-mail
-addresses looks up.
+Nothing is downloaded: neither a model, nor the list of internet domains that the recognizer of
+e-mail addresses uses.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ INSTALL = "`pip install 'lexveil[presidio]'` brings it"
 
 @dataclass(frozen=True, slots=True)
 class Presidio:
-    """Presidio's recognizers. Each process makes its own, when it first looks for something.
+    """Settings of Presidio's recognizers. Each process builds its own recognizers on first use.
 
     Attributes:
-        language: of the texts, by its code.
-        entities: what to look for; empty for all that there is.
-        countries: codes of those whose numbers are looked for; empty for all.
+        language: code of the language of the texts.
+        entities: entities to look for; empty for all supported ones.
+        countries: codes of the countries whose numbers are looked for; empty for all.
         threshold: the least score of a finding.
-        spacy_model: the name or folder of an installed model of spaCy, which finds names; None for
+        spacy_model: name or folder of an installed spaCy model, which finds names; None for
             patterns alone.
-        spacy_key: what messages call that.
+        spacy_key: name of the ``spacy_model`` parameter in messages.
     """
 
     language: str = "en"
@@ -42,7 +42,7 @@ class Presidio:
 
     @property
     def name(self) -> str:
-        """As records call it."""
+        """Name of the detector in records, with its version."""
         import importlib.metadata
 
         patterns = (
@@ -51,10 +51,11 @@ class Presidio:
         return f"presidio-analyzer {importlib.metadata.version('presidio-analyzer')} ({patterns})"
 
     def check(self) -> None:
-        """See that it can begin.
+        """Check that Presidio can run with these settings.
 
         Raises:
-            RequestError: if it is not installed, or has no such model, language or entities.
+            RequestError: if Presidio is not installed, or lacks the model, the language or an
+                entity.
         """
         engine = _engine(self)
         known = set(engine.get_supported_entities(self.language))
@@ -65,7 +66,7 @@ class Presidio:
             )
 
     def find(self, texts: Sequence[str]) -> Iterator[list[Span]]:
-        """What it finds in each text."""
+        """Yield the spans that Presidio finds in each text."""
         engine = _engine(self)
         entities = list(self.entities) or None
         for text in texts:
@@ -76,13 +77,15 @@ class Presidio:
 
 
 def _last(model: str) -> str:
-    """The name of a model without its folder, which is nobody's business."""
+    """Return the name of a model without its folder, which must not appear in records
+    or messages.
+    """
     return Path(model).name
 
 
 @cache
 def _engine(settings: Presidio) -> Any:
-    """The analyzer of this process.
+    """Return the analyzer of this process, built once per settings.
 
     Raises:
         RequestError: as ``Presidio.check``.
@@ -112,7 +115,7 @@ def _spacy(settings: Presidio) -> Any:
 
     model = str(settings.spacy_model)
     named = f"{settings.spacy_key}: {_last(model)}"
-    # Presidio would fetch a model that is not there.
+    # Presidio would download a missing model.
     if not spacy.util.is_package(model) and not (Path(model) / "config.cfg").is_file():
         raise RequestError(
             f"{named} is neither an installed model of spaCy nor a folder of one; `python -m "
@@ -135,8 +138,8 @@ def _spacy(settings: Presidio) -> Any:
 
 
 def _keep_offline(recognizers: Sequence[Any]) -> None:
-    """Let the recognizer of e-mail addresses use the list of domains that is installed, and fetch
-    none.
+    """Make the recognizer of e-mail addresses use the installed list of domains, and
+    download none.
     """
     import tldextract
     from presidio_analyzer.predefined_recognizers import EmailRecognizer

@@ -1,10 +1,9 @@
-"""What a training takes from a model that was made before: where its vectors begin, and the words
-it lacks.
+"""Base model of a training: initial vectors for known tokens, and tokens that the corpus lacks.
 
-Every token that both know begins with the base's vector. A collocation that only the corpus has
-begins with the mean of its words' vectors (``lexveil.embeddings.composition``), if the base knows
-them all; every other token begins at random, as gensim has it. What the corpus does not have is
-appended afterwards as the base has it.
+A token that both the corpus and the base know begins with the base's vector. A collocation that
+only the corpus has begins with the mean of its words' vectors (``lexveil.embeddings.composition``),
+if the base knows all of them; every other token begins at random, as in gensim. After training, the
+tokens that only the base has are appended with the base's vectors.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from lexveil.types import Flags, Floats, Rows, Vectors
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A base for the training of one segmentation.
+    """Base model for the training of one segmentation.
 
     Attributes:
-        space: its tokens of that segmentation.
-        keep: whether its vectors stay exactly as they are; else the corpus moves those of the
-            tokens it has.
+        space: the base's tokens of that segmentation.
+        keep: whether the base's vectors stay exactly as they are; else training moves the vectors
+            of the tokens that the corpus has.
     """
 
     space: WordSpace
@@ -35,12 +34,12 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where the vectors of a corpus's n tokens begin.
+    """Initial vectors of a corpus's n tokens.
 
     Attributes:
         vectors: (n, p) float32.
         is_known: (n,) whether a vector is the base's.
-        is_composed: (n,) whether it is the mean of its words' vectors.
+        is_composed: (n,) whether a vector is the mean of its words' vectors.
     """
 
     vectors: Vectors
@@ -49,16 +48,16 @@ class Start:
 
     @property
     def is_random(self) -> Flags:
-        """(n,) whether it is drawn at random."""
+        """(n,) whether a vector was drawn at random."""
         return ~(self.is_known | self.is_composed)
 
 
 def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
-    """Where the vectors of the tokens of a corpus begin.
+    """Return the initial vectors of the tokens of a corpus.
 
     Args:
-        tokens: n of them.
-        drawn: (n, p) the random start, of those that the base has nothing for.
+        tokens: the corpus's n tokens.
+        drawn: (n, p) random vectors, for the tokens for which the base has none.
 
     Raises:
         ValueError: if the base's vectors have another number of dimensions.
@@ -85,13 +84,13 @@ def start(tokens: Sequence[str], drawn: Vectors, base: Base) -> Start:
 
 
 def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
-    """The tokens of both, by falling count; vectors of a token that both have are those of ``own``,
-    counts are added.
+    """Merge two spaces, by falling count. A token of both has the vector of ``own`` and the sum of
+    the counts.
 
     Tokens of the same count stay in their order, those of ``own`` first.
 
     Returns:
-        The V tokens, and (V,) the row of each in ``own``, -1 where it is not there.
+        The V tokens, and (V,) the row of each in ``own``, -1 where ``own`` lacks it.
     """
     row_of = {token: row for row, token in enumerate(base.tokens)}
     rows = np.array([row_of.get(token, -1) for token in own.tokens], dtype=np.int64)
@@ -109,8 +108,8 @@ def joined(own: WordSpace, base: WordSpace) -> tuple[WordSpace, Rows]:
 
 
 def of_joined(figures: Floats, rows: Rows) -> Floats:
-    """(V,) figures of ``own``'s n tokens as ``joined`` ordered them; NaN for a token it does not
-    have.
+    """Reorder figures of ``own``'s n tokens into the order of ``joined``, (V,); NaN for a token
+    that ``own`` lacks.
     """
     return (
         np.where(rows >= 0, figures[rows], np.nan) if len(figures) else np.full(len(rows), np.nan)

@@ -1,5 +1,5 @@
-"""Which token stands right after which, and how often, in public text: the bigram counts of an
-embedding's tokens.
+"""Bigram counts of an embedding's tokens in public text: how often each token directly follows each
+other one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ class Bigrams(NamedTuple):
     """Counts of adjacent tokens, by the rows of V tokens (CSR).
 
     Attributes:
-        starts: (V + 1,) int64, where what follows each token begins, and the end.
+        starts: (V + 1,) int64, the first entry of each token in ``ids`` and ``counts``, and the
+            end.
         ids: (E,) int32, the tokens that follow, ascending for each.
         counts: (E,) int64, above 0.
     """
@@ -28,7 +29,9 @@ class Bigrams(NamedTuple):
 
     @classmethod
     def of(cls, first: Ids, second: Ids, counts: Ids, n: int) -> Self:
-        """Pairs in any order, (E,) each, of n tokens; the counts of equal pairs are added up."""
+        """Build the counts from (E,) pairs of n tokens in any order; the counts of equal pairs are
+        added up.
+        """
         pairs = first.astype(np.int64) * n + second
         if not (pairs[1:] > pairs[:-1]).all():
             order = _order(pairs)
@@ -41,15 +44,17 @@ class Bigrams(NamedTuple):
 
     @property
     def first(self) -> Ids:
-        """(E,) the token that each pair begins with."""
+        """(E,) the first token of each pair."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     def turned(self) -> Self:
-        """What stands right before each token."""
+        """Return the reversed counts: how often each token directly precedes each other one."""
         return self.of(self.ids, self.first, self.counts, len(self.starts) - 1)
 
     def draw(self, tokens: Ids, rng: np.random.Generator) -> Ids:
-        """Draw what follows each of n tokens, by the counts, (n,); -1 where nothing was seen."""
+        """Draw a following token for each of n tokens, by the counts, (n,); -1 where the token has
+        no follower.
+        """
         sums = np.concatenate([[0], np.cumsum(self.counts)])
         start, stop = (sums[self.starts[tokens + end]] for end in (0, 1))
         points = start + (rng.random(len(tokens)) * (stop - start)).astype(np.int64)
@@ -57,32 +62,34 @@ class Bigrams(NamedTuple):
         return np.where(stop > start, found, -1)
 
     def only(self, rows: Ids) -> Self:
-        """Of the tokens in these rows alone, by their places among them."""
+        """Return the counts among the tokens in these rows alone, renumbered by their place in
+        ``rows``.
+        """
         number = np.full(len(self.starts) - 1, -1, dtype=np.int64)
         number[rows] = np.arange(len(rows))
         return self.renumbered(number, len(rows))
 
     def onto(self, number: Ids) -> Self:
-        """What follows each token, by its number (V,) among some of them; without those of number
-        -1.
-        """
+        """Renumber the following tokens alone, by ``number`` (V,), and drop those of number -1."""
         second = number[self.ids]
         kept = second >= 0
         return self.of(self.first[kept], second[kept], self.counts[kept], len(self.starts) - 1)
 
     def renumbered(self, number: Ids, n: int) -> Self:
-        """Among n tokens, by the number (V,) of each of these there; without those of number -1."""
+        """Renumber both tokens of each pair, by ``number`` (V,) among n tokens, and drop pairs with
+        a token of number -1.
+        """
         first, second = number[self.first], number[self.ids]
         kept = (first >= 0) & (second >= 0)
         return self.of(first[kept], second[kept], self.counts[kept], n)
 
     def of_words(self, tokens: Sequence[str], counts: Ids) -> Self:
-        """The same for text that is cut into single words, where a collocation is its words, one
-        after the other.
+        """Return the counts for text that is cut into single words, where a collocation counts as
+        its words in sequence.
 
         Args:
-            tokens: V, the words of a collocation joined by ``_``.
-            counts: (V,) of each.
+            tokens: V tokens, the words of a collocation joined by ``_``.
+            counts: (V,) count of each token.
         """
         row_of = {token: row for row, token in enumerate(tokens) if "_" not in token}
         n, joined = len(tokens), np.flatnonzero(["_" in token for token in tokens])
@@ -109,7 +116,7 @@ class Bigrams(NamedTuple):
         return self.of(first[known], second[known], total[known], n)
 
     def with_counts(self, others: Self) -> Self:
-        """Of both, of the same tokens."""
+        """Add the counts of another corpus of the same tokens."""
         first, second, counts = (
             np.concatenate(both)
             for both in zip(
@@ -122,8 +129,9 @@ class Bigrams(NamedTuple):
 
 
 def _order(numbers: Ids) -> Ids:
-    """The order of numbers from 0 on, (E,): sorted with their places in them, a tenth of what
-    sorting places takes.
+    """Return the stable sort order of non-negative numbers, (E,).
+
+    Sorting numbers packed with their places takes a tenth of the time of ``argsort``.
     """
     bits = len(numbers).bit_length()
     if int(numbers.max()).bit_length() + bits > 63:

@@ -1,13 +1,13 @@
-"""Vectors of collocations that no one has trained: the mean of the vectors of their words.
+"""Vectors of untrained collocations: the mean of the vectors of their words.
 
 The rule is fixed and public. A composed vector is a function of the word vectors alone, never of a
-private text, so what a mechanism proves of a space holds of one with composed vectors as it does of
-any other. What it costs is meaning: *hot dog* lies between *hot* and *dog*, and *dog hot* would lie
-at the same place (docs/decisions/0011-composed-vectors.md).
+private text, so what a mechanism proves for a space also holds for a space with composed vectors.
+The price is meaning: *hot dog* lies between *hot* and *dog*, and *dog hot* would lie at the same
+place (docs/decisions/0011-composed-vectors.md).
 
 Source: the additive model of Mitchell and Lapata (2010), *Composition in Distributional Models of
-Semantics*, divided by the number of words so that a composed vector is as long as those it is
-compared with.
+Semantics*, divided by the number of words so that a composed vector is as long as the vectors that
+it is compared with.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from lexveil.types import Vectors
 
 
 def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -> Vectors:
-    """The arithmetic mean of the vectors of each token's words.
+    """Return the arithmetic mean of the vectors of each token's words.
 
     The words are added in float32 from left to right and the sum is divided by their number, so
-    that every machine makes the same bytes.
+    that every machine gives the same bytes.
 
     Args:
         tokens: n tokens of one or more words, joined by ``_``.
@@ -47,5 +47,5 @@ def composed(tokens: Sequence[str], rows: Mapping[str, int], vectors: Vectors) -
 
 
 def composable(tokens: Iterable[str], rows: Mapping[str, int]) -> list[str]:
-    """Those tokens whose words all have a vector, in their order."""
+    """Return the tokens whose words all have a vector, in their order."""
     return [token for token in tokens if all(word in rows for word in token.split("_"))]

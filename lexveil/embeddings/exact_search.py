@@ -1,10 +1,10 @@
-"""Exact nearest neighbours by blocked products of 8-bit or float32 numbers, near ties decided in
-float64.
+"""Exact nearest neighbours by blocked products of 8-bit or float32 numbers, with near ties decided
+in float64.
 
 The result is that of a float64 scan: wherever rounding could have changed an answer, the candidates
-within the rounding bound are measured again in float64. So it depends neither on block sizes nor on
-the number of threads, nor on which products there were: for few neighbours of many queries 8-bit
-ones, where the processor has an instruction for them.
+within the rounding bound are measured again in float64. The result therefore depends neither on
+block sizes, nor on the number of threads, nor on the kind of products. For few neighbours of many
+queries, 8-bit products are used where the processor has an instruction for them.
 """
 
 from __future__ import annotations
@@ -27,61 +27,62 @@ Distances = npt.NDArray[np.float64]
 QUERY_BLOCK = 1024
 WORD_BLOCK = 2048
 GROUP = 16  # words that share one maximum
-FEW = 8  # up to so many neighbours are screened by 8-bit products
-# Rounding the words to 8 bits takes about as long as so many searches, loading what does it as so
-# many multiplications.
+FEW = 8  # greatest number of neighbours that 8-bit products screen
+# Rounding the words to 8 bits takes about as long as SCREEN_QUERIES searches; loading the code that
+# does it takes as long as SCREEN_WORK multiplications.
 SCREEN_QUERIES, SCREEN_WORK = 1024, 5e9
-FARTHEST = 1e15  # beyond, float32 has no room for a score
+FARTHEST = 1e15  # greatest length for which a score fits into float32
 
 
 class ExactSearch:
-    """Nearest rows of a fixed set of vectors, Euclidean.
+    """Nearest rows of a fixed set of vectors, by Euclidean distance.
 
-    Maximises <q, u> - |u|²/2, which orders the words u as the distance |q - u| does. Rows that are
-    equally near are ordered by row number. Peak memory beside the vectors: about V/16 x 1024
+    The search maximises <q, u> - |u|²/2, which orders the words u as the distance |q - u| does.
+    Equally near rows are ordered by row number. Peak memory beside the vectors: about V/16 x 1024
     float32 and 50 MB, and V·p bytes for products of 8 bits.
 
     Args:
         vectors: (V, p), taken as float32.
-        screens: whether many searches may be done by other products than this processor's of
-            float32: it decides on time and memory, never on results.
+        screens: whether many searches may use 8-bit products in place of float32 products; affects
+            time and memory, never results.
     """
 
     def __init__(self, vectors: Vectors, screens: bool = True) -> None:
-        # A read-only view, as of a file: for an array that can be written, every kernel would be
+        # The view is read-only, like one of a file: for a writable array, every kernel would be
         # compiled once more.
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)[:]
         self.vectors.flags.writeable = False
         halves = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64) / 2
-        with np.errstate(over="ignore"):  # of words beyond FARTHEST, which are searched in float64
+        with np.errstate(over="ignore"):  # words beyond FARTHEST are searched in float64
             self.half_norms = halves.astype(np.float32)
         self._longest = float(np.sqrt(2 * halves.max(initial=0.0)))
         self._asked = 0 if screens else -1
         self._screen: Screen | None = None
 
     def fresh(self) -> ExactSearch:
-        """The same for other queries, without what was counted or made for those before."""
+        """Return a copy without the query count and the 8-bit screen of earlier queries."""
         search = copy(self)
         search._asked, search._screen = min(self._asked, 0), None
         return search
 
     def nearest(self, queries: Queries) -> Rows:
-        """The nearest row of each query.
+        """Return the nearest row of each query.
 
         Args:
             queries: (n, p) float64, finite.
 
         Returns:
-            (n,) int64; of equally near rows the lowest.
+            (n,) int64; the lowest of equally near rows.
         """
         return self.nearest_k(queries, 1)[0][:, 0]
 
     def nearest_k(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        """The k nearest rows of each query, nearest first (ties: lowest row), with their distances.
+        """Return the k nearest rows of each query, nearest first (ties: lowest row), with their
+        distances.
 
         Args:
             queries: (n, p) float64, finite.
-            k: cut to V.
+            k: number of rows, at most V.
 
         Returns:
             (n, k) int64 and (n, k) float64, as a float64 scan would give them.
@@ -99,8 +100,8 @@ class ExactSearch:
         return ids, np.sqrt(squares)
 
     def _nearest(self, queries: Queries, k: int) -> tuple[Rows, Distances]:
-        """The k nearest rows of a block of queries, and the squares of their distances, by what is
-        fastest.
+        """Return the k nearest rows of a block of queries, and the squares of their distances, by
+        the fastest method.
         """
         lengths = np.sqrt(np.einsum("np,np->n", queries, queries))
         far = ~(lengths + self._longest < FARTHEST)
@@ -117,7 +118,7 @@ class ExactSearch:
         return ids, squares
 
     def _scanned(self, queries: Queries, query: int, k: int) -> tuple[Rows, Distances]:
-        """The k nearest rows of one query, of which all are measured."""
+        """Return the k nearest rows of one query by measuring every row in float64."""
         from lexveil.embeddings.kernels.search import measure_pairs
 
         every = np.arange(len(self.vectors))
@@ -126,7 +127,9 @@ class ExactSearch:
         return order, squares[order]
 
     def _prepare(self, n: int) -> None:
-        """Round the words to 8 bits once n more searches make up for it."""
+        """Round the words to 8 bits as soon as the count of queries, n more included, makes up for
+        the time.
+        """
         if self._asked < 0 or self._screen is not None:
             return
         self._asked += n
@@ -175,11 +178,11 @@ class ExactSearch:
         return ids, squares
 
     def _slack(self, queries: Queries) -> Distances:
-        """Twice the largest error of a score: in float32 (p + 8) rounding steps of |q| |u| +
-        |u|²/2; a little more.
+        """Return a bound on twice the largest error of a score: in float32 (p + 8) rounding steps
+        of |q| |u| + |u|²/2, rounded up.
 
-        And what float64 loses of squared distances, which is more of queries beyond some 10^8
-        lengths of a word.
+        The bound includes the float64 error of squared distances, which dominates for queries
+        longer than some 10^8 lengths of a word.
         """
         p, lengths = self.vectors.shape[1], np.sqrt(np.einsum("np,np->n", queries, queries))
         slack: Distances = 2.01 * (p + 8) * 2.0**-24 * (lengths * self._longest + self._longest**2)
@@ -188,8 +191,8 @@ class ExactSearch:
 
 
 def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
-    """Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the vectors, shape
-    (n,).
+    """Return Euclidean distances in float64 between rows ``left`` and ``right`` (n,) of the
+    vectors, shape (n,).
     """
     from lexveil.embeddings.kernels.search import measure_pairs
 
@@ -197,14 +200,18 @@ def pair_distances(vectors: Vectors, left: Rows, right: Rows) -> Distances:
 
 
 def pair_products(vectors: Vectors, left: Rows, right: Rows) -> Distances:
-    """Inner products in float64 of rows ``left`` and ``right`` (n,) of the vectors, shape (n,)."""
+    """Return inner products in float64 of rows ``left`` and ``right`` (n,) of the
+    vectors, shape (n,).
+    """
     from lexveil.embeddings.kernels.search import multiply_pairs
 
     return multiply_pairs(vectors, left, right)
 
 
 def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
-    """Euclidean distances in float64 of n rows of the vectors to all V of them, shape (n, V)."""
+    """Return Euclidean distances in float64 of n rows of the vectors to all V rows,
+    shape (n, V).
+    """
     every = np.arange(len(vectors))
     table = np.empty((len(rows), len(vectors)))
     for i, row in enumerate(rows):
@@ -215,22 +222,26 @@ def distance_rows(vectors: Vectors, rows: Rows) -> Distances:
 def approximate_neighbors(
     vectors: Vectors, k: int, seed: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """The same table by pynndescent: near neighbours, not always the nearest; for large
+    """Return k near neighbours of every word by pynndescent, not always the nearest; for large
     vocabularies only.
 
-    One job, because its result depends on the number of jobs. Returns (V, k) int32 and (V, k)
-    float32.
+    pynndescent runs one job, because its result depends on the number of jobs.
+
+    Returns:
+        Rows, (V, k) int32, and distances, (V, k) float32.
     """
     from pynndescent import NNDescent
 
     k = min(k, len(vectors) - 1)
-    # A graph of fewer than 30 neighbours loses many of the nearest ones; build that and cut it.
+    # A graph of fewer than 30 neighbours misses many of the nearest ones: build 30 and cut the
+    # lists.
     wide = min(max(k + 1, 30), len(vectors) - 1)
     index = NNDescent(
         vectors, metric="euclidean", n_neighbors=wide, random_state=seed % 2**32, n_jobs=1
     )
     ids, distances = (table[:, : k + 1] for table in index.neighbor_graph)
-    # Leave the word itself out, wherever among equal distances it stands; else drop the farthest.
+    # Drop the word itself, at whatever place among equal distances; if it is missing, drop the
+    # farthest.
     own = ids == np.arange(len(vectors))[:, None]
     own[~own.any(axis=1), -1] = True
     return (

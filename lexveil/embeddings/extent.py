@@ -1,4 +1,4 @@
-"""The smallest and the largest distance of two words of an embedding, exactly: Δ_min and Δ_max of
+"""Exact smallest and largest distance between two words of an embedding: Δ_min and Δ_max of
 truncated Gumbel.
 """
 
@@ -15,11 +15,11 @@ PROBES = 4  # words from which the first guess at the largest distance is measur
 
 
 def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
-    """Δ_min over all pairs of different words, exactly; 0 if two words have the same vector. V must
-    be 2 or more.
+    """Return Δ_min over all pairs of different words, exactly; 0 if two words have the same vector.
+    V must be 2 or more.
 
     Args:
-        nearest: (V,) the nearest other word of each, where it is known.
+        nearest: (V,) the nearest other word of each word; None to search for it.
     """
     from lexveil.embeddings.knn_graph import nearest_others
 
@@ -30,17 +30,16 @@ def smallest_distance(vectors: Vectors, nearest: Near | None = None) -> float:
 
 
 def largest_distance(vectors: Vectors) -> float:
-    """Δ_max over all pairs, to the rounding of float64. V must be 1 or more.
+    """Return Δ_max over all pairs, to the rounding of float64. V must be 1 or more.
 
-    Two words are at most as far apart as their distances from the middle together, so pairs of
-    words near the middle are never measured.
+    Two words are at most as far apart as the sum of their distances from the mean vector, so pairs
+    of words near the mean are never measured.
     """
     middle = vectors.mean(axis=0, dtype=np.float64)
     radius = np.concatenate(
         [_lengths(vectors[at : at + BLOCK] - middle) for at in range(0, len(vectors), BLOCK)]
     )
-    # Farthest first; a guess from below rules out most words, and it is one of the distances that
-    # are compared.
+    # Farthest first. A lower bound, which is the distance of a real pair, rules out most words.
     order = np.argsort(-radius, kind="stable")
     radius = radius[order]
     best = 0.0
@@ -55,13 +54,13 @@ def largest_distance(vectors: Vectors) -> float:
     for start in range(0, len(order), BLOCK):
         if radius[start] * 2 < best:
             break
-        # Later words only: earlier ones have met these already.
+        # Later words only: pairs with earlier words have been compared already.
         end = int(np.searchsorted(-radius, radius[start] - best, side="right"))
         block = vectors[order[start : start + BLOCK]].astype(np.float64) - middle
         for first in range(start, end, BLOCK):
             others = vectors[order[first : min(first + BLOCK, end)]].astype(np.float64) - middle
-            # |a - b|² by a product, which loses some digits, finds the pair; the pair itself is
-            # measured.
+            # |a - b|² by a product, which loses some digits, finds the pair; the distance of the
+            # pair is then measured directly.
             squared = -2 * (block @ others.T)
             squared += np.einsum("np,np->n", block, block)[:, None]
             squared += np.einsum("np,np->n", others, others)[None]

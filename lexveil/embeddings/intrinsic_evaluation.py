@@ -1,9 +1,9 @@
-"""How good an embedding is: neighbours, human similarity judgements, analogies, and which vectors
-training moved.
+"""Intrinsic quality of an embedding: neighbours, human similarity judgements, analogies, and how
+far training moved each vector.
 
-What ``train_embeddings`` writes to artifacts/metrics/embeddings/SEGMENTATION.json under "quality";
-docs/reference/embeddings.md lists the keys. Cosines throughout, so the length of vectors has no
-part in the first three.
+``train_embeddings`` writes the results to artifacts/metrics/embeddings/SEGMENTATION.json under
+"quality"; docs/reference/embeddings.md lists the keys. Similarity is cosine throughout, so the
+length of vectors does not matter for the first three.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from lexveil.types import Floats, Vectors
 Question = tuple[str, str, str, str]
 
 NEIGHBOURS = 5
-# Where in the order of frequency, as a share of the tokens of its length, a token is looked at.
+# Places of the sampled tokens in the order of frequency, as a share of the tokens of their length.
 PLACES: Mapping[str, tuple[float, ...]] = {
     "frequent": (0.005, 0.01, 0.02),
     "medium": (0.2, 0.3, 0.4),
     "rare": (0.8, 0.9, 0.99),
 }
 LENGTHS = ("unigram", "bigram", "trigram")
-# least count of each; 0: an external model, which has no counts
+# least count of each band; 0 for an external model, which has no counts
 BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)
-# a vector that moved less than the length of its random start is more chance than meaning
+# in lengths of the random start: a vector that moved less is more chance than meaning
 HARDLY = 1.0
 ANALOGY_WORDS = 30_000  # the most frequent ones; as in word2vec's compute-accuracy
 BLOCK = 256
-SLACK = 4  # more candidates than wanted, so that float32 does not decide
+SLACK = 4  # spare candidates, so that rounding of float32 does not decide
 
 
 def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, object]]]]:
-    """The nearest tokens of three frequent, medium and rare tokens of each length, by length and
-    frequency.
+    """Return the nearest tokens of three frequent, medium and rare tokens of each length, by length
+    and frequency.
 
-    Tokens without a letter are not looked at.
+    Tokens without a letter are left out.
     """
     unit = unit_vectors(space.vectors)
     lettered = [any(sign.isalpha() for sign in token) for token in space.tokens]
@@ -57,7 +57,7 @@ def neighbour_samples(space: WordSpace) -> dict[str, dict[str, list[dict[str, ob
 
 
 def nearest(space: WordSpace, tokens: Sequence[str]) -> list[dict[str, object]]:
-    """The nearest tokens of each of ``tokens`` that the space has."""
+    """Return the nearest tokens of each of ``tokens`` that the space has."""
     unit = unit_vectors(space.vectors)
     row_of = {token: row for row, token in enumerate(space.tokens)}
     return [_neighbours(space, unit, row_of[token]) for token in tokens if token in row_of]
@@ -82,8 +82,8 @@ def _neighbours(space: WordSpace, unit: Vectors, row: int) -> dict[str, object]:
 
 
 def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dict[str, object]:
-    """Rank correlation (Spearman) of cosines with human judgements, over the pairs of which both
-    words are known.
+    """Return the rank correlation (Spearman) of cosines with human judgements, over the pairs with
+    two known words.
 
     Args:
         pairs: first word, second word, judgement; words in the tokenizer's normal form.
@@ -111,15 +111,16 @@ def similarity(space: WordSpace, pairs: Sequence[tuple[str, str, float]]) -> dic
 
 
 def analogies(space: WordSpace, sections: Mapping[str, Sequence[Question]]) -> dict[str, object]:
-    """How many questions "a is to b as c is to ?" are answered (3CosAdd, Mikolov et al. 2013).
+    """Count the analogy questions "a is to b as c is to ?" that the space answers correctly
+    (3CosAdd, Mikolov et al. 2013).
 
     The answer is the token, other than a, b and c, whose vector is nearest in cosine to b - a + c
-    (all at length 1), out of the ``ANALOGY_WORDS`` most frequent. A question with a word that is
-    not among these is not asked.
+    (all at length 1), out of the ``ANALOGY_WORDS`` most frequent. A question with any other word is
+    left out.
 
     Returns:
-        questions, questions_known, correct, accuracy (of those known; None without any), and the
-            same by section.
+        questions, questions_known, correct, accuracy (share of questions_known; None if there are
+            none), and the same four by section.
     """
     unit = unit_vectors(space.vectors[:ANALOGY_WORDS])
     row_of = {token: row for row, token in enumerate(space.tokens[:ANALOGY_WORDS])}
@@ -159,18 +160,18 @@ def _answered(questions: int, known: int, correct: int) -> dict[str, object]:
 
 
 def by_frequency(space: WordSpace, displacement: Floats | None) -> dict[str, object]:
-    """Lengths of vectors by band of frequency, and how many training hardly moved.
+    """Return the lengths of vectors by band of frequency, and the share of vectors that training
+    hardly moved.
 
     Args:
-        displacement: (V,) in lengths of the random start, NaN for a vector that began elsewhere;
-            None for a model of which the start is not known.
+        displacement: (V,) in lengths of the random start, NaN for a vector without a random start;
+            None for a model whose random start is not known.
 
     Returns:
         hardly_moved: share of the vectors with a random start that moved less than ``HARDLY``, None
             if there are none;
-        bands: those that hold a token,
-        each with least_count, n_tokens, tokens_covered, norm_q10, norm_median, norm_q90,
-        norm_largest, hardly_moved.
+        bands: the bands that hold a token, each with least_count, n_tokens, tokens_covered,
+            norm_q10, norm_median, norm_q90, norm_largest, hardly_moved.
     """
     norms = np.linalg.norm(space.vectors, axis=1)
     moved = np.full(len(norms), np.nan) if displacement is None else displacement
@@ -200,5 +201,5 @@ def _hardly(moved: Floats) -> float | None:
 
 
 def _round(value: Any) -> float:
-    # A figure that people compare, not the vectors themselves.
+    # Four decimals are enough for figures that people compare.
     return round(float(value), 4)

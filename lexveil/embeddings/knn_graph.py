@@ -1,9 +1,9 @@
-"""The nearest other words of every word, exactly: float32 matrix products find candidates, float64
-ranks them.
+"""Exact nearest other words of every word: float32 matrix products find candidates, float64 ranks
+them.
 
-Every list is cut where float32 rounding could have hidden a nearer word, so what is left of it is
-proven: its entries are the nearest words of a float64 scan, in order, equally near ones by row.
-What a list does not hold is found by ``Scanner``. Results therefore do not depend on block sizes,
+Every list is cut where float32 rounding could have hidden a nearer word, so the rest of it is
+proven: its entries are the nearest words of a float64 scan, in order, equally near words by row.
+``Scanner`` finds words beyond the proven lists. Results therefore do not depend on block sizes,
 threads or the processor's matrix kernels.
 """
 
@@ -22,7 +22,7 @@ Neighbors = npt.NDArray[np.int32]
 QUERY_BLOCK = 256
 WORD_BLOCK = 2048
 GROUP = 16  # words whose scores are compared together
-# more candidates than are asked for, so that near ties among the last ones seldom need a scan
+# spare candidates, so that near ties among the last ones seldom need a scan
 SPARE = 8
 
 
@@ -31,9 +31,9 @@ class Graph:
     """The nearest other words of n words out of V.
 
     Attributes:
-        ids: (n, k) int32 rows, nearest first; -1 where there is none.
+        ids: (n, k) int32 rows, nearest first; -1 in empty places.
         proven: (n,) int32; the first ``proven`` entries of a row are the nearest words, in order.
-        distances: (n, k) float64, squares added in the order of the dimensions; None of an
+        distances: (n, k) float64, squares added in the order of the dimensions; None for an
             approximate graph.
     """
 
@@ -43,8 +43,8 @@ class Graph:
 
 
 class Scanner:
-    """A fixed set of V vectors, and the nearest of those that are still allowed, for one query at a
-    time.
+    """Search for the nearest allowed word among a fixed set of V vectors, for one
+    query at a time.
     """
 
     def __init__(self, vectors: Vectors) -> None:
@@ -54,16 +54,16 @@ class Scanner:
         self.norms = np.sqrt(squares)
         self._longest = float(self.norms.max(initial=0.0))
         # A float32 score <q, u> - |u|²/2 is wrong by at most this times |q| |u| + |u|²/2: a
-        # rounding step for each of p products and sums, and some for what else is done to it.
+        # rounding step for each of p products and sums, and some for the other operations.
         self.rounding = (self.vectors.shape[1] + 16) * 2.0**-24
 
     def nearest(self, row: int, forbidden: npt.NDArray[np.bool_]) -> int:
-        """The word nearest to word ``row`` among those not forbidden, of equally near ones the
-        lowest row.
+        """Return the word nearest to word ``row`` that is not forbidden; the lowest of equally near
+        rows.
 
         Args:
-            row: the query.
-            forbidden: (V,); must hold for ``row`` and not for all words.
+            row: row of the query.
+            forbidden: (V,) words to skip; must be true for ``row`` and not for all words.
         """
         scores = self.vectors @ self.vectors[row]
         scores -= self.half_norms
@@ -81,7 +81,7 @@ class Scanner:
 
 
 def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
-    """The k nearest other words of each query, a row; k is cut to V - 1."""
+    """Return the graph of the k nearest other words of each query, a row; k is cut to V - 1."""
     vectors, n_words = scanner.vectors, len(scanner.vectors)
     k = min(k, n_words - 1)
     ids, proven = (
@@ -91,8 +91,7 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
     squares = np.empty(ids.shape)
     if k <= 0:
         return Graph(ids, proven, squares)
-    # Words are kept by the most that their scores can be in spite of rounding, which is little for
-    # short ones.
+    # Words are ranked by the upper bound of their scores. Rounding errors of short words are small.
     relative = scanner.rounding
     base = ((1 - relative) * scanner.norms**2 / 2).astype(np.float32)
     error = (relative * scanner.norms).astype(np.float32)
@@ -110,7 +109,7 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
             own = np.flatnonzero((block >= first) & (block < first + scores.shape[1]))
             scores[own, block[own] - first] = -np.inf
             _keep_best(scores, base[words], error[words], lengths, first, top, found)
-        # of squared distance: all words that were not kept are at least as far
+        # squared distance below which no rejected word can lie
         cut = np.full(len(block), np.inf)
         if k < n_words - 1:
             cut = (scanner.norms[block] ** 2 - 2 * top[:, -1].astype(np.float64)) * (1 - 1e-9)
@@ -120,8 +119,8 @@ def exact_graph(scanner: Scanner, k: int, queries: Ids) -> Graph:
 
 
 def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, Floats]:
-    """The k nearest other words of each query, a row, nearest first, equally near ones by row, and
-    their distances.
+    """Return the k nearest other words of each query, a row, and their distances: nearest first,
+    equally near words by row.
 
     Returns:
         (n, k) int32 and (n, k) float64; k is cut to V - 1.
@@ -140,7 +139,9 @@ def nearest_others(vectors: Vectors, queries: Ids, k: int) -> tuple[Neighbors, F
 
 @kernel()
 def squared_distances(vectors: Vectors, row: int, others: Ids) -> Floats:
-    """Squared distances of one word to others, float64, summed in the order of the dimensions."""
+    """Return squared distances of one word to others, float64, summed in the order of
+    the dimensions.
+    """
     out = np.empty(len(others))
     _measure(vectors, row, others, out)
     return out
@@ -148,7 +149,9 @@ def squared_distances(vectors: Vectors, row: int, others: Ids) -> Floats:
 
 @kernel()
 def _measure(vectors: Vectors, row: int, others: Ids | Neighbors, out: Floats) -> None:
-    """The same into ``out``, four words at a time, whose sums do not wait for each other."""
+    """Write the squared distances into ``out``, four words at a time, so that the four sums run in
+    parallel.
+    """
     last = len(others) - 1
     for i in range(0, len(others), 4):
         j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
@@ -181,12 +184,12 @@ def _keep_best(
     top: Vectors,
     found: Neighbors,
 ) -> None:
-    """Merge one block of products into each query's k best scores, which are kept sorted, best
-    first.
+    """Merge one block of products into each query's k best scores, which stay sorted,
+    best first.
     """
     k, n_words = top.shape[1], products.shape[1]
-    # Words at, at + width, at + 2 width, … are a group, so that maxima are taken of whole
-    # stretches; few groups have a word that is kept.
+    # Words at, at + width, at + 2 width, … form a group, so that maxima are taken over whole
+    # stretches; few groups have a word that enters the best.
     width = n_words // GROUP
     maxima = np.empty(width, dtype=np.float32)
     for query in range(len(products)):
@@ -213,7 +216,7 @@ def _keep_best(
 
 @kernel()
 def _keep(score: np.float32, word: int, top: Vectors, found: Neighbors) -> np.float32:
-    """Enter a word into k best scores; what the k-th best one is then."""
+    """Insert a word into the k best scores; return the new k-th best score."""
     at = len(top) - 1
     while at > 0 and top[at - 1] < score:
         top[at] = top[at - 1]
@@ -229,7 +232,7 @@ def _keep(score: np.float32, word: int, top: Vectors, found: Neighbors) -> np.fl
 def _rank(
     vectors: Vectors, queries: Ids, found: Neighbors, cut: Floats
 ) -> tuple[Neighbors, Floats, Neighbors]:
-    """Each query's candidates sorted by (squared distance, row), and how many are proven, being
+    """Sort each query's candidates by (squared distance, row), and count the proven ones, which are
     nearer than ``cut``.
     """
     k = found.shape[1]
@@ -271,7 +274,7 @@ def walk(
     target: int,
 ) -> tuple[int, int]:
     """Follow the graph until ``target`` words are placed or all proven neighbours of a word are
-    used.
+    used; return the last word and the number of placed words.
     """
     while filled < target:
         following = -1

@@ -1,5 +1,5 @@
-"""The list sets of 1-Diffractor: orders of the words that several models share, and how good they
-are.
+"""List sets of 1-Diffractor: orders of the words that several models share, and the quality of the
+orders.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from lexveil.embeddings.word_orders import (
 from lexveil.embeddings.word_space import WordSpace
 from lexveil.types import Orders, Rows, Vectors
 
-MEASURED = 20_000  # words at most whose nearest word is looked for in the lists
+MEASURED = 20_000  # greatest number of words whose nearest word is looked up in the lists
 
-ListSet = tuple[WordLists, dict[str, object]]  # the lists, and what is said of them
-Streams = Callable[[str, str], np.random.Generator]  # of a model, for a purpose
+ListSet = tuple[WordLists, dict[str, object]]  # the lists and their metadata
+Streams = Callable[[str, str], np.random.Generator]  # generator by model and use
 
 
 def shared_words(spaces: Sequence[WordSpace]) -> tuple[list[str], list[Rows]]:
-    """The W words that every space knows, in the order of the first, and their rows in each, (W,)
-    int64.
+    """Return the W words that every space knows, in the order of the first space, and their rows in
+    each, (W,) int64.
     """
     numbers = [{token: row for row, token in enumerate(space.tokens)} for space in spaces]
     words = [token for token in spaces[0].tokens if all(token in number for number in numbers[1:])]
@@ -43,21 +43,24 @@ def list_sets(
     streams: Streams,
     on_start: Callable[[int], Callable[[int], None]],
 ) -> dict[str, ListSet]:
-    """Make the list sets of models, by name.
+    """Build the list sets of models, by name.
 
-    The start of a list depends on its model and its number alone: the first of two is also the one
-    of one.
+    The start of a list depends only on its model and its number, so a set of one list shares it
+    with a set of two.
 
     Args:
-        spaces: by the name of the model.
-        streams: where each list starts, and which words are measured.
-        on_start: is told how many words are to be put into lists, and returns what is told of each
-            that is.
+        spaces: space by the name of the model.
+        sets: names of the list sets to build, keys of ``SETS``.
+        search: how neighbours are searched, see ``greedy_orders``.
+        seed: seed of the approximate search.
+        streams: random generators of the start of each list and of the choice of measured words.
+        on_start: called with the number of words to be placed in lists; returns a function that is
+            called with the number of words placed since its last call.
 
     Raises:
         ValueError: if the models share fewer than two words.
     """
-    # of models
+    # models of each list set
     groups = {name: tuple(spaces) if SETS[name][1] else (next(iter(spaces)),) for name in sets}
     n_lists = {
         group: max(SETS[name][0] for name in sets if groups[name] == group)
@@ -96,7 +99,7 @@ def list_sets(
 def _quality(
     model: str, vectors: Vectors, orders: Orders, streams: Streams
 ) -> list[dict[str, object]]:
-    """How near in meaning the words of each list are to those around them."""
+    """Measure how near in meaning the words of each list are to those around them."""
     measured = np.arange(len(vectors))
     if len(vectors) > MEASURED:
         measured = np.sort(streams(model, "quality").choice(len(vectors), MEASURED, replace=False))

@@ -1,9 +1,9 @@
-"""The nearest words of every word, exactly, with their distances: made once for a space, used by
-all that need them.
+"""Exact lists of the nearest words of every word, with their distances: built once per space and
+shared by all callers.
 
 A list is a function of the vectors alone: candidates come from float32 matrix products, but every
-list is what a float64 scan would give whose squares are added in the order of the dimensions. So
-lists that one process made, on whatever processor, are those that another would make, bit by bit.
+list equals that of a float64 scan whose squares are added in the order of the dimensions. So the
+lists of any two processes, on any processors, agree bit by bit.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from lexveil.types import Floats, Ids, Vectors
 
 Near = npt.NDArray[np.int32]
 
-# words of a list, with the word itself: more than truncated Gumbel asks for of a million words
+# words of a list, with the word itself: more than truncated Gumbel needs for a million words
 LISTED = 64
 
 
 @dataclass(frozen=True)
 class NearTable:
-    """Lists of the first n words of a vocabulary, nearest first; the word itself comes first, then
-    ties by number.
+    """Lists of the first n words of a vocabulary, nearest first; the word itself comes first, ties
+    are ordered by number.
 
     Attributes:
         ids: (n, K) int32.
-        distances: (n, K) float64; 0 of the word itself.
-        largest: the largest distance of two words of the vocabulary, where it is known.
+        distances: (n, K) float64; 0 for the word itself.
+        largest: the largest distance between two words of the vocabulary; None if unknown.
     """
 
     ids: Near
@@ -42,13 +42,13 @@ class NearTable:
 
 
 class Neighborhoods:
-    """Lists of the K nearest words of all words of a vocabulary: from a table, or made when they
-    are asked for.
+    """Lists of the K nearest words of all words of a vocabulary, from a table or computed on
+    request.
 
     Attributes:
         vectors: (V, p) float32.
         size: K, at most ``LISTED``.
-        table: the lists that were made before, of the first words.
+        table: precomputed lists of the first words.
     """
 
     def __init__(self, vectors: Vectors, table: NearTable | None = None) -> None:
@@ -64,16 +64,16 @@ class Neighborhoods:
         self._n_own = 0
 
     def fresh(self) -> Neighborhoods:
-        """The same without the lists that were made here, which follow from the words that were
-        asked for.
+        """Return a copy without the lists computed on request, which depend on the words of earlier
+        requests.
         """
         return Neighborhoods(self.vectors, self.table)
 
     def tables(self, words: Ids) -> Iterator[tuple[Ids, NearTable, Ids]]:
-        """The lists of n words, in at most two tables; those that are not there yet are made.
+        """Yield the lists of n words, in at most two tables; missing lists are computed.
 
         Yields:
-            which of the words, a table, and the row of each of them in it.
+            The positions of some of the words, a table, and the rows of those words in it.
         """
         stored = words < len(self.table)
         if stored.any():
@@ -85,7 +85,7 @@ class Neighborhoods:
             yield chosen, own, place[words[chosen]]
 
     def lists(self, words: Ids) -> NearTable:
-        """The lists of n words, gathered into a table of their own."""
+        """Return the lists of n words, gathered into a table of their own."""
         ids, distances = (
             np.empty((len(words), self.size), dtype=np.int32),
             np.empty((len(words), self.size)),
@@ -95,15 +95,15 @@ class Neighborhoods:
         return NearTable(ids, distances)
 
     def _made(self, words: Ids) -> tuple[NearTable, Ids]:
-        """The table of lists made here, and where in it a word's list is; after those of ``words``
-        were added.
+        """Compute the missing lists of ``words``; return the table of computed lists, and the row
+        of each word's list in it.
         """
         if self._place is None:
             self._place = np.full(len(self.vectors), -1)
         new = np.unique(words)
         new = new[self._place[new] < 0]
         if self._own is None or self._n_own + len(new) > len(self._own):
-            # Twice as many as now, so that copying them costs little in all.
+            # Doubling the room keeps the total cost of copying small.
             room = min(max(2 * (self._n_own + len(new)), 256), len(self.vectors))
             own = NearTable(
                 np.empty((room, self.size), dtype=np.int32), np.empty((room, self.size))
@@ -122,7 +122,7 @@ class Neighborhoods:
 
 
 def nearest_words(vectors: Vectors, words: Ids) -> NearTable:
-    """The lists of some words, made here and now.
+    """Compute the lists of some words.
 
     Args:
         vectors: (V, p) float32.

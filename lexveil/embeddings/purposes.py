@@ -1,10 +1,10 @@
 """Metrics that keep a purpose: an embedding with one more axis for each public scale of words.
 
-A scale gives words a score from -1 to 1, as a lexicon of sentiment does. Its axis holds words of
-different scores apart, so that a word is more often replaced by one of its own side. The metric
-stays public and fixed before any text is read: mechanisms, proofs, audits and readers apply as they
-are, in the metric with these axes. What it costs is that a word on the scale can be taken for fewer
-others: ``lexveil.recovery.purposes`` says how many are told.
+A scale gives words a score from -1 to 1, as a lexicon of sentiment does. Its axis separates words
+of different scores, so that a word is more often replaced by one of its own side. The metric stays
+public and fixed before any text is read: mechanisms, proofs, audits and adversaries apply
+unchanged, in the metric with these axes. The price is that a word on the scale has fewer likely
+replacements, so an adversary recovers more of these words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from lexveil.embeddings.word_space import WordSpace, unit_vectors
 from lexveil.types import Floats, Vectors
 
-# lengths of the vector that a word of the middle length lies off, of score 1 and at weight 1
+# displacement of a word of median length, in lengths of its vector, at score 1 and weight 1
 REACH = 1.8
 STEP = 2.0**-12  # of coordinates: coarser than what processors round in other ways
 LIGHTEST, HEAVIEST = 0.01, 10.0  # weights; with less an axis is rounded away
@@ -28,7 +28,7 @@ LEAST = 0.3  # a found score that is nearer to 0 is chance
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """A public scale of words, and how much it counts.
+    """A public scale of words, and its weight.
 
     Attributes:
         weight: from ``LIGHTEST`` to ``HEAVIEST``.
@@ -48,8 +48,8 @@ class Purpose:
         return f"{self.name}={self.weight!r}".removesuffix(".0")
 
     def of(self, tokens: Sequence[str]) -> Floats:
-        """(V,) the score of each token; of a collocation without one, the mean of its words'; of
-        other words 0.
+        """Return (V,) the score of each token: its own, or for a collocation without one the mean
+        of its words' scores; 0 for other words.
         """
         scores = self.scores
         return np.array([_score(token, scores) for token in tokens], dtype=np.float64)
@@ -63,11 +63,11 @@ def _score(token: str, scores: Mapping[str, float]) -> float:
 
 
 def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
-    """The space with one more axis for each purpose: (V, p + n) float32.
+    """Return the space with one more axis for each purpose: (V, p + n) float32.
 
-    The axis of a word is ``REACH`` · weight · score · l² / the median of l, where l is the length
-    of its vector, rounded to whole ``STEP``: rare words, whose vectors are short, are held apart
-    less and stay hidden as without it.
+    The coordinate of a word on an axis is ``REACH`` · weight · score · l² / the median of l, where
+    l is the length of its vector, rounded to whole ``STEP``: rare words, whose vectors are short,
+    are separated less and stay as hidden as without the axis.
     """
     if not purposes:
         return space
@@ -80,11 +80,11 @@ def with_axes(space: WordSpace, purposes: Sequence[Purpose]) -> WordSpace:
 
 
 def spread(space: WordSpace, known: Mapping[str, float]) -> dict[str, float]:
-    """Scores of more words, found from the known ones by where words stand in the space.
+    """Predict the scores of more words from the known ones, by the positions of words in the space.
 
-    Ridge regression (Hoerl & Kennard 1970) of the known scores, 0 among them, on vectors of length
-    1. Words that are known keep their score; what is found of others is drawn to 0 by ``LEAST``,
-       since most words are on no scale.
+    The prediction is a ridge regression (Hoerl & Kennard 1970) of the known scores, 0 among them,
+    on unit vectors. Known words keep their score; predicted scores are drawn to 0 by ``LEAST``,
+    since most words are on no scale.
 
     Returns:
         Scores that are not 0, to two places; collocations are left to their words.

@@ -1,9 +1,10 @@
-"""Lengths of vectors by public rules: which words lie close together, and so hide each other.
+"""Lengths of vectors by public rules, which decide how close words lie and so how well they hide
+each other.
 
 A mechanism with the guarantee ε·d protects two words the more, the closer they are. Any map of the
-vocabulary into a space that depends on public things alone gives a metric (a pseudometric where it
-maps two words to one point), and the proofs ask for no more: a word can be protected more by a
-shorter vector, and never by an ε of its own, which would tell the word.
+vocabulary into a space that depends on public facts alone gives a metric (a pseudometric where it
+maps two words to one point), and the proofs need no more: a shorter vector protects a word more. An
+ε of the word's own would reveal the word.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from lexveil.types import Counts, Floats
 
 Rule = Literal["none", "unit", "frequency"]
 EXPONENT = 0.2
-# of factors: processors differ in the last digits of powers and sums, and vectors are to be the
-# same bytes
+# decimals of factors: processors differ in the last digits of powers and sums, and vectors must
+# have the same bytes
 PLACES = 9
-SMOOTHING = 0.5  # occurrences added to each word, so that one never counted has a length
+SMOOTHING = 0.5  # occurrences added to each word, so that a word with count 0 has a length
 
 
 def frequency_factors(counts: Counts, exponent: float = EXPONENT) -> Floats:
-    """(count / largest count)^exponent of each of V words, in (0, 1]; shape (V,)."""
+    """Return (count / largest count)^exponent of each of V words, in (0, 1]; shape (V,)."""
     smoothed = counts + SMOOTHING
     factors: Floats = (smoothed / smoothed.max(initial=SMOOTHING)) ** exponent
     return factors.round(PLACES)
 
 
 def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Floats:
-    """The factor of each of V tokens by a public list; shape (V,).
+    """Return the factor of each of V tokens by a public list; shape (V,).
 
-    A collocation that is not listed itself has the smallest factor of its words that are, or a name
-    that is listed would stand unprotected in the longer one; what is not listed has 1.
+    A collocation without an entry gets the smallest factor of its listed words; otherwise a listed
+    name would be less protected inside a collocation. Tokens without any entry get 1.
     """
     found = np.ones(len(tokens))
     if factors:
@@ -50,28 +51,28 @@ def listed_factors(tokens: Sequence[str], factors: Mapping[str, float]) -> Float
 
 
 def kept_length(space: WordSpace, factors: Floats) -> float:
-    """The number by which lengths of ``factors`` (V,) have the mean length of an occurrence that
-    the space has.
+    """Return the number by which ``factors`` (V,) are multiplied to keep the mean length of an
+    occurrence in the space.
 
-    1 where there are no occurrences, or none that has a length.
+    The number is 1 if there are no occurrences, or none has a length.
     """
-    has_length = space.vectors.any(axis=1)  # one of length 0 stays so
+    has_length = space.vectors.any(axis=1)  # a vector of length 0 stays 0
     before = float(space.counts @ np.linalg.norm(space.vectors, axis=1).astype(np.float64))
     after = float(space.counts @ np.where(has_length, factors, 0.0))
     return round(before / after, PLACES) if before and after else 1.0
 
 
 def scaled(space: WordSpace, rule: Rule, factors: Mapping[str, float] | None = None) -> WordSpace:
-    """The space with other lengths of its vectors; one of length 0 stays.
+    """Return the space with other lengths of its vectors; a vector of length 0 stays 0.
 
-    Distances, and with them what an epsilon means, which is per unit of distance, are others.
+    Scaling changes distances, and with them the meaning of an epsilon, which is per unit of
+    distance.
 
     Args:
-        rule: none leaves lengths as they are, unit makes them 1, frequency those of
-            ``frequency_factors``, all times one number, so that the mean length of an occurrence
-            stays and an epsilon is of the same order as before.
-        factors: of words, from a public list, by which lengths are multiplied then; see
-            ``listed_factors``.
+        rule: none leaves lengths as they are, unit makes them 1, frequency gives
+            ``frequency_factors`` times one number that keeps the mean length of an occurrence, so
+            that an epsilon has the same order as before.
+        factors: further factors by word, from a public list; see ``listed_factors``.
     """
     if rule == "none" and not factors:
         return space

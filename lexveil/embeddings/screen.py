@@ -1,7 +1,7 @@
-"""Exact nearest neighbours by products of 8-bit numbers: they screen, float64 decides.
+"""Exact nearest neighbours by products of 8-bit numbers: the products screen, float64 decides.
 
-Words and queries are rounded to whole numbers of a step of their own. What rounding can have done
-to a score is bounded (docs/proofs/screen.md), so that a word is left out only if another one is
+Words and queries are rounded to whole numbers of a step of their own. The effect of rounding on a
+score is bounded (docs/proofs/screen.md), so that a word is left out only if another one is
 certainly nearer.
 """
 
@@ -14,15 +14,16 @@ from lexveil.embeddings.kernels import screen as kernels
 from lexveil.embeddings.kernels.dot import KINDS, QUERIES, VECTORS
 from lexveil.types import Floats, Rows, Vectors
 
-ROOM = 256  # words that may be found of a query
-DEPTH = 15  # steps of four coordinates that 16 bits add up
-# The longest share of a 16-bit sum. The product of both bounds every sum, by Cauchy and Schwarz.
+ROOM = 256  # greatest number of candidates of a query
+DEPTH = 15  # steps of four coordinates in one 16-bit sum
+# Greatest length of the part of a vector in a 16-bit sum. The product of both bounds every sum, by
+# Cauchy and Schwarz.
 QUERY_LANE, WORD_LANE = 150.0, 218.0
-WIDEST = 2**16  # coordinates that 32-bit sums have room for
+WIDEST = 2**16  # greatest number of coordinates that 32-bit sums can hold
 
 
 class Screen:
-    """The words of an exact search, rounded to 8 bits. About V·p bytes.
+    """Screen of an exact search: its words, rounded to 8 bits. It takes about V·p bytes.
 
     Args:
         vectors: (V, p) float32, V > 0, p up to ``WIDEST``, each shorter than ``LONGEST``.
@@ -32,8 +33,8 @@ class Screen:
     def __init__(self, vectors: Vectors, kind: int) -> None:
         self.vectors, self.kind, self.chosen = vectors, kind, KINDS[kind]
         n_words, p = vectors.shape
-        # A vector that all words share moves no word nearer; without it they are shorter, and so
-        # are the errors.
+        # Subtracting the mean vector changes no distance; it makes words shorter, and so errors
+        # smaller.
         self.centre = vectors.mean(axis=0, dtype=np.float64)
         lengths = np.empty(n_words)
         for first in range(0, n_words, 4096):
@@ -73,7 +74,8 @@ class Screen:
             self.words,
             bounds,
         )
-        # The offset of the queries drops out: in 16 bits it wraps around.
+        # Sums begin with minus the share of the queries' offset, which so drops out; 16-bit sums
+        # wrap around.
         by_sum = self.words.numbers.reshape(n_tiles, self.n_chunks, self.depth, *sums[2:], -1)
         for first in range(0, n_tiles, 64):
             some = by_sum[first : first + 64].sum(axis=(2, 5), dtype=np.int32)
@@ -88,17 +90,17 @@ class Screen:
         )
 
     def nearest_k(self, queries: Floats, k: int) -> tuple[Rows, Floats, npt.NDArray[np.bool_]]:
-        """The k nearest rows of each query, with the squares of their distances.
+        """Return the k nearest rows of each query, with the squares of their distances.
 
         Args:
             queries: (n, p) float64, finite and contiguous; about a thousand, so that they stay in
                 the cache.
-            k: at most V.
+            k: number of rows, at most V.
 
         Returns:
-            (n, k) int64, (n, k) float64, and (n,) whether the query was answered: one with more
-                than ``ROOM`` words too near to tell apart was not, nor one of a length that single
-                precision does not hold.
+            (n, k) int64, (n, k) float64, and (n,) whether the query was answered. A query is not
+                answered if more than ``ROOM`` words are too near to tell apart, or if its length
+                does not fit into single precision.
         """
         n = len(queries)
         packed = self.packed(queries)
@@ -133,7 +135,7 @@ class Screen:
             self.chosen.offset,
             packed,
         )
-        # What float64 may lose of squared distances, of queries and words less the centre, and of
-        # the decision.
+        # Bound on the float64 error of squared distances, of centred queries and words, and of the
+        # decision.
         packed.slacks[:] = (queries.shape[1] + 16) * 2.0**-50 * (packed.lengths + self.longest) ** 2
         return packed

@@ -1,8 +1,8 @@
-"""Bounds of distances from little memory: a few coordinates of every word, and how much of it they
-leave out.
+"""Bounds of distances from little memory: a few coordinates of every word, and the norm of the
+rest.
 
-They say quickly what the distance itself would say, and never decide otherwise, so they may differ
-in their last digits from one processor to another.
+The bounds give a quick answer and never one that contradicts the distance, so they may differ in
+their last digits from one processor to another.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import numpy as np
 
 from lexveil.types import Floats, Steps, Vectors
 
-COORDINATES = 31  # with the part left out, one line of cache per word
-STEPS = 32767  # of a coordinate on either side of 0
-# Of them, more than what rounding does to 32 coordinates of two words (half a step each), and
-# float32 to the sum.
+COORDINATES = 31  # with the norm of the rest, one cache line per word
+STEPS = 32767  # steps of a coordinate on either side of 0
+# steps; more than the rounding error of 32 coordinates of two words (half a step each) and of the
+# float32 sum
 SLACK = 7.0
-MOMENT_WORDS = 2048  # for the directions of most variance
+MOMENT_WORDS = 2048  # words from which the directions of most variance are computed
 BLOCK = 4096  # words projected at a time
 
 
 class Sketch:
-    """All words by a few coordinates, with bounds of the distances between them.
+    """Sketch of all words by a few coordinates, with bounds of the distances between them.
 
     A sketch of a word is its coordinates along the directions in which the words differ most, and
-    the norm of all that these leave out. The distance of two words lies between that of their
-    coordinates with the difference, and that with the sum, of the norms left out; any orthonormal
-    directions do.
+    the norm of the rest of the vector. The distance between two words has two bounds. The lower one
+    takes the distance of their coordinates with the difference of the norms of the rest, the upper
+    one with their sum. Any orthonormal directions give valid bounds.
 
     Attributes:
-        rows: (V, 32) int16, the norm left out last, in steps.
-        step: of a coordinate, in embedding units.
+        rows: (V, 32) int16, in steps; the last column is the norm of the rest.
+        step: size of a step, in embedding units.
     """
 
     def __init__(self, vectors: Vectors, norms: Floats) -> None:

@@ -1,16 +1,17 @@
 """Word2Vec by gensim (Mikolov et al. 2013), one space for words and collocations (CLMLDP section
 4.2).
 
-A training can be taken up after any of its epochs and ends with the bytes of one that was never
-interrupted: beside the two matrices, gensim carries nothing from one epoch to the next but the
-state of one generator, from which each worker takes the seed of its epoch (word2vec_inner.pyx,
-init_w2v_config). The learning rate follows from the epoch's number.
+A training can resume after any of its epochs and ends with the same bytes as an uninterrupted one:
+beside the two matrices, gensim carries only the state of one generator from one epoch to the next,
+from which each worker takes the seed of its epoch (word2vec_inner.pyx, init_w2v_config). The
+learning rate follows from the number of the epoch.
 
-How well a model fits its corpus is the mean negative-sampling loss over a fixed sample of examples,
-not gensim's own tally. That adds every loss into one float32 (word2vec_inner.pyx), which no longer
-grows where a loss is less than half its spacing: losses below 1 at 2^24, within the first epoch of
-a few million tokens. Of several workers the last one's tally overwrites the others'. And pairs with
-a score beyond 6 are left out, those predicted worst among them.
+The fit of a model to its corpus is measured as the mean negative-sampling loss over a fixed sample
+of examples, not as gensim's own tally, which has three faults. It adds every loss into one float32
+(word2vec_inner.pyx), which no longer grows where a loss is less than half its spacing: losses below
+1 at 2^24, within the first epoch of a few million tokens. With several workers, the last worker's
+tally overwrites the others'. And the tally leaves out pairs with a score beyond 6, the worst
+predictions among them.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from lexveil.embeddings.word_space import WordSpace
 from lexveil.errors import RequestError
 from lexveil.types import Counts, Floats, Ids, Vectors
 
-PROBE = 4096  # examples that the loss is measured on
-EXAMPLES = 1024  # of them at a time; bounds memory
+PROBE = 4096  # examples on which the loss is measured
+EXAMPLES = 1024  # examples at a time; bounds memory
 NOISE_EXPONENT = 0.75  # Mikolov et al. 2013; gensim's default
 BLOCK = 4096  # rows of the initial vectors made at a time
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingState:
-    """All that a later epoch depends on.
+    """State of a training after an epoch: everything on which later epochs depend.
 
     Attributes:
-        epoch: how many epochs are finished.
+        epoch: number of finished epochs.
         vectors: (V, p) float32, gensim's syn0.
         output_vectors: (V, p) float32, gensim's syn1neg.
         generator_key: (624,) uint32, the state of gensim's Mersenne Twister.
-        generator_position: where in it the next number is taken.
-        losses: mean loss after each finished epoch, in nats; None where there is no example to
-            measure it on.
+        generator_position: position of the next number in that state.
+        losses: mean loss after each finished epoch, in nats; None if there is no example to measure
+            it on.
     """
 
     epoch: int
@@ -59,13 +60,13 @@ class TrainingState:
 
 @dataclass(frozen=True, slots=True)
 class Word2VecSettings:
-    """What decides the bytes of a training beside its corpus, in gensim's meaning.
+    """Settings, in gensim's meaning, that together with the corpus decide the bytes of a training.
 
     Attributes:
         dimensions: p.
         min_count: tokens rarer than this get no vector.
-        workers: with more than one the same seed gives other bytes: threads write to the same
-            vectors without locks.
+        workers: number of threads; with more than one, the same seed gives other bytes, since
+            threads write to the same vectors without locks.
         subsample: share of the corpus above which occurrences of a token are left out at random; 0
             leaves out none.
     """
@@ -81,7 +82,7 @@ class Word2VecSettings:
     subsample: float = 1e-3
 
     def model(self, kind: type[Any]) -> Any:
-        """An untrained model of ``kind``, a gensim Word2Vec."""
+        """Return an untrained model of ``kind``, a gensim Word2Vec."""
         return kind(
             vector_size=self.dimensions,
             window=self.window,
@@ -98,14 +99,15 @@ class Word2VecSettings:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """n examples, each an input, the word to be predicted from it, and words drawn as noise.
+    """Sample of n examples on which the loss is measured: inputs, the word to be predicted from
+    them, and noise words.
 
     Attributes:
-        inputs: (n, m) ids, -1 where there is none: one context word in skip-gram, all of them in
-            CBOW, which averages.
+        inputs: (n, m) ids, -1 for padding: one context word in skip-gram, all of them in CBOW,
+            which averages.
         targets: (n,) ids of the words to be predicted.
-        noise: (n, negative) ids, drawn in proportion to count^0.75; one that is the target does not
-            count.
+        noise: (n, negative) ids, drawn in proportion to count^0.75; a noise word that equals the
+            target does not count.
     """
 
     inputs: Ids
@@ -113,11 +115,11 @@ class Probe:
     noise: Ids
 
     def loss(self, vectors: Vectors, output_vectors: Vectors) -> float | None:
-        """Mean of -log σ(h·u_target) - Σ log σ(-h·u_noise) in nats, h the mean of the inputs'
-        vectors.
+        """Return the mean of -log σ(h·u_target) - Σ log σ(-h·u_noise) in nats, where h is the mean
+        of the inputs' vectors.
 
-        Before training all output vectors are 0 and it is (1 + negative)·ln 2. None if there is no
-        example.
+        Before training, all output vectors are 0 and the loss is (1 + negative)·ln 2. The loss is
+        None if there is no example.
 
         Args:
             vectors: (V, p), gensim's syn0.
@@ -147,17 +149,18 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a training gives.
+    """Result of a training.
 
     Attributes:
         space: the embedding, V tokens.
-        losses: the mean loss after each epoch (see ``TrainingState``); none if there was nothing to
-            train.
-        moved: (V,) how far training moved each vector from its random start, in lengths of that
-            start; NaN for one that began elsewhere.
-        tokens_covered: occurrences in the corpus of the tokens that were trained.
-        began: how many vectors began as the base's, as the mean of their words' and at random, and
-            how many of the base were not trained; None without a base.
+        losses: the mean loss after each epoch (see ``TrainingState``); empty if there was nothing
+            to train.
+        moved: (V,) distance of each vector from its random start, in lengths of that start; NaN for
+            a vector without a random start.
+        tokens_covered: occurrences in the corpus of the trained tokens.
+        began: number of vectors by their start: the base's vector, the mean of their words'
+            vectors, or random; and the number of the base's tokens that were not trained. None
+            without a base.
     """
 
     space: WordSpace
@@ -168,20 +171,20 @@ class Trained:
 
 
 def _stable_hash(text: str) -> int:
-    # Python's own hash of a string changes with every process.
+    # Python's own hash of a string differs between processes.
     return crc32(text.encode())
 
 
 def with_plain_copies(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Each line of a segmented corpus, and after one with collocations the same line as plain
-    words.
+    """Yield each line of a segmented corpus, and after a line with collocations the same line as
+    plain words.
 
-    "york" next to "new_york" then has a vector of all of its occurrences, and stands in the same
+    "york" next to "new_york" then has a vector trained on all of its occurrences, in the same
     space.
     """
     for line in lines:
         yield line
-        if b"_" in line:  # no normal form of a word has one
+        if b"_" in line:  # no normal form of a word contains ``_``
             yield line.replace(b"_", b" ")
 
 
@@ -197,15 +200,15 @@ def train_word2vec(
 ) -> Trained:
     """Train on a file of one sentence per line, tokens separated by spaces.
 
-    With one worker the same file, settings and base give the same bytes, resumed or not.
+    With one worker, the same file, settings and base give the same bytes, resumed or not.
 
     Args:
-        corpus_file: gensim opens it itself, which is faster than feeding it sentences.
-        base: a model whose vectors training begins with, and whose other tokens are added.
-        sentences: some of the corpus; the loss is measured on examples drawn from them.
-        resume: a state that ``on_epoch`` was given, of the same corpus, settings and base.
-        on_start: called when the vocabulary is known, with the numbers of tokens of the corpus and
-            of vectors.
+        corpus_file: path that gensim opens itself, which is faster than passing it sentences.
+        base: a model whose vectors are the start of the training, and whose other tokens are added.
+        sentences: some sentences of the corpus; the loss is measured on examples drawn from them.
+        resume: a state that ``on_epoch`` received, of the same corpus, settings and base.
+        on_start: called when the vocabulary is known, with the number of tokens of the corpus and
+            the number of vectors.
         on_epoch: called after each epoch; the arrays of the state are gensim's own and change when
             it returns.
 
@@ -223,7 +226,7 @@ def train_word2vec(
             )
 
     model = settings.model(_resumable(finished, epoch_ends))
-    with suppress(RuntimeError):  # there is not one token
+    with suppress(RuntimeError):  # the corpus has no token
         model.build_vocab(corpus_file=corpus_file)
     if not model.wv.index_to_key:
         return _untrained(base, settings.min_count)
@@ -249,8 +252,8 @@ def train_word2vec(
 
 
 def _resumable(finished: int, epoch_ends: Callable[[Any, int], None]) -> type[Any]:
-    """Gensim's Word2Vec, whose first ``finished`` epochs pass without work; ``epoch_ends`` is
-    called after others.
+    """Return a subclass of gensim's Word2Vec that skips its first ``finished`` epochs and calls
+    ``epoch_ends`` after the others.
     """
     from gensim.models import Word2Vec
 
@@ -280,11 +283,13 @@ def _untrained(base: Base | None, min_count: int) -> Trained:
 
 
 def _begin(model: Any, tokens: Sequence[str], base: Base) -> Start:
-    """Put the vectors of gensim's model where the base has them, and lock those that stay."""
+    """Set the initial vectors of gensim's model from the base, and lock those that
+    must not change.
+    """
     begun = start(tokens, model.wv.vectors, base)
     model.wv.vectors[:] = begun.vectors
     if base.keep:
-        # By what gensim multiplies changes: 0 of the base's vectors.
+        # gensim multiplies every change of a vector by this factor: 0 locks the base's vectors.
         model.wv.vectors_lockf = np.where(begun.is_known, 0, 1).astype(np.float32)
     return begun
 
@@ -308,7 +313,7 @@ def _finished(
 
 
 def displacement(vectors: Vectors, seed: int) -> npt.NDArray[np.float64]:
-    """How far training has moved each vector from its random start, in lengths of that start, shape
+    """Return the distance of each vector from its random start, in lengths of that start, shape
     (V,).
 
     gensim draws the start from ``seed`` alone (KeyedVectors.resize_vectors), so it can be drawn
@@ -340,7 +345,7 @@ def draw_probe(
     random width.
 
     Args:
-        sentences: of the corpus, tokens each.
+        sentences: sentences of the corpus, as lists of tokens.
         row_of: id of each known token.
         counts: (V,) occurrences.
         keep: (V,) the chance that an occurrence is not thinned out.

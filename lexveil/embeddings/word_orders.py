@@ -1,13 +1,12 @@
 """One-dimensional orders of a vocabulary, built greedily (Meisenbacher et al. 2024, 1-Diffractor).
 
-Start at some word, go to the nearest word not yet used, until none is left. Any order is private
-with respect to its own metric |index(w) - index(w')|; how good it is decides only how near in
-meaning the words around a word are.
+An order starts at some word and goes on to the nearest unused word until none is left. Any order is
+private with respect to its own metric |index(w) - index(w')|; the quality of the order decides only
+how near in meaning the words around a word are.
 
-The chain walks a graph of nearest words. Where all neighbours of a word are used, the nearest
-unused word is found by a scan, never replaced by an arbitrary one; and the graph is built anew on
-the remaining words whenever they have halved, which keeps scans rare and nearly all work in matrix
-products.
+The chain walks a graph of nearest words. Where all neighbours of a word are used, a scan finds the
+nearest unused word; an arbitrary word never takes its place. The graph is rebuilt on the remaining
+words whenever they have halved, which keeps scans rare and nearly all work in matrix products.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 Search = Literal["exact", "pynndescent"]
 
-NEIGHBORS = 50  # of each word in the graph; changes the time, not the exact order
-EXACT_BELOW = 8192  # words; an approximate graph of fewer saves nothing
-NEAR = 100  # positions; what the share of words near their nearest neighbour is measured at
+NEIGHBORS = 50  # neighbours of each word in the graph; changes the time, not the exact order
+EXACT_BELOW = 8192  # words; for fewer, an approximate graph saves nothing
+NEAR = 100  # positions within which a word counts as near its nearest neighbour
 
-# The list sets of the paper: lists per model, and whether all models take part or the first alone.
+# The list sets of the paper: lists per model, and whether all models take part or only the first.
 SETS: dict[str, tuple[int, bool]] = {"L0": (1, True), "L1": (2, True), "L2": (1, False)}
 
 
@@ -39,7 +38,7 @@ class WordLists:
     """One list set: orders of one shared vocabulary.
 
     Attributes:
-        words: W words that every model of the set knows; a word outside it is out of vocabulary for
+        words: W words that every model of the set knows; any other word is out of vocabulary for
             the whole set.
         orders: (n_lists, W) int32; ``orders[l, i]`` is the row, in ``words``, of the word at
             position i of list l.
@@ -53,12 +52,12 @@ class WordLists:
             raise ValueError(f"{len(self.words)} words, orders of shape {self.orders.shape}")
 
     def positions(self) -> Orders:
-        """(n_lists, W) int32: the position of each word in each list."""
+        """Return the position of each word in each list, (n_lists, W) int32."""
         return positions(self.orders)
 
     def only(self, keep: npt.NDArray[np.bool_]) -> WordLists:
-        """The same lists without the words for which ``keep`` (W,) is false; what is left keeps its
-        order.
+        """Return the lists without the words for which ``keep`` (W,) is false; the other words keep
+        their order.
         """
         new_row = (np.cumsum(keep) - 1).astype(np.int32)
         left = new_row[self.orders[keep[self.orders]]].reshape(len(self.orders), int(keep.sum()))
@@ -66,7 +65,7 @@ class WordLists:
 
 
 def positions(orders: Orders) -> Orders:
-    """Invert orders, (n_lists, W)."""
+    """Invert orders, (n_lists, W): the position of each word in each list."""
     found = np.empty_like(orders)
     np.put_along_axis(found, orders, np.arange(orders.shape[1], dtype=np.int32)[None], axis=1)
     return found
@@ -79,18 +78,18 @@ def greedy_orders(
     seed: int = 0,
     on_step: Callable[[int], None] | None = None,
 ) -> Orders:
-    """One greedy order of all V words for each start.
+    """Build one greedy order of all V words for each start.
 
-    ``exact``: each step goes to the nearest unused word by float64 distance, of equally near ones
-    to the lowest row. ``pynndescent``: to the nearest unused one of the word's approximate
-    neighbours, and to the exactly nearest unused word where they are all used; for vocabularies so
-    large that V² products take too long.
+    ``exact``: each step goes to the nearest unused word by float64 distance, and to the lowest row
+    of equally near words. ``pynndescent``: each step goes to the nearest unused word among the
+    approximate neighbours, and to the exactly nearest unused word where all of these are used; for
+    vocabularies so large that V² products take too long.
 
     Args:
         vectors: (V, p).
-        starts: the row each order begins with.
+        starts: the first row of each order.
         search: how the graph is built.
-        seed: of the approximate graph.
+        seed: seed of the approximate graph.
         on_step: called with the number of words placed since its last call.
 
     Returns:
@@ -99,7 +98,7 @@ def greedy_orders(
     from lexveil.embeddings.knn_graph import Scanner
 
     scanner = Scanner(vectors)
-    first = _graph(scanner, search, seed)  # the same for every start
+    first = _graph(scanner, search, seed)  # shared by all starts
     orders = np.empty((len(starts), len(vectors)), dtype=np.int32)
     for order, start in zip(orders, starts, strict=True):
         _fill(order, start, scanner, first, search, seed, on_step or (lambda _: None))
@@ -128,7 +127,7 @@ def _fill(
     """Write the greedy order that begins with ``start`` into ``order`` (V,)."""
     from lexveil.embeddings.knn_graph import Scanner, walk
 
-    active = np.arange(len(order), dtype=np.int32)  # the words the graph is about, by row
+    active = np.arange(len(order), dtype=np.int32)  # rows of the words in the graph
     used = np.zeros(len(active), dtype=np.bool_)
     current, filled = start, 1
     order[0] = start
@@ -149,7 +148,7 @@ def _fill(
         on_step(filled - before)
         if filled == len(order):
             return
-        used[current] = False  # it is the next query
+        used[current] = False  # the current word stays in the graph as the next query
         keep = np.flatnonzero(~used)
         current = int(np.searchsorted(keep, current))
         active = active[keep]
@@ -160,7 +159,7 @@ def _fill(
 
 
 def mean_step(vectors: Vectors, order: Orders) -> float:
-    """Mean distance of neighbours in a list; 0 for a list of one word."""
+    """Return the mean distance between neighbours in a list; 0 for a list of one word."""
     if len(order) < 2:
         return 0.0
     total = 0.0
@@ -171,7 +170,7 @@ def mean_step(vectors: Vectors, order: Orders) -> float:
 
 
 def share_near(vectors: Vectors, orders: Orders, rows: npt.NDArray[np.int64]) -> list[float]:
-    """For each list, the share of ``rows`` whose nearest word, found exactly, stands within 100
+    """Return for each list the share of ``rows`` whose exact nearest word stands within ``NEAR``
     positions of them.
     """
     if orders.shape[1] < 2:

@@ -1,4 +1,4 @@
-"""WordSpace: a vocabulary and its vectors, frozen."""
+"""WordSpace: an immutable vocabulary with its vectors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lexveil.types import Counts, Ids, Vectors
 
 @dataclass(frozen=True, slots=True)
 class WordSpace:
-    """One embedding.
+    """An embedding: tokens with their vectors and counts.
 
     Attributes:
         tokens: V tokens, by falling count; collocations join their words by ``_``.
         vectors: (V, p) float32, may be memory-mapped.
-        counts: (V,) occurrences in the corpus it was trained on.
+        counts: (V,) occurrences in the training corpus.
     """
 
     tokens: Sequence[str]
@@ -32,12 +32,12 @@ class WordSpace:
 
     @property
     def n_words(self) -> Ids:
-        """(V,) the words in each token."""
+        """(V,) number of words in each token."""
         return np.array([token.count("_") + 1 for token in self.tokens], dtype=np.int64)
 
 
 def unit_vectors(vectors: Vectors) -> Vectors:
-    """Every row brought to length 1, float32; a row of zeros stays."""
+    """Return every row scaled to length 1, float32; a row of zeros stays."""
     norms = np.sqrt(np.einsum("vp,vp->v", vectors, vectors, dtype=np.float64))
     unit: Vectors = (vectors / np.where(norms > 0, norms, 1.0)[:, None]).astype(np.float32)
     return unit

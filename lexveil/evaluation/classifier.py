@@ -1,4 +1,4 @@
-"""The linear classifier of texts."""
+"""Linear classifier of texts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from lexveil.types import Flags, Floats
 
 
 class TfidfLogistic:
-    """TF-IDF and logistic regression over n-grams that are already counted, scikit-learn's.
+    """TF-IDF and logistic regression of scikit-learn over precomputed n-gram counts.
 
-    Features: n-grams of at least ``MIN_TEXTS`` of the training texts; (1 + ln tf)·idf with smoothed
-    idf, texts scaled to length 1. Loss: multinomial logistic with an L2 penalty (C = 1), in which
-    all classes weigh the same, as in macro F1: of few texts of unequal classes it would otherwise
-    learn to name the most frequent one. By L-BFGS from 0, to a gradient of 1e-4 or 1000 steps.
+    Features: n-grams that occur in at least ``MIN_TEXTS`` of the training texts; (1 + ln tf)·idf
+    with smoothed idf, texts scaled to length 1. Loss: multinomial logistic with an L2 penalty (C =
+    1), in which all classes weigh the same, as in macro F1: otherwise, with few texts and unequal
+    classes, the classifier would learn to predict the most frequent class. The optimizer is L-BFGS
+    from 0, to a gradient of 1e-4 or 1000 steps.
     """
 
     def __init__(self, seed: int) -> None:
@@ -29,8 +30,8 @@ class TfidfLogistic:
         self._model: Any = None
 
     def fit(self, counts: csr_array, labels: Sequence[Any] | npt.NDArray[Any]) -> Self:
-        """Learn from the counts of n texts, (n, m), and their classes, (n,); at least two different
-        ones.
+        """Train on the counts of n texts, (n, m), and their classes, (n,); at least two different
+        classes.
         """
         from sklearn.dummy import DummyClassifier
         from sklearn.feature_extraction.text import TfidfTransformer
@@ -47,40 +48,40 @@ class TfidfLogistic:
                 max_iter=1000,
                 random_state=self.seed,
             )
-        else:  # nothing occurs in two texts
+        else:  # no n-gram occurs in two texts
             self._model = DummyClassifier(strategy="most_frequent")
-        # Sums over many features are cut up by threads, and rounded differently by each number of
-        # them.
+        # Threads split sums over many features, and the rounding depends on the number of threads.
         with threadpool_limits(limits=1):
             self._model.fit(self.features(counts), labels)
         return self
 
     def features(self, counts: csr_array) -> csr_array:
-        """(n, f) features of n texts from their counts, (n, m); a text without a feature has a row
-        of zeros.
+        """Return (n, f) features of n texts from their counts, (n, m); a text without a feature has
+        a row of zeros.
         """
         kept = columns_of(counts, self._kept)
         return self._tfidf.transform(kept) if self._tfidf else kept
 
     def predict(self, counts: csr_array) -> npt.NDArray[Any]:
-        """The class of each of n texts, (n,)."""
+        """Return the class of each of n texts, (n,)."""
         predicted: npt.NDArray[Any] = self._model.predict(self.features(counts))
         return predicted
 
     def predict_proba(self, counts: csr_array) -> Floats:
-        """(n, c) probabilities of the classes, ascending."""
+        """Return (n, c) probabilities of the classes, in ascending order of the classes."""
         probability: Floats = self._model.predict_proba(self.features(counts))
         return probability
 
 
 class Linear:
-    """``TfidfLogistic`` of words and punctuation marks in lower case, and pairs of neighbours.
+    """Linear classifier: ``TfidfLogistic`` over words and punctuation marks in lower case, and
+    pairs of neighbours.
 
-    Punctuation is a feature because a policy may keep it, and then it tells about the author.
-    Layout and capitals are not: rewritten texts have none of their own, so what a classifier learnt
-    of them from clean texts would mislead it.
+    Punctuation is a feature because a policy may keep it, and then it reveals something about the
+    author. Layout and capitals are no features: rewritten texts have none of their own, so features
+    learnt from those of clean texts would mislead the classifier.
 
-    Its loss has one minimum, so order and seed move scores by rounding only. Memory grows with
+    The loss has one minimum, so order and seed change scores by rounding only. Memory grows with
     features × classes; texts that share no feature at all give the most frequent class.
     ``CountedTexts`` are not counted again.
     """
@@ -93,7 +94,7 @@ class Linear:
         self._model = TfidfLogistic(seed)
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Learn from n texts and the class of each; at least two different classes."""
+        """Train on n texts and the class of each; at least two different classes."""
         if isinstance(texts, CountedTexts):
             self._ngrams, counts = texts.ngrams, texts.counts
         else:

@@ -1,4 +1,4 @@
-"""The default encoder: texts to vectors by the words of the embedding."""
+"""Default encoder: the weighted mean of the embedding vectors of a text's words."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ BLOCK = 4096  # texts at a time
 
 
 class TfidfMean:
-    """The default: mean of the vectors of a text's known words, each weighted by how rare it is
+    """Default encoder: mean of the vectors of a text's known words, each weighted by its rarity
     among texts.
 
-    The weight of a word is tf · idf, tf its occurrences in the text and idf = ln((1 + n) / (1 +
-    df)) + 1 with df the texts it is in out of the n that ``fit`` was given: those in clear, so that
-    one weight serves original and privatized texts. This is the smoothed idf of scikit-learn.
+    The weight of a word is tf · idf, where tf is the number of its occurrences in the text and idf
+    = ln((1 + n) / (1 + df)) + 1. df is the number of texts that contain it, out of the n texts
+    given to ``fit``: the clean ones, so that one weight serves original and privatized texts. This
+    is the smoothed idf of scikit-learn.
 
-    It does not see the order of words, and its vectors are those that noise was added to if it is
-    given the mechanism's own embedding: it measures what a bag of words keeps, and is no stand-in
-    for a sentence encoder when figures are compared with those of papers.
+    The encoder ignores the order of words, and with the mechanism's own embedding its vectors are
+    those to which noise was added. So it measures how much of a bag of words is preserved, and its
+    figures cannot be compared with those of papers that use a sentence encoder.
 
     Attributes:
         idf: (V,) float64.
@@ -38,12 +39,12 @@ class TfidfMean:
 
     @classmethod
     def fit(cls, words: Sequence[str], vectors: Vectors, texts: Sequence[str]) -> TfidfMean:
-        """Make one, with the idf of ``texts``.
+        """Build an encoder with the idf of ``texts``.
 
         Args:
             words: V normal forms.
             vectors: (V, p) float32.
-            texts: the clean ones.
+            texts: the clean texts.
         """
         made = cls(words, vectors, np.ones(len(words)))
         n_with = np.zeros(len(words), dtype=np.int64)
@@ -55,10 +56,11 @@ class TfidfMean:
         return made
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Weighted means, in blocks of texts."""
+        """Return the weighted mean vector of each text, in blocks of texts."""
         encoded = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
         for start in range(0, len(texts), BLOCK):
-            # Of the vectors' type: a product of two types would copy all vectors for every block.
+            # The weights have the vectors' type: a product of two types would copy all vectors for
+            # every block.
             weights = (self._counts(texts[start : start + BLOCK]) * self.idf).astype(np.float32)
             total = weights.sum(axis=1)
             encoded[start : start + BLOCK] = (
@@ -67,7 +69,7 @@ class TfidfMean:
         return encoded
 
     def _counts(self, texts: Sequence[str]) -> csr_array:
-        """(n, V) occurrences of each word in each text."""
+        """Return (n, V) occurrences of each word in each text."""
         tokens = encode(texts, self._lexicon)
         known = tokens.rows >= 0
         ones = np.ones(int(known.sum()))

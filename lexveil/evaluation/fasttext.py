@@ -1,4 +1,4 @@
-"""The classifier of TEM: a mean of trained vectors of words and pairs, and one layer on it."""
+"""The classifier of TEM: the mean of trained vectors of words and pairs, and one linear layer."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any, ClassVar, Self
 from lexveil.errors import RequestError
 from lexveil.evaluation.ngrams import TOKEN
 
-# No token begins with it: a token is letters and digits, or one other mark. So no text can name a
-# class.
+# Prefix of class labels. No token begins with it, since a token is letters and digits, or one other
+# mark; so no text can contain a label.
 LABEL = "#="
 
 EPOCHS = 20
 RATE = 0.5
 DIMENSIONS = 10
-PAIRS = 2_000_000  # places that pairs of neighbours are hashed to
+PAIRS = 2_000_000  # hash buckets for pairs of neighbours
 
 
 class FastText:
     """fastText's supervised mode, through floret (explosion's fork of it).
 
     Source: Joulin et al. (2017), with 10 dimensions, pairs of neighbours, and the largest of the
-    learning rates it chooses from; 20 epochs as in TEM section 5. TEM has 300 dimensions that start
+    learning rates in the paper; 20 epochs as in TEM section 5. TEM has 300 dimensions that start
     from GloVe and are trained by Adam in batches of 64; here vectors start at random, and are
     trained one text at a time with a falling rate, as in Joulin et al.
 
-    Words and marks are those of the classifier ``linear``, in lower case. One thread trains,
-    because the result of several depends on which is faster.
+    Words and marks are those of the classifier ``linear``, in lower case. Training uses one thread,
+    because the result of several threads depends on their timing.
     """
 
     name: ClassVar[str] = "fasttext"
@@ -37,7 +37,7 @@ class FastText:
         """Import the library.
 
         Raises:
-            RequestError: if there is none for this Python.
+            RequestError: if the library does not exist for this version of Python.
         """
         try:
             import floret
@@ -53,11 +53,11 @@ class FastText:
         self._model: Any = None
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Learn from n texts and the class of each; at least two different classes."""
+        """Train on n texts and the class of each; at least two different classes."""
         self._names = sorted(set(classes))
         number = {name: i for i, name in enumerate(self._names)}
-        # The library reads files only. This one holds the texts: nobody else may read it, and it
-        # goes at once.
+        # The library reads files only. This file holds the texts, so only its owner may read it,
+        # and it is deleted at once.
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="lexveil-fasttext-") as file:
             for text, one in zip(texts, classes, strict=True):
                 file.write(f"{LABEL}{number[one]} {_line(text)}\n")
@@ -78,8 +78,7 @@ class FastText:
 
     def predict(self, texts: Sequence[str]) -> list[str]:
         """Return the class of each of n texts."""
-        # A list, even of one: for a single text the library asks NumPy for what its version 2
-        # refuses.
+        # A list even for one text: for a single text the library makes a call that NumPy 2 refuses.
         labels, _ = self._model.predict([_line(text) for text in texts])
         return [self._names[int(best[0].removeprefix(LABEL))] for best in labels]
 

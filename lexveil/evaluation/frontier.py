@@ -1,7 +1,7 @@
-"""What is worth choosing: runs that no other run beats in both utility and privacy, and the one
-that fits limits.
+"""Frontier of runs that no other run beats in both utility and privacy, and the choice of a run
+within limits.
 
-Utility is better the larger, attack (an attacker's success) the smaller. Both are estimates: each
+A larger utility is better, and a smaller attack (an attacker's success). Both are estimates: each
 has a standard error.
 """
 
@@ -24,11 +24,11 @@ CONFIDENCE = 0.95  # one-sided
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and how sure it is.
+    """A mean with its standard error.
 
     Attributes:
         mean: in the unit of its measure.
-        standard_error: of the mean; 0 where none is known.
+        standard_error: standard error of the mean; 0 if it is not known.
         degrees: degrees of freedom of the standard error; infinite where it does not come from
             repetitions.
     """
@@ -39,8 +39,8 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
-        """From independent repetitions, such as shuffles. One repetition alone says nothing of its
-        error.
+        """Estimate from independent repetitions, such as shuffles. One repetition alone gives no
+        standard error.
         """
         if len(values) == 1:
             return cls(float(values[0]))
@@ -51,18 +51,15 @@ class Estimate:
         )
 
     def asked_of(self, n: int) -> Estimate:
-        """The same with the error that ``n`` evaluated documents bring, which repetitions do not
-        show.
+        """Add the error of evaluating only ``n`` documents, which repetitions do not show.
 
-        The two errors are independent and add up as squares, their degrees of freedom as Welch and
-        Satterthwaite say.
+        The two errors are independent and add up as squares, their degrees of freedom by the
+        formula of Welch and Satterthwaite.
         """
         return self.with_variance(share_error(self.mean, n) ** 2)
 
     def with_variance(self, more: float) -> Estimate:
-        """The same with the variance of an independent error, of infinitely many degrees of
-        freedom, added.
-        """
+        """Add the variance of an independent error with infinitely many degrees of freedom."""
         variance = self.standard_error**2 + more
         degrees = (
             variance**2 / self.standard_error**4 * self.degrees
@@ -73,16 +70,16 @@ class Estimate:
 
     @property
     def margin(self) -> float:
-        """How far the true value may lie on one side of the mean, at CONFIDENCE."""
+        """Greatest distance of the true value on one side of the mean, at CONFIDENCE."""
         return float(_quantile(np.array(self.degrees)) * self.standard_error)
 
 
 def share_error(share: float, n: int) -> float:
-    """Standard error of a share seen in n documents; 1.96 of them are half of Agresti and Coull's
-    (1998) 95% interval.
+    """Return the standard error of a share observed in n documents; 1.96 times it is half of
+    Agresti and Coull's (1998) 95% interval.
 
-    Macro F1 is taken for a share of right answers, which it is nearly where classes are of one
-    size. Unlike √(p(1-p)/n) it is no certainty where all answers were right.
+    Macro F1 is treated as a share of right answers, which it nearly is where classes have the same
+    size. Unlike √(p(1-p)/n), the error is not 0 where all answers were right.
     """
     moved = (share * n + 2) / (n + 4)
     return float(np.sqrt(moved * (1 - moved) / (n + 4)))
@@ -90,7 +87,7 @@ def share_error(share: float, n: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: what it is called, its utility and the success of attacks on it; by document where
+    """One run: its label, its utility and the success of attacks on it; also by document, where
     that is known.
     """
 
@@ -108,23 +105,25 @@ class Paired:
 
     Attributes:
         each: (s,) the score of every training.
-        right: (n,) share of the trainings by which each document is right.
+        right: (n,) share of the trainings that classify each document correctly.
     """
 
     each: Floats
     right: Floats
 
     def margin(self, other: Paired) -> float:
-        """By how much the means may differ by chance, one-sided at CONFIDENCE.
+        """Return the greatest difference of the two means that chance explains, one-sided at
+        CONFIDENCE.
 
-        Two errors of the paired differences, added as in ``Estimate.asked_of``: of the trainings,
-        and of the documents. That of n documents is √((Σd² + 1)/m − (Σd/m)²)/√m with m = n + 2: a
-        half document more is right in each of the two alone (Agresti and Min 2005), so that no
-        difference is no certainty. Documents that both have right or both wrong add nothing, which
-        is why this is smaller than the margin of independent runs.
+        The paired differences have two errors, added as in ``Estimate.asked_of``: that of the
+        trainings, and that of the documents. The error of n documents is √((Σd² + 1)/m −
+        (Σd/m)²)/√m with m = n + 2: each run is credited with half a document more that it alone
+        classifies correctly (Agresti and Min 2005), so that equal results do not give a margin of
+        0. Documents that both runs have right or both have wrong add nothing, so this margin is
+        smaller than that of independent runs.
 
         Raises:
-            ParameterError: if the two are not of the same documents and trainings.
+            ParameterError: if the two runs have different documents or trainings.
         """
         if (
             len(self.each) != len(other.each)
@@ -142,13 +141,14 @@ class Paired:
 
 
 def standings(points: Sequence[Point]) -> list[Standing]:
-    """The standing of each of n points.
+    """Return the standing of each of n points.
 
-    ``frontier``: no other point has at least its utility and at most its attack, and one of the two
-    better. ``dominated``: some point is better in both by more than chance explains (CONFIDENCE for
-    each of the two comparisons, of paired differences where both have them, else Welch's t;
-    comparisons of many runs are not corrected for their number). ``undecided``: better means, but
-    not as sure. Without standard errors there is no third case.
+    ``frontier``: no other point has at least its utility and at most its attack, with one of the
+    two better. ``dominated``: some point is better in both by more than chance explains (CONFIDENCE
+    for each of the two comparisons, by paired differences where both points have them, else by
+    Welch's t; comparisons of many runs are not corrected for their number). ``undecided``: some
+    point has better means, but not significantly. Without standard errors this third case does not
+    occur.
     """
     better = np.ones((len(points), len(points)), dtype=np.bool_)  # [i, j]: j beats i
     surely = better.copy()
@@ -169,10 +169,10 @@ def standings(points: Sequence[Point]) -> list[Standing]:
 
 
 def indistinguishable(points: Sequence[Point]) -> Flags:
-    """(n, n): whether chance alone may explain the differences of two points, in utility as in
-    attack.
+    """Return (n, n): whether chance alone may explain the differences of two points, in utility and
+    in attack.
 
-    At CONFIDENCE for each comparison: of paired differences where both points have them, else
+    Each comparison is at CONFIDENCE: by paired differences where both points have them, else by
     Welch's t.
     """
     same = np.ones((len(points), len(points)), dtype=np.bool_)
@@ -183,14 +183,14 @@ def indistinguishable(points: Sequence[Point]) -> Flags:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What fits the limits.
+    """Runs that fit the limits.
 
     Attributes:
-        fitting: all whose means keep them, the best first.
-        sure: those of ``fitting`` that keep them with their margins of error too, in the same
-            order.
-        nearest: if none fits, the run that misses the limits by least; a statement, not advice.
-        shortfall: by how much the means of ``nearest`` miss them, the two limits added up; else 0.
+        fitting: the runs whose means keep the limits, the best first.
+        sure: the runs of ``fitting`` that also keep the limits with their margins of error, in the
+            same order.
+        nearest: if no run fits, the run that misses the limits by least; a statement, not advice.
+        shortfall: amount by which the means of ``nearest`` miss the limits, both added up; else 0.
     """
 
     fitting: tuple[Point, ...]
@@ -200,9 +200,7 @@ class Recommendation:
 
     @property
     def point(self) -> Point | None:
-        """The run to take: the best of those that surely keep the limits, else of those that do by
-        their means.
-        """
+        """The recommended run: the best of ``sure``, else the best of ``fitting``, else None."""
         return next(iter(self.sure + self.fitting), None)
 
 
@@ -211,14 +209,14 @@ def recommend(
 ) -> Recommendation:
     """Choose a run within limits.
 
-    Of the runs that keep all limits, that with the lowest attack is best; if only attack is
-    limited, that with the highest utility. Ties go to the better other measure, then to the first
-    label.
+    Among the runs that keep all limits, the run with the lowest attack is best; if only attack is
+    limited, the run with the highest utility. Ties go to the better other measure, then to the
+    first label.
 
     Args:
         points: the runs.
-        min_utility: smallest utility that will do.
-        max_attack: largest success of attacks that will do; one of the two is given.
+        min_utility: smallest acceptable utility.
+        max_attack: largest acceptable success of attacks; at least one of the two limits is given.
 
     Raises:
         ParameterError: if there is no run.
@@ -250,8 +248,8 @@ def recommend(
 
 
 def _measures(points: Sequence[Point]) -> Iterator[tuple[Floats, Floats]]:
-    """Of utility and of attack: the gains (n, n), [i, j]: value j minus value i, and by how much
-    they differ by chance.
+    """Yield for utility and then for attack the gains (n, n), [i, j]: value j minus value i, and
+    the margins that chance explains.
 
     The margin of two means is that of their paired difference, or Welch's t, at CONFIDENCE.
     """

@@ -1,4 +1,4 @@
-"""GPT-2 as the judge of how surprising a text is."""
+"""GPT-2 as a language model for perplexity."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from lexveil.errors import RequestError
 from lexveil.evaluation.base import PerplexityScores
 from lexveil.evaluation.local_model import load, one_thread, read_model
 
-# tokens at a time: each has as many float32 scores as there are words, 50,257 of GPT-2
+# tokens at a time: each has one float32 score per word, of which GPT-2 has 50,257
 BATCH = 2048
 
 
 class Gpt2:
-    """A causal model of transformers, read from a folder of this machine; nothing is fetched.
+    """A causal model of transformers, read from a local folder; nothing is downloaded.
 
-    Each text begins with the mark of a new text, so that its first token is predicted too. A text
-    longer than the model's input is read in windows, each of which begins half a window after the
-    one before: every token is predicted once, from half a window at least, or from all that stands
-    before it.
+    Each text begins with the start token, so that its first token is predicted too. A text longer
+    than the model's input is read in windows, each of which begins half a window after the previous
+    one: every token is predicted once, from at least half a window, or from all tokens before it.
 
     Source: CLMLDP section 5 (GPT-2); the paper does not say how it cut long texts.
 
     Attributes:
-        start: number of the mark of a new text.
-        window: inputs the model takes.
+        start: number of the start token.
+        window: greatest number of input tokens of the model.
     """
 
     name = "gpt2"
@@ -53,13 +52,13 @@ class Gpt2:
         self.window = int(model.config.max_position_embeddings)
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
-        """Score each text, windows of about the same length at a time.
+        """Score each text, in batches of windows of similar length.
 
-        Nothing is unknown to a model of bytes. The last digits of a score depend on the texts it is
-        scored with.
+        A model of bytes knows every token, so none is unknown. The last digits of a score depend on
+        the other texts in its batch.
         """
         log_sum, n_tokens = np.zeros(len(texts)), np.zeros(len(texts), dtype=np.int64)
-        # row, tokens, and how many of these are predicted in others
+        # row, tokens, and the number of first tokens that this window does not predict
         windows: list[tuple[int, list[int], int]] = []
         for row, text in enumerate(texts):
             ids = [
@@ -80,8 +79,8 @@ class Gpt2:
         return PerplexityScores(log_sum, n_tokens, np.zeros(len(texts), dtype=np.int64))
 
     def _starts(self, n_ids: int) -> list[tuple[int, int]]:
-        """Where windows begin, and how many of their tokens are given or were predicted: the mark
-        is given.
+        """Return the start of each window, and the number of its first tokens that are not
+        predicted in it: the start token, or tokens of the window before.
         """
         if n_ids < 2:
             return []

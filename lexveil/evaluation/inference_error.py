@@ -39,15 +39,16 @@ def measure(
     rng: np.random.Generator,
     n_draws: int = 100,
 ) -> Tradeoff:
-    """E and L of a mechanism: computed where its distribution has a closed form, else drawn.
+    """Return E and L of a mechanism, computed where its distribution has a closed form, else
+    estimated from draws.
 
     Figures 2 and 3 of the source are means of 100 runs.
 
     Args:
-        mechanism: over the W words of the list and no others.
-        epsilon: what every word gets, in 1 / units of the mechanism's metric.
-        labels, prior: (W,) label of each word, and how likely it is, adding up to 1.
-        n_draws: of each word, at least 2.
+        mechanism: a mechanism over exactly the W words of the list.
+        epsilon: epsilon of every word, in 1 / units of the mechanism's metric.
+        labels, prior: (W,) label of each word, and its probability; the probabilities add up to 1.
+        n_draws: draws of each word, at least 2.
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.
@@ -67,13 +68,14 @@ def measure(
 
 
 def of_draws(drawn: Ids, labels: Ids, prior: Floats) -> Tradeoff:
-    """E and L from replacements of each of W words, ``drawn`` (W, n_draws), at least 2 draws.
+    """Estimate E and L from replacements of each of W words, ``drawn`` (W, n_draws), at least 2
+    draws.
 
-    The adversary guesses each draw, and knows the distribution from all others. If it knew it from
-    the very draw it guesses, an output that came up once would give its word away, and the error
-    come out far too small (0.76 for 0.91 with 100 draws of TEM on 4,837 words). An output that no
-    other draw led to counts as guessed. What is left of the bias shrinks with n_draws, and has
-    either sign.
+    The adversary guesses the word of each draw, and knows the distribution from all other draws. If
+    it also used the draw that it guesses, an output that occurred once would reveal its word, and
+    the error would come out far too small (0.76 instead of 0.91 with 100 draws of TEM on 4,837
+    words). An output of no other draw counts as guessed. The remaining bias shrinks with n_draws,
+    and has either sign.
     """
     n_words, n_draws = drawn.shape
     loss = float(prior @ (labels[drawn] != labels[:, None]).mean(axis=1))
@@ -81,7 +83,7 @@ def of_draws(drawn: Ids, labels: Ids, prior: Floats) -> Tradeoff:
     output, word = np.divmod(pairs, n_words)
     joint = prior[word] * count / n_draws
     same = prior[word] * (count - 1) / (n_draws - 1)
-    # Where the others are none, the difference of sums would leave a rounding error.
+    # Without other words behind an output, the difference of sums would leave a rounding error.
     n_words_behind = np.bincount(output[joint > 0], minlength=n_words)[output]
     others = np.where(n_words_behind > 1, np.bincount(output, joint, n_words)[output] - joint, 0.0)
     seen = same + others

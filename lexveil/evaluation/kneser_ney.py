@@ -8,13 +8,13 @@ counts and the unknown word of Heafield et al. (2013), section 3:
 
 h' is h without its first word. a(g) is the number of occurrences of g if g has the highest order or
 begins with ``<s>``, else the number of different words that stand before g; A(h) and N(h) are the
-sum of a(hw) and the number of different w. D_k = t₁ / (t₁ + 2·t₂), t_i the number of k-grams with a
-= i (Ney, Essen and Kneser, 1994).
+sum of a(hw) and the number of different w. D_k = t₁ / (t₁ + 2·t₂), where t_i is the number of
+k-grams with a = i (Ney, Essen and Kneser, 1994).
 
-A sentence is ``<s> w₁ … w_m </s>`` with one ``<s>``, which is never predicted. Predicted are V
-words, ``</s>`` and ``<unk>``: words that were not counted. No word is turned into ``<unk>`` while
-counting, so that ``<unk>`` has only its part of p_0, and a text of unknown words is not made likely
-by them.
+A sentence is ``<s> w₁ … w_m </s>`` with one ``<s>``, which is never predicted. The model predicts V
+words, ``</s>`` and ``<unk>``, which stands for words that were not counted. No word is turned into
+``<unk>`` while counting, so ``<unk>`` has only its part of p_0, and unknown words do not make a
+text likely.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from lexveil.errors import ParameterError
 from lexveil.types import Flags, Floats, Ids, Int32
 
-# of an order in which no n-gram has a = 1, or none a = 2: the estimate would be 0 or 1
+# discount of an order in which no n-gram has a = 1, or none has a = 2: the estimate would be 0 or 1
 DISCOUNT = 0.5
 
 
@@ -40,7 +40,7 @@ class Order:
         keys: (m,) int64, ascending: number of h in the order below, times the number of symbols,
             plus w.
         seen: (m,) float64, max(a(g) - D, 0) / A(h).
-        rest: by number of h, float64: D·N(h) / A(h); 1 where h was never followed by anything.
+        rest: by number of h, float64: D·N(h) / A(h); 1 where no word ever followed h.
         discount: D.
     """
 
@@ -50,23 +50,23 @@ class Order:
     discount: float
 
     def find(self, keys: Ids) -> Ids:
-        """The number of each n-gram, -1 if it was not counted."""
+        """Return the number of each n-gram, -1 if it was not counted."""
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[at] == keys, at, -1)
 
 
 class BigramModel(NamedTuple):
-    """p_2 laid out by the word before: p_2(w | v) = seen, if the pair was counted, +
-    rest[v]·single[w].
+    """Bigram probabilities p_2 indexed by the word before: p_2(w | v) = seen, if the pair was
+    counted, + rest[v]·single[w].
 
     Symbols are S = V + 3 numbers: words, ``<unk>`` V, ``</s>`` V + 1 and ``<s>`` V + 2.
 
     Attributes:
         single: (S,) p_1 of each symbol.
-        starts: (S + 1,) where the pairs that begin with each symbol start in ``keys``.
-        keys: (m,) of each counted pair its first symbol times S plus its second, ascending.
+        starts: (S + 1,) the first entry of each first symbol in ``keys``.
+        keys: (m,) first symbol times S plus second symbol of each counted pair, ascending.
         seen: (m,) max(a - D, 0) / A of each pair.
-        rest: (S,) what is left to p_1 after each symbol.
+        rest: (S,) weight of p_1 after each symbol.
     """
 
     single: Floats
@@ -86,7 +86,7 @@ class BigramModel(NamedTuple):
         return len(self.single) - 1
 
     def probability(self, first: Ids, second: Ids) -> Floats:
-        """p_2 of pairs of symbols, of any shapes that go together."""
+        """Return p_2 of pairs of symbols; the shapes of the two arrays must broadcast."""
         p: Floats = self.rest[first] * self.single[second]
         if len(self.keys):
             wanted = first * len(self.single) + second
@@ -97,11 +97,11 @@ class BigramModel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KneserNey:
-    """A trained model; ``train`` makes one.
+    """A trained model; ``train`` builds one.
 
     Attributes:
         n_words: V.
-        orders: of 1-grams, 2-grams and so on.
+        orders: the n-grams by order, from 1-grams on.
     """
 
     n_words: int
@@ -109,15 +109,16 @@ class KneserNey:
 
     @property
     def n_outcomes(self) -> int:
-        """V + 2: words, ``<unk>`` and ``</s>``."""
+        """Number of outcomes, V + 2: words, ``<unk>`` and ``</s>``."""
         return self.n_words + 2
 
     def log_probability(self, ids: Ids, offsets: Ids) -> Floats:
-        """Natural log probability of each token of s sentences and of their ends, in order.
+        """Return the natural log probability of each token of s sentences and of their ends, in
+        order.
 
         Args:
-            ids: (n,) word numbers from 0; others than those below V are unknown.
-            offsets: (s + 1,) where each sentence starts in ``ids``.
+            ids: (n,) word numbers from 0; numbers outside [0, V) are unknown words.
+            offsets: (s + 1,) the first token of each sentence in ``ids``.
 
         Returns:
             (n + s,): after the tokens of a sentence its ``</s>``.
@@ -126,8 +127,8 @@ class KneserNey:
         probability = np.full(len(symbols), 1 / self.n_outcomes)
         context = np.zeros(len(symbols), dtype=np.int64)  # the empty one
         for order, known in enumerate(self.orders, start=1):
-            # Near the start of its sentence a token has only shorter contexts. At rows 0 of a
-            # sentence nothing is predicted; their numbers serve as contexts only.
+            # Near the start of its sentence a token has only shorter contexts. The symbol at place
+            # 0 of a sentence is not predicted; its number serves as a context only.
             valid = (context >= 0) & (place >= order - 1)
             found = np.full(len(symbols), -1, dtype=np.int64)
             found[valid] = known.find(context[valid] * (self.n_words + 3) + symbols[valid])
@@ -138,7 +139,7 @@ class KneserNey:
         return predicted
 
     def bigrams(self) -> BigramModel:
-        """The part of the model that looks back one word."""
+        """Return the part of the model that uses one word of context."""
         n_symbols = self.n_words + 3
         words = self.orders[0]
         single = np.full(n_symbols, words.rest[0] / self.n_outcomes)
@@ -156,17 +157,16 @@ class KneserNey:
 
 
 def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
-    """Count the n-grams of s sentences.
+    """Count the n-grams of s sentences and return the model.
 
     Args:
-        ids: (n,) word numbers from 0; others than those below ``n_words`` are counted as ``<unk>``.
-        offsets: (s + 1,) where each sentence starts in ``ids``.
+        ids: (n,) word numbers from 0; numbers outside [0, n_words) are counted as ``<unk>``.
+        offsets: (s + 1,) the first token of each sentence in ``ids``.
         n_words: V.
         order: length of the longest n-gram.
 
-    It holds some 90 bytes for each token while it counts, so the tokens of a large corpus are
-    sampled by sentences or documents beforehand; there may be 2³¹ at most, two marks for each
-    sentence included.
+    Counting takes some 90 bytes for each token, so callers sample a large corpus by sentences or
+    documents beforehand; there may be at most 2³¹ tokens, two marks for each sentence included.
 
     Raises:
         ParameterError: if there is no sentence.
@@ -177,17 +177,18 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
     n_symbols = n_words + 3
     # keys, a(g), and whether g begins with <s>, of the grams of each order
     grams: list[tuple[Ids, Ids, Flags]] = []
-    # of the gram that ends at each symbol; -1: none does
+    # number of the gram that ends at each symbol; -1 if none ends there
     number = np.zeros(len(symbols), dtype=np.int32)
     for length in range(1, order + 1):
         ends = np.flatnonzero(place >= length - 1)
         if not len(ends):  # no sentence is that long: the order would change no probability
             break
-        # The context is the gram that ends one symbol earlier; to words it is the empty one, 0.
+        # The context is the gram that ends one symbol earlier; for 1-grams it is the empty gram, 0.
         context = number[ends - (length > 1)].astype(np.int64)
         keys, gram, first, count = _distinct(context * n_symbols + symbols[ends])
         first = ends[first]
-        # a(g) of the order below: every gram here has one more word before the gram it ends with
+        # a(g) of the order below: every gram here puts another word before the gram that it ends
+        # with
         if length > 1:
             below, occurrences, at_start = grams[-1]
             before = np.bincount(number[first], minlength=len(below))
@@ -203,9 +204,9 @@ def train(ids: Ids, offsets: Ids, n_words: int, order: int = 3) -> KneserNey:
 
 
 def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
-    """The n-grams of one order, from their keys and a(g), (m,) each."""
+    """Build the n-grams of one order from their keys and a(g), (m,) each."""
     context = keys // n_symbols
-    # <s> is a context, never an outcome; it has number n_symbols - 1 and stands in the 1-grams
+    # <s> is a context, never an outcome; it has number n_symbols - 1 and occurs in the 1-grams
     # alone.
     outcome = keys % n_symbols != n_symbols - 1
     count = np.where(outcome, counts, 0).astype(np.float64)
@@ -221,11 +222,11 @@ def _order(keys: Ids, counts: Ids, n_symbols: int, n_contexts: int) -> Order:
 
 
 def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:
-    """The m distinct ones of n keys, ascending; (n,) the number of each key among them; (m,) where
-    one of each stands;
+    """Return the m distinct ones of n keys, ascending; (n,) the number of each key among them; (m,)
+    the place of one occurrence of each; and (m,) the count of each.
 
-    and (m,) how often each occurs. ``np.unique`` sorts stably for the place of the first, which
-    takes twice as long.
+    ``np.unique`` sorts stably to return the place of the first occurrence, which takes twice as
+    long.
     """
     by = np.argsort(keys)
     ordered = keys[by]
@@ -237,8 +238,8 @@ def _distinct(keys: Ids) -> tuple[Ids, Int32, Ids, Ids]:
 
 
 def _symbols(ids: Ids, offsets: Ids, n_words: int) -> tuple[Int32, Int32]:
-    """Sentences one after the other with their marks, and the place of each symbol in its own, (n +
-    2s,) each.
+    """Return the sentences one after the other with their marks, and the place of each symbol in
+    its sentence, (n + 2s,) each.
 
     Words keep their numbers; ``<unk>`` is V, ``</s>`` V + 1 and ``<s>`` V + 2.
     """

@@ -1,7 +1,7 @@
 """Perplexity: how surprising a text is to a language model.
 
-A model gives a score to each text, the sum of its tokens' log probabilities. Tokens are the model's
-own, so that perplexities can be compared between runs scored by one model, and not between models.
+A model scores each text by the sum of its tokens' log probabilities. Tokens are the model's own, so
+perplexities can be compared between runs scored by one model, but not between models.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ BLOCK = 2048  # texts at a time
 
 
 class NgramModel:
-    """The default: Kneser-Ney over the words and sentences of the project's tokenizer.
+    """Default language model: Kneser-Ney over the words and sentences of the project's tokenizer.
 
     Attributes:
-        model: trained on word numbers.
-        words: (V,) normal form by number.
+        model: model trained on word numbers.
     """
 
     name = "kneser_ney"
@@ -40,17 +39,17 @@ class NgramModel:
         self._number = {word: number for number, word in enumerate(words)}
 
     def numbers(self, words: Iterable[str]) -> Ids:
-        """The number of each of n words, (n,); -1 of those it does not know."""
+        """Return the number of each of n words, (n,); -1 for words that the model does not know."""
         get = self._number.get
         return np.array([get(word, -1) for word in words], dtype=np.int64)
 
     def bigrams(self) -> BigramModel:
-        """The part of it that looks back one word."""
+        """Return the part of the model that uses one word of context."""
         return self.model.bigrams()
 
     def score(self, texts: Sequence[str]) -> PerplexityScores:
-        """Score each text sentence by sentence, in blocks of texts; every sentence's end is one
-        prediction.
+        """Score each text sentence by sentence, in blocks of texts; the end of every sentence is
+        one prediction.
         """
         blocks = [
             self._score(texts[start : start + BLOCK])

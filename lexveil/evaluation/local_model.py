@@ -1,6 +1,4 @@
-"""Neural models from folders of this machine, by libraries that are installed on request: offline,
-on one thread.
-"""
+"""Neural models from local folders and optional libraries: offline, on one thread."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from lexveil.errors import RequestError
 
 NEURAL = "neural"  # the extra of pyproject.toml that brings a deep-learning framework
 
-# Read by these libraries when they are imported: no model is looked for elsewhere, and nothing is
-# told to anybody.
+# The libraries read these variables on import: they then download no model and send no telemetry.
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -27,10 +24,11 @@ OFFLINE = {
 
 
 def load(module: str, what: str, chosen_by: str = "evaluation") -> Any:
-    """Import ``module``, which ``what`` needs, so that it fetches and tells nothing.
+    """Import ``module`` in offline mode: it downloads nothing and sends no telemetry.
 
     Args:
-        chosen_by: the parameter that chose it.
+        what: the back end that needs the module, for the message.
+        chosen_by: the parameter that chose the back end, for the message.
 
     Raises:
         RequestError: naming the command that installs it, if it is not installed.
@@ -43,7 +41,8 @@ def load(module: str, what: str, chosen_by: str = "evaluation") -> Any:
 
 
 def package_folder(module: str, what: str, chosen_by: str = "evaluation") -> str:
-    """The folder of an installed package that ``what`` needs for its files; no code of it is run.
+    """Return the folder of an installed package whose files ``what`` needs, without running its
+    code.
 
     Raises:
         RequestError: naming the command that installs it, if it is not installed.
@@ -64,11 +63,11 @@ def _not_installed(module: str | None, what: str, chosen_by: str) -> RequestErro
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch on one thread meanwhile: sums that several threads cut up are rounded differently by
-    each number of them.
+    """Run PyTorch on one thread inside the context: several threads split sums, and the rounding
+    depends on their number.
 
-    Runs of the graph are then as fast as there are workers, and give the same whatever their
-    number.
+    Runs of the graph then use one thread per worker, and give the same results for any number of
+    workers.
     """
     torch = importlib.import_module("torch")
     before = torch.get_num_threads()
@@ -80,7 +79,7 @@ def one_thread() -> Iterator[None]:
 
 
 def load_transformers(what: str, chosen_by: str = "evaluation") -> Any:
-    """The library, which ``what`` needs; it warns of nothing and draws no bars.
+    """Import transformers for ``what``, without its warnings and progress bars.
 
     Raises:
         RequestError: naming the command that installs it, if it is not installed.
@@ -94,17 +93,17 @@ def load_transformers(what: str, chosen_by: str = "evaluation") -> Any:
 def read_model(
     kind: str, folder: str, parameter: str, what: str, **settings: Any
 ) -> tuple[Any, Any]:
-    """Tokenizer and model, of float32 weights on the processor; nothing is fetched and no code of
-    the folder is run.
+    """Load a tokenizer and a model with float32 weights, on the CPU; nothing is downloaded and no
+    code of the folder is run.
 
-    Weights are read from safetensors only: the older form is a pickle, which can run what it likes.
+    Weights are read from safetensors only: the older form is a pickle, which can run any code.
 
     Args:
         kind: the class of transformers that reads the model.
-        folder: holds config.json, model.safetensors and the tokenizer's files.
-        parameter: of section ``evaluation``, which named the folder.
-        what: needs the model.
-        settings: more for the model.
+        folder: folder with config.json, model.safetensors and the tokenizer's files.
+        parameter: parameter of section ``evaluation`` that named the folder.
+        what: the back end that needs the model, for messages.
+        settings: further settings of the model.
 
     Raises:
         RequestError: if the libraries are not installed, or the folder holds no such model.
@@ -112,7 +111,7 @@ def read_model(
     transformers, torch = load_transformers(what), load("torch", what)
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
-        # A name that is no folder would be taken for one of the hub's.
+        # The library would take a name that is no folder for a model of the hub.
         if not os.path.isdir(folder):  # noqa: PTH112
             raise OSError
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)

@@ -1,4 +1,4 @@
-"""The sentence encoder of the papers."""
+"""Sentence encoder of the papers, all-MiniLM-L6-v2."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lexveil.types import Vectors
 
 
 class MiniLm:
-    """all-MiniLM-L6-v2 through sentence-transformers, on the processor, from an installed package:
-    nothing is fetched.
+    """all-MiniLM-L6-v2 through sentence-transformers, on the CPU, from an installed package;
+    nothing is downloaded.
 
     Source: CLMLDP section 5, Table 1; 1-Diffractor Table 2. It reads the first 256 word pieces of a
     text.
@@ -24,7 +24,7 @@ class MiniLm:
         """Load the model.
 
         Raises:
-            RequestError: naming the extra, if it is not installed.
+            RequestError: naming the extra, if the model is not installed.
         """
         what = f"encoder {self.name}"
         load("torch", what)
@@ -39,8 +39,8 @@ class MiniLm:
         )
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of length 1; of zeros where a text is empty or white space."""
-        # One more, so that no texts have a shape too.
+        """Return vectors of length 1; a vector of zeros for a text that is empty or white space."""
+        # One text more, so that the result has two dimensions even for no texts.
         with one_thread():
             encoded = self._model.encode(
                 [*texts, ""], normalize_embeddings=True, show_progress_bar=False

@@ -1,8 +1,9 @@
-"""N-grams of texts, counted once however many classifiers are trained on parts of them.
+"""N-grams of texts, counted once for any number of classifiers that are trained on parts of the
+texts.
 
-Counting is most of the work of a linear classifier, and what is counted in a text depends on no
-other text. Which n-grams are features, and how much each weighs, depends on the training texts, and
-is computed for each training anew.
+Counting is most of the work of a linear classifier, and the counts of a text depend on no other
+text. The choice of features and their weights depend on the training texts, and are computed anew
+for each training.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from scipy.sparse import csr_array
 from lexveil.types import Ids
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
-MIN_TEXTS = 2  # that an n-gram must be in, of the training texts, to be a feature
+MIN_TEXTS = 2  # least number of training texts that contain an n-gram for it to be a feature
 
 
 @dataclass(frozen=True, slots=True)
 class Ngrams:
-    """What is counted: words and punctuation marks in lower case, and pairs of neighbours.
+    """The counted n-grams: words and punctuation marks in lower case, and pairs of neighbours.
 
     Attributes:
-        words: (w,) the distinct single ones.
-        columns: (m,) int64, ascending: which n-gram each column counts. A word has its number in
+        words: (w,) the distinct words and marks.
+        columns: (m,) int64, ascending: the n-gram that each column counts. A word has its number in
             ``words``; a pair of numbers i, j has w + w·i + j.
     """
 
@@ -40,21 +41,21 @@ class Ngrams:
 
     @classmethod
     def counted(cls, texts: Sequence[str]) -> tuple[Ngrams, csr_array]:
-        """The n-grams that are in at least MIN_TEXTS of n texts, and how often each is in each: (n,
-        m) float64.
+        """Return the n-grams that occur in at least MIN_TEXTS of n texts, and the count of each in
+        each text: (n, m) float64.
         """
         tokens, sizes = _tokens(texts)
         coded = tokens.dictionary_encode()
         words = coded.dictionary
         keys, text_of = _keys(coded.indices.to_numpy().astype(np.int64), sizes, len(words))
-        # One sort for both: how often an n-gram is in a text, and in how many texts it is.
+        # One sort serves both the counts in a text and the numbers of texts.
         columns, place = np.unique(keys, return_inverse=True)
         counts = _matrix(text_of, place, (len(texts), len(columns)))
         kept = np.bincount(counts.indices, minlength=len(columns)) >= MIN_TEXTS
         return cls(words, columns[kept]), columns_of(counts, kept)
 
     def count(self, texts: Sequence[str]) -> csr_array:
-        """How often each n-gram is in each of n texts, (n, m) float64; others than these are not
+        """Return the count of each n-gram in each of n texts, (n, m) float64; other n-grams are not
         counted.
         """
         tokens, sizes = _tokens(texts)
@@ -67,11 +68,11 @@ class Ngrams:
 
 
 class CountedTexts(Sequence[str]):
-    """Texts that bring their counts along, for classifiers that ask for them.
+    """Texts with precomputed counts, for classifiers that can use them.
 
     Attributes:
-        texts: n of them.
-        ngrams: what was counted.
+        texts: n texts.
+        ngrams: the counted n-grams.
         counts: (n, m) float64.
     """
 
@@ -80,8 +81,8 @@ class CountedTexts(Sequence[str]):
 
     @classmethod
     def each(cls, *collections: Sequence[str]) -> list[Self]:
-        """Collections of texts, all counted by the same n-grams; one that is given twice is counted
-        once.
+        """Count several collections of texts by the same n-grams; a collection that is given twice
+        is counted once.
         """
         distinct = {id(texts): texts for texts in collections}
         ngrams, counts = Ngrams.counted([text for texts in distinct.values() for text in texts])
@@ -92,7 +93,7 @@ class CountedTexts(Sequence[str]):
         return [made[id(texts)] for texts in collections]
 
     def take(self, rows: Ids) -> CountedTexts:
-        """The texts at ``rows``, in this order."""
+        """Return the texts at ``rows``, in this order."""
         return CountedTexts(
             [self.texts[row] for row in rows.tolist()], self.ngrams, self.counts[rows]
         )
@@ -109,7 +110,7 @@ class CountedTexts(Sequence[str]):
 
 
 def take(texts: Sequence[str], rows: Ids) -> Sequence[str]:
-    """The texts at ``rows``, in this order, with their counts if they have some."""
+    """Return the texts at ``rows``, in this order, with their counts if they have some."""
     return (
         texts.take(rows)
         if isinstance(texts, CountedTexts)
@@ -118,15 +119,15 @@ def take(texts: Sequence[str], rows: Ids) -> Sequence[str]:
 
 
 def _tokens(texts: Sequence[str]) -> tuple[pa.StringArray, Ids]:
-    """All tokens one after the other, and how many each of n texts has, (n,)."""
+    """Return all tokens one after the other, and the number of tokens of each of n texts, (n,)."""
     each = [TOKEN.findall(text.lower()) for text in texts]
     sizes = np.fromiter(map(len, each), dtype=np.int64, count=len(each))
     return pa.array(chain.from_iterable(each), pa.large_string(), size=int(sizes.sum())), sizes
 
 
 def _keys(numbers: Ids, sizes: Ids, n_words: int) -> tuple[Ids, Ids]:
-    """Each n-gram of n texts as a number, and the text it is in; of tokens with number -1 there is
-    none.
+    """Return each n-gram of n texts as a number, and its text; tokens with number -1
+    form no n-gram.
     """
     text_of = np.repeat(np.arange(len(sizes)), sizes)
     single = numbers >= 0
@@ -138,14 +139,14 @@ def _keys(numbers: Ids, sizes: Ids, n_words: int) -> tuple[Ids, Ids]:
 
 
 def _matrix(row_of: Ids, column_of: Ids, shape: tuple[int, int]) -> csr_array:
-    """How often each column occurs in each row, columns ascending."""
+    """Return the count of each column in each row, columns ascending."""
     counts = csr_array((np.ones(len(row_of)), (row_of, column_of)), shape=shape)
     counts.sum_duplicates()
     return counts
 
 
 def columns_of(counts: csr_array, kept: npt.NDArray[np.bool_]) -> csr_array:
-    """The columns that are kept, (m,); faster than by index, which sorts."""
+    """Select the columns for which ``kept`` (m,) is true; faster than indexing, which sorts."""
     number = np.cumsum(kept) - 1
     inside = kept[counts.indices]
     ends = np.concatenate([[0], np.cumsum(inside)])[counts.indptr]

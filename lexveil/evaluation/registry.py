@@ -1,4 +1,4 @@
-"""The back ends of the evaluation, by the names that params.yaml gives them."""
+"""Back ends of the evaluation, by their names in params.yaml."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class BackEnd(Generic[T]):
     """One entry of a table of back ends.
 
     Attributes:
-        make: builds it; its docstring says from what. It imports its libraries only when it is
-            called.
-        parameter: of section ``evaluation``, which names the folder of its model; None if it needs
-            none. ``make`` then takes this folder as ``folder``.
+        make: builds the back end from the arguments that its docstring names. It imports its
+            libraries only when it is called.
+        parameter: parameter of section ``evaluation`` that names the folder of the model, which
+            ``make`` takes as ``folder``; None if the back end needs no folder.
     """
 
     make: Callable[..., T]
     parameter: str | None = None
 
     def maker(self, settings: object) -> Callable[..., T]:
-        """``make``, with the folder that ``settings`` (section ``evaluation``) names, if it needs
-        one.
+        """Return ``make``, bound to the folder that ``settings`` (section ``evaluation``) names, if
+        it needs one.
         """
         return (
             partial(self.make, folder=getattr(settings, self.parameter))
@@ -46,21 +46,22 @@ class BackEnd(Generic[T]):
         )
 
 
-# Each is made from a seed.
+# Each classifier is built from a seed.
 CLASSIFIERS: dict[str, BackEnd[Classifier]] = {
     "linear": BackEnd(Linear),
     "fasttext": BackEnd(FastText),
     "transformer": BackEnd(Transformer, "transformer_model"),
 }
-# The first is made from words, vectors and clean texts, others from nothing.
+# tfidf_mean is built from words, vectors and clean texts; the others take no arguments.
 ENCODERS: dict[str, BackEnd[Encoder]] = {
     "tfidf_mean": BackEnd(TfidfMean.fit),
     "minilm": BackEnd(MiniLm),
 }
-# The first is made from n-grams and words (artifacts/language_models.py), others from nothing else.
+# kneser_ney is built from n-grams and words (artifacts/language_models.py); the others take no such
+# arguments.
 LANGUAGE_MODELS: dict[str, BackEnd[LanguageModel]] = {
     "kneser_ney": BackEnd(NgramModel),
     "gpt2": BackEnd(Gpt2, "gpt2_model"),
 }
-# Of adversaries, beside the n-grams of the corpus. Each is made from nothing.
+# Language models of adversaries, besides the n-grams of the corpus; they take no arguments.
 READER_MODELS: dict[str, BackEnd[PieceModel]] = {"smollm2": BackEnd(SmolLm2)}

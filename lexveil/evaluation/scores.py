@@ -1,4 +1,4 @@
-"""How good predictions are, and what a rewriting gains."""
+"""Scores of predictions, and the relative gain of a rewriting."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-DIGITS = 9  # of what is written: the last bits of a float are no result
+DIGITS = 9  # decimals of written numbers: the last bits of a float are not meaningful
 
 
 @dataclass(frozen=True, slots=True)
 class ClassificationScores:
-    """Of one set of predictions, each in [0, 1], as scikit-learn computes them.
+    """Scores of one set of predictions, each in [0, 1], as scikit-learn computes them.
 
     Attributes:
-        accuracy: share of the right ones.
+        accuracy: share of right predictions.
         micro_f1: F1 over all decisions; with one class per text it equals accuracy.
         macro_f1: mean of the F1 of each class that is true or predicted; a class that is never
             right has 0.
@@ -35,23 +35,24 @@ NAMES = tuple(field.name for field in fields(ClassificationScores))
 def score(truth: Sequence[str], predicted: Sequence[str]) -> ClassificationScores:
     """Compare n predictions with n true classes, n > 0.
 
-    Counted here, since scikit-learn's functions take 60 ms for a few hundred of them.
+    This function counts by itself, since scikit-learn's functions take 60 ms for a few hundred
+    predictions.
     """
     n = len(truth)
     names, numbers = np.unique(np.array([*truth, *predicted], dtype=object), return_inverse=True)
     right = numbers[:n][numbers[:n] == numbers[n:]]
     share = len(right) / n
-    # Of each class 2·tp / (2·tp + fp + fn): below the line, how often it is true and how often it
-    # is predicted.
+    # F1 of each class is 2·tp / (2·tp + fp + fn); the denominator is the number of times that the
+    # class is true plus the number of times that it is predicted.
     f1 = 2 * np.bincount(right, minlength=len(names)) / np.bincount(numbers)
     return ClassificationScores(share, share, float(f1.mean()))
 
 
 def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScores:
-    """Majority-class baseline: the most frequent class of ``learnt``, of equally frequent ones the
-    first by name.
+    """Return the majority-class baseline: the scores of always predicting the most frequent class
+    of ``learnt``, ties by name.
 
-    A classifier that is no better found nothing in the texts.
+    A classifier that is no better has learnt nothing from the texts.
     """
     counts = Counter(learnt)
     best = min(counts, key=lambda name: (-counts[name], name))
@@ -59,15 +60,15 @@ def majority(learnt: Sequence[str], truth: Sequence[str]) -> ClassificationScore
 
 
 def spread(scores: Sequence[ClassificationScores]) -> dict[str, dict[str, object]]:
-    """Mean, sample standard deviation (None for a single one) and values of each score, as JSON
-    values.
+    """Return mean, sample standard deviation (None for a single value) and values of each score, as
+    JSON values.
     """
     return {name: mean_sd([getattr(one, name) for one in scores]) for name in NAMES}
 
 
 def mean_sd(values: Sequence[float]) -> dict[str, object]:
-    """Mean, sample standard deviation (None for a single one) and values of one score, as JSON
-    values.
+    """Return mean, sample standard deviation (None for a single value) and values of one score, as
+    JSON values.
     """
     each = [round(value, DIGITS) for value in values]
     return {
@@ -78,28 +79,28 @@ def mean_sd(values: Sequence[float]) -> dict[str, object]:
 
 
 def rounded(value: float) -> float | None:
-    """A value as it is written; None for what is not defined, such as the deviation of a single
-    one.
-    """
+    """Round a value for output; None for NaN, such as the deviation of a single value."""
     return None if math.isnan(value) else round(value, DIGITS)
 
 
 def half_width(n: int) -> float:
-    """Half of the 95% interval of a share of one half, seen in n documents: 1.96·√(1/4n)."""
+    """Return half of the 95% interval of a share of one half, observed in n
+    documents: 1.96·√(1/4n).
+    """
     return 1.96 * math.sqrt(0.25 / n)
 
 
 def relative_gain(
     utility_private: float, utility_clean: float, attack_private: float, attack_clean: float
 ) -> float | None:
-    """RG = U_p/U_o − P_p/P_o: above 0 if more of the attacker's score is lost than of the utility
-    (CLMLDP Table 4).
+    """Return RG = U_p/U_o − P_p/P_o: above 0 if the attacker loses a larger share of its score than
+    the task (CLMLDP Table 4).
 
     Args:
-        utility_private: U_p, of the task on rewritten texts.
-        utility_clean: U_o, of the task on clean texts.
-        attack_private: P_p, of the adaptive attacker on rewritten texts.
-        attack_clean: P_o, of an attacker on clean texts.
+        utility_private: U_p, score of the task on rewritten texts.
+        utility_clean: U_o, score of the task on clean texts.
+        attack_private: P_p, score of the adaptive attacker on rewritten texts.
+        attack_clean: P_o, score of an attacker on clean texts.
 
     Returns:
         RG in [−P_p/P_o, U_p/U_o]; None where a score on clean texts is 0.

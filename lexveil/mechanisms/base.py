@@ -1,10 +1,9 @@
-"""What a mechanism is: the base classes, what some have beside, and the table that they register
-in.
+"""Base classes and protocols of mechanisms, and the table in which mechanisms register.
 
 A mechanism is one file of this package. Its class states name, metric, unit, guarantee and
 exactness, names the model of its parameters, and registers itself; configuration, command line,
 records, report and generic tests derive from it. Its file imports neither numba nor SciPy at the
-top: what is compiled stands in ``kernels`` and is loaded on first use.
+top: compiled code stands in ``kernels`` and is loaded on first use.
 """
 
 from __future__ import annotations
@@ -28,13 +27,14 @@ C = TypeVar("C", bound="type[Mechanism]")
 
 
 class PublicCounts(NamedTuple):
-    """Of the V words of a mechanism: how many words each is, how often it occurs, and which follow
-    it how often.
+    """Public counts of the V words of a mechanism: their lengths in words, their frequencies, and
+    their bigrams.
 
     Attributes:
-        n_words, counts: (V,).
-        bigrams: None where they were not counted.
-        causal: a language model of them; None where none is used.
+        n_words: (V,) number of words in each token.
+        counts: (V,) occurrences of each token.
+        bigrams: counts of adjacent tokens; None where they were not counted.
+        causal: a language model of the tokens; None where none is used.
     """
 
     n_words: Ids
@@ -48,16 +48,18 @@ class ClosedForm(Protocol):
     """A mechanism whose distribution is known in closed form."""
 
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
-        """Log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n, W)."""
+        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
+        u, shape (n, W).
+        """
 
 
 @runtime_checkable
 class OnNeighbors(Protocol):
-    """A mechanism that uses lists of near words.
+    """Mechanism that uses lists of near words.
 
     Attributes:
-        vectors: (V, p) of its words.
-        near: their lists.
+        vectors: (V, p) vectors of its words.
+        near: lists of near words.
     """
 
     vectors: Vectors
@@ -68,34 +70,37 @@ class OnNeighbors(Protocol):
         """V, the number of words."""
 
     def needs_lists(self, epsilon: float) -> bool:
-        """Whether most words need theirs at this epsilon."""
+        """Whether most words need their lists at this epsilon."""
 
 
 class Mechanism:
-    """Replaces token ids by token ids, and states what it claims.
+    """Replaces token ids by token ids, and states its guarantee.
 
     The randomness of one document is drawn first (``noise``), from that document's own generator;
     the rest (``replace``) is deterministic and may be done for many documents at once, in any
     batches, with the same result.
 
     Attributes:
-        name: its name in the registry.
+        name: name in the registry.
         metric, unit: the distance of the guarantee, in full and in short.
         guarantee: the proven statement, as a formula.
         exactness: how exactly the distribution is sampled: a condition of the guarantee in every
             record.
-        sampled: what a token becomes that is sampled, whatever it was.
-        on_lists: built over word orders (n_lists, W) instead of the vectors (W, p).
-        on_neighbors: uses lists of near words, and takes those that were made before as ``near``.
-        weighs_length: weighs a replacement by its number of words, and takes those of all words as
-            ``n_words``.
-        in_context: weighs a replacement by what is written before it, too, and takes ``counts``,
-            ``bigrams`` and ``causal``.
-        rank_remap: the output is read off a noisy vector, so ``rank_remap`` may follow as
-            post-processing.
+        sampled: description of the replacement of a sampled token.
+        on_lists: whether the mechanism is built over word orders (n_lists, W) instead of the
+            vectors (W, p).
+        on_neighbors: whether the mechanism uses lists of near words; it takes precomputed ones as
+            ``near``.
+        weighs_length: whether the mechanism weighs a replacement by its number of words; it takes
+            the numbers for all words as ``n_words``.
+        in_context: whether the mechanism also weighs a replacement by the text written before it;
+            it takes ``counts``, ``bigrams`` and ``causal``.
+        rank_remap: whether the output is read off a noisy vector, so that ``rank_remap`` may follow
+            as post-processing.
         no_guarantee: why the guarantee does not hold as configured; None where it does.
         delta: probability with which a draw may exceed its loss.
-        post_processing: what is done to outputs afterwards, without the input; None if nothing is.
+        post_processing: later processing of the outputs, which does not see the input; None if
+            there is none.
         size: W, the number of words.
     """
 
@@ -119,16 +124,16 @@ class Mechanism:
 
     @classmethod
     def checked(cls, model: type[P], given: dict[str, object]) -> P:
-        """The parameters as a model, with defaults where none are given.
+        """Return the parameters as a validated model, with defaults for missing ones.
 
         Raises:
-            ParameterError: if one is unknown, mistyped or out of range.
+            ParameterError: if a parameter is unknown, mistyped or out of range.
         """
         return validated(model, given, named=lambda key: f"{cls.name}.{key}", by_name=True)
 
     def fresh(self) -> Self:
-        """The same for other texts, without what it made for the words of those before: lists of
-        near words.
+        """Return a copy for other texts, without the lists of near words that earlier
+        texts caused.
         """
         mechanism = copy(self)
         for name, part in vars(self).items():
@@ -146,45 +151,44 @@ class Mechanism:
         raise NotImplementedError
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Noise) -> Ids:
-        """Return the replacement of each of n ids, shape (n,); ``epsilon`` as given to
+        """Return the replacement of each of n ids, shape (n,); ``epsilon`` must be that given to
         ``noise``.
         """
         raise NotImplementedError
 
     def replace_after(self, ids: Ids, epsilon: Floats, noise: Noise, before: Ids | None) -> Ids:  # noqa: ARG002
-        """As ``replace``, after what is written ``before`` each, (n,) rows of the embedding; most
-        do not look at it.
+        """Return the replacement of each of n ids, given the token written before each: ``before``,
+        (n,) rows of the embedding. Most mechanisms ignore it.
         """
         return self.replace(ids, epsilon, noise)
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """The guarantee's distance of n pairs of ids, shape (n,)."""
+        """Return the guarantee's distance for n pairs of ids, shape (n,)."""
         raise NotImplementedError
 
     def distances_of(self, ids: Ids) -> Floats:
-        """About the same distance of n words to all W words, (n, W): for surveys, never for a
+        """Return approximate distances of n words to all W words, (n, W): for surveys, never for a
         guarantee.
         """
         every = np.arange(self.size)
         return np.array([self.distance(np.full(self.size, word), every) for word in ids.tolist()])
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """The privacy map: at most this is |ln Pr[M(w)=y] - ln Pr[M(w')=y]| of n tokens, in nats,
-        shape (n,).
+        """The privacy map: an upper bound on |ln Pr[M(w)=y] - ln Pr[M(w')=y]| for n tokens, in
+        nats, shape (n,).
 
-        A class declares it for its own code: a derived class that does not claims nothing.
+        A class declares the map for its own code: a derived class without its own declaration
+        claims nothing.
 
         Args:
             epsilon: (n,) in 1 / units of the metric.
-            distance: (n,) of w and w'.
+            distance: (n,) distance between w and w'.
         """
         raise NotImplementedError
 
     @property
     def is_proven(self) -> bool:
-        """Whether ``privacy_loss`` is declared for this class, and holds as this one is
-        configured.
-        """
+        """Whether this class itself declares ``privacy_loss``, and it holds as configured."""
         return self.no_guarantee is None and "privacy_loss" in type(self).__dict__
 
 
@@ -195,11 +199,11 @@ def check_epsilon(epsilon: Floats) -> None:
 
 
 class EuclideanMechanism(Mechanism):
-    """A mechanism over word vectors, whose guarantee is in their Euclidean distance.
+    """Mechanism over word vectors, whose guarantee is in their Euclidean distance.
 
     Attributes:
-        vectors: (V, p) the words that may go in and come out.
-        search: exact nearest words.
+        vectors: (V, p) vectors of the words that may go in and come out.
+        search: exact search for the nearest words.
     """
 
     metric = "Euclidean distance of the embedding"
@@ -214,20 +218,20 @@ class EuclideanMechanism(Mechanism):
         self.size = len(self.vectors)
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """The distance d of n pairs of ids, shape (n,)."""
+        """Return the distance d for n pairs of ids, shape (n,)."""
         from lexveil.embeddings.exact_search import pair_distances
 
         return pair_distances(self.vectors, first, second)
 
     def distances_of(self, ids: Ids) -> Floats:
-        """See ``Mechanism``; right to about 1e-3 of the length of the vectors, as float32 products
-        cancel.
+        """Return approximate distances, see ``Mechanism``; the error is about 1e-3 of the length of
+        the vectors, as float32 products cancel.
         """
         return product_distances(self.vectors[ids], self.vectors)
 
 
 def product_distances(first: Vectors, second: Vectors) -> Floats:
-    """Euclidean distances of n vectors to m others by float32 products, (n, m)."""
+    """Return Euclidean distances of n vectors to m others by float32 products, (n, m)."""
     squares = [np.einsum("vp,vp->v", vectors, vectors) for vectors in (first, second)]
     found = squares[0][:, None] + squares[1] - 2 * (first @ second.T)
     distances: Floats = np.sqrt(np.maximum(found, 0), dtype=np.float64)

@@ -1,5 +1,5 @@
-"""Base measures of a causal language model: how likely a word is after all that is written before
-it in its text.
+"""Base measures from a causal language model: the likelihood of a word after the
+whole text before it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from lexveil.mechanisms.base_measure import MASS_BITS, Halvings
 from lexveil.text.piece_models import PieceModel
 from lexveil.types import Flags, Floats, Ids
 
-TEXTS = 128  # read side by side
-OPEN = 0.75  # of texts side by side: where no more are left, those that are done make room
-LONGEST = 96  # tokens of a text that are read in one go: what comes after begins anew
-# of these that are read at most: one kept word of many thousands would fill the memory
+TEXTS = 128  # texts read side by side
+OPEN = 0.75  # share of unfinished texts at which finished ones are dropped from the batch
+LONGEST = 96  # tokens of a text that form one context; the next token starts a new context
+# greatest number of pieces in a context: a kept word of many thousands would fill the memory
 PIECES = 500
 
 
 class CausalWords(NamedTuple):
-    """A public causal language model over the tokens of an embedding.
+    """Public causal language model over the tokens of an embedding.
 
     Attributes:
-        make: loads the model; it can be pickled, as the model need not be.
-        tokens: R that may be written; the words of a collocation joined by ``_``.
-        rows: (V,) which of them are the words of a mechanism.
+        make: function that loads the model; it can be pickled even if the model cannot.
+        tokens: R tokens that may be written; the words of a collocation joined by ``_``.
+        rows: (V,) row of each word of a mechanism among the tokens.
     """
 
     make: Callable[[], PieceModel]
@@ -37,14 +37,14 @@ class CausalWords(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What is written in texts, token by token, as far as it is known.
+    """Tokens of texts in order, as far as they are known, and functions that draw the rest.
 
     Attributes:
-        is_first: (n,) whether a text begins.
-        is_drawn: (n,) whether it is drawn when all before it is known.
-        pieces: returns the pieces of what is written for a token; None while that is not known.
+        is_first: (n,) whether the token begins a text.
+        is_drawn: (n,) whether the token is drawn once all tokens before it are known.
+        pieces: returns the pieces of a token; None while the token is not known.
         draw: draws tokens by their m, (t, V), after which their pieces are known.
-        in_order: some tokens are what is written for others before them.
+        in_order: whether some tokens copy the output of earlier tokens.
     """
 
     is_first: Flags
@@ -55,25 +55,25 @@ class Course(NamedTuple):
 
 
 class CausalMeasure:
-    """m(y | c) = max(1, round(C·2^-h(y)·μ(y | c)^κ)), whole numbers below 2^31 in all; C is the
-    same for all y.
+    """Base measure m(y | c) = max(1, round(C·2^-h(y)·μ(y | c)^κ)), whole numbers below 2^31 in all;
+    C is the same for all y.
 
-    μ(y | c) = p(f(y) | c)·π(y): p is what the model says of a first piece after c, f(y) the first
-    piece of y, and π(y) the public share of y among the words that begin with it. c is what is
-    written before in the same text, up to ``LONGEST`` tokens and ``PIECES`` pieces; at the
+    μ(y | c) = p(f(y) | c)·π(y): p is the model's probability of a first piece after c, f(y) the
+    first piece of y, and π(y) the public share of y among the words that begin with that piece. c
+    is the text before in the same context, up to ``LONGEST`` tokens and ``PIECES`` pieces; at the
     beginning it is empty.
 
     Attributes:
-        words: what it was made from.
-        pieces: of each token that may be written.
+        words: language model and tokens.
+        pieces: pieces of each token that may be written.
     """
 
     def __init__(self, words: CausalWords, counts: Ids, kappa: float, halvings: Halvings) -> None:
         """Load the model.
 
         Args:
-            counts: (V,) of each word.
-            halvings: (V,) the measure of each word is halved so often.
+            counts: (V,) count of each word.
+            halvings: (V,) h, the number of times that the measure of each word is halved.
         """
         self.words, self._counts, self._kappa, self._halvings = words, counts, kappa, halvings
         self._load()
@@ -95,16 +95,20 @@ class CausalMeasure:
 
     @property
     def single(self) -> Ids:
-        """(V,) m at the beginning of a text."""
+        """(V,) m of every word at the beginning of a text."""
         return self.of(-1)
 
     def of(self, before: int) -> Ids:
-        """(V,) m of every word after the token ``before`` alone; -1: at the beginning of a text."""
+        """Return (V,) m of every word after the token ``before`` alone; -1 for the beginning of a
+        text.
+        """
         mass: Ids = self.after(np.array([before]))[0]
         return mass
 
     def after(self, before: Ids) -> Ids:
-        """(n, V) the same for n tokens."""
+        """Return (n, V) m of every word after each of n single tokens; -1 for the
+        beginning of a text.
+        """
         found = np.empty((len(before), len(self._place)), dtype=np.int64)
         pieces = [
             row
@@ -121,10 +125,10 @@ class CausalMeasure:
         return found
 
     def walk(self, course: Course) -> None:
-        """Draw the tokens of texts in their order, those of many texts side by side.
+        """Draw the tokens of texts in their order, many texts side by side.
 
-        Which are read side by side follows from the number of their tokens, and from what happens
-        to each.
+        The number of tokens of each text and their actions decide which texts are read side by
+        side.
         """
         starts = np.flatnonzero(course.is_first).tolist()
         cuts = [
@@ -144,7 +148,7 @@ class CausalMeasure:
             self._read([part.tolist() for part in until[start : start + TEXTS]], course)
 
     def _read(self, parts: list[list[int]], course: Course) -> None:
-        """Each part up to a token that is to be drawn; draw it, and go on."""
+        """Read each part up to a token that must be drawn, draw it, and continue."""
         states, at, to_read = (
             self.model.begin(len(parts), 1),
             [0] * len(parts),
@@ -166,7 +170,7 @@ class CausalMeasure:
                     if pieces is None:
                         if course.is_drawn[part[at[number]]]:
                             ready.append(number)
-                        break  # else it waits for one that is drawn in another text of its document
+                        break  # else the text waits for a token of another text of its document
                     at[number] += 1
                     if at[number] < len(part):
                         to_read[number].extend(pieces[: room[number]])
@@ -181,18 +185,18 @@ class CausalMeasure:
                 )
 
     def _mass(self, next_pieces: Floats) -> Ids:
-        """(t, V) m after what t texts have read, of the probabilities (t, f) of the first pieces of
-        words.
+        """Return (t, V) m after the contexts of t texts, from the probabilities (t, f) of the first
+        pieces of words.
         """
         p = next_pieces.astype(np.float64) ** self._kappa
         weight = self._own * p[:, self._place]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # Each of V words may be rounded up by 1.
+            # Rounding may add 1 to each of V words.
             scaled = weight * (
                 (2.0**MASS_BITS - 2 * weight.shape[1])
                 / (weight.sum(axis=1, keepdims=True) * (1 + 1e-9))
             )
-        # 1 also of what is no number, or infinite.
+        # NaN and infinity become 1, too.
         return np.where((scaled >= 1) & (scaled < 2.0**MASS_BITS), np.rint(scaled), 1.0).astype(
             np.int64
         )

@@ -1,5 +1,5 @@
-"""Plausible deniability statistics: N_w, how often a word comes out as itself, and S_w, how many
-words come out of it.
+"""Plausible deniability statistics: N_w, the number of draws that return the word itself, and S_w,
+the number of distinct words among the draws.
 
 Source: Feyisetan et al. (2020); Diffractor Figure 4 draws 100 times from each of 100 words.
 """
@@ -42,12 +42,12 @@ def draw_replacements(
 
 
 def unchanged_counts(ids: Ids, drawn: Ids) -> Ids:
-    """N_w: how many of each word's draws are the word itself, shape (n,)."""
+    """Return N_w, the number of each word's draws that are the word itself, shape (n,)."""
     return np.asarray((drawn == ids[:, None]).sum(axis=1), dtype=np.int64)
 
 
 def distinct_counts(drawn: Ids) -> Ids:
-    """S_w: how many different words each word's draws are, shape (n,)."""
+    """Return S_w, the number of distinct words among each word's draws, shape (n,)."""
     ordered = np.sort(drawn, axis=1)
     return np.asarray(
         (np.diff(ordered, axis=1) > 0).sum(axis=1) + min(1, drawn.shape[1]), dtype=np.int64
@@ -57,15 +57,15 @@ def distinct_counts(drawn: Ids) -> Ids:
 def expectations(
     mechanism: ClosedForm, ids: Ids, epsilon: float, n_draws: int
 ) -> tuple[Floats, Floats]:
-    """Pr[M(w) = w], and the expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y; shape
-    (n,) each.
+    """Return Pr[M(w) = w], and the expected S_w, the sum of 1 - (1 - p_y)^n_draws over all words y;
+    shape (n,) each.
     """
     unchanged, distinct = np.empty(len(ids)), np.empty(len(ids))
     for start in range(0, len(ids), BATCH):
         block = ids[start : start + BATCH]
         chance = np.minimum(np.exp(mechanism.log_pmf(block, np.full(len(block), epsilon))), 1.0)
         unchanged[start : start + BATCH] = chance[np.arange(len(block)), block]
-        # a certain output: log1p(-1) = -inf, and it is counted once
+        # for a certain output, log1p(-1) = -inf, which counts it once
         with np.errstate(divide="ignore"):
             distinct[start : start + BATCH] = -np.expm1(n_draws * np.log1p(-chance)).sum(axis=1)
     return unchanged, distinct
@@ -74,12 +74,12 @@ def expectations(
 def statistics(
     mechanism: Mechanism, ids: Ids, epsilon: float, rng: np.random.Generator, n_draws: int = DRAWS
 ) -> dict[str, object]:
-    """Draw N_w and S_w of some words, and compute them where the distribution has a closed form.
+    """Draw N_w and S_w of some words, and compute their expectations where the distribution has a
+    closed form.
 
     Returns:
-        One row of a table by mechanism and epsilon, as JSON values: of N_w and S_w, and of what is
-            expected of them
-        (None without a closed form), mean and quartiles over the words.
+        One row of a table by mechanism and epsilon, as JSON values: mean and quartiles over the
+            words of N_w and S_w, and of their expectations (None without a closed form).
 
     Raises:
         ParameterError: if the mechanism refuses epsilon.

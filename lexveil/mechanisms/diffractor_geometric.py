@@ -21,11 +21,11 @@ class DiffractorGeometric(OnLists):
 
     Source: Meisenbacher et al. (2024), 1-Diffractor, 1-D_G. Without clipping Pr[X=0] = tanh(ε/2).
 
-    Privacy: ε·|i-j| for one list, since e^{-ε|x|} changes by at most e^ε a step; clipping is
-    post-processing.
+    Privacy: ε·|i-j| for one list, since e^{-ε|x|} changes by at most a factor e^ε per step;
+    clipping is post-processing.
 
-    Exact on integers: the index is decided by inverse CDF from a uniform number of as many bits as
-    it takes, see ``settle``. No probability is rounded, however small.
+    Sampling is exact on integers: inverse CDF decides the index from a uniform number with as many
+    bits as needed, see ``settle``. No probability is rounded, however small.
     """
 
     name = "diffractor_geometric"
@@ -36,22 +36,22 @@ class DiffractorGeometric(OnLists):
         super().__init__(orders)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d: see the class."""
+        """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """The distribution over the indexes of one list, shape (n, W)."""
+        """Return the log distribution over the indexes of one list, shape (n, W)."""
         if self.size == 1:
             return np.zeros((len(index), 1))
         steps = np.abs(np.arange(self.size) - index[:, None])
         inside = np.log(-np.expm1(-epsilon)) - np.log1p(np.exp(-epsilon))
         log_weight: Floats = inside[:, None] - epsilon[:, None] * steps
-        for end in (0, self.size - 1):  # what would fall beyond an end falls on it
+        for end in (0, self.size - 1):  # the mass beyond an end is clipped onto it
             log_weight[:, end] = -epsilon * steps[:, end] - np.log1p(np.exp(-epsilon))
         return log_weight
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """Add the noise and clip."""
+        """Add the noise to each index, and clip to the list."""
         from lexveil.mechanisms.kernels.diffractor import geometric
 
         moved, doubt = geometric(index, epsilon, words, self.size)
@@ -63,16 +63,16 @@ class DiffractorGeometric(OnLists):
 
 
 def geometric_size(words: Words, epsilon: float, limit: int) -> int:
-    """|X| of two-sided geometric noise, cut at ``limit``, exactly.
+    """Return |X| of two-sided geometric noise, cut at ``limit``, exactly.
 
-    |X| is the largest m with U < Pr[|X| >= m] = 2·e^{-εm}/(1 + e^{-ε}), U the uniform number. The
-    last bit of the first word is the sign and no part of it.
+    The value is the largest m with U < Pr[|X| >= m] = 2·e^{-εm}/(1 + e^{-ε}), where U is the
+    uniform number. The last bit of the first word is the sign and not part of U.
     """
     return settle(partial(_geometric_at, epsilon=epsilon, limit=limit), words, shift=1)
 
 
 def _geometric_at(uniform: Decimal, epsilon: float, limit: int) -> int:
-    """|X| at a uniform number in [0, 1], cut at ``limit``."""
+    """Return |X| at a uniform number in [0, 1], cut at ``limit``."""
     if uniform <= 0:
         return limit
     e = Decimal(epsilon)

@@ -33,12 +33,12 @@ class DiffractorTem(OnLists):
 
     Privacy: ε·|i-j| for one list, as TEM with d = |i-j|.
 
-    A sum of geometric series, so the index is decided by inverse CDF in a fixed number of
-    operations, exact on integers with as many bits of the uniform number as it takes, see
+    The weights sum to geometric series, so inverse CDF decides the index in a fixed number of
+    operations, exactly on integers, with as many bits of the uniform number as needed, see
     ``settle``. γ is rounded so that the bound holds.
 
     Attributes:
-        beta: in (0, 1); at most this is the chance of an index farther than γ.
+        beta: in (0, 1); the probability of an index farther than γ is at most this.
     """
 
     name = "diffractor_tem"
@@ -50,11 +50,11 @@ class DiffractorTem(OnLists):
         super().__init__(orders)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d: see the class."""
+        """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """The distribution over the indexes of one list, shape (n, W)."""
+        """Return the log distribution over the indexes of one list, shape (n, W)."""
         steps = np.abs(np.arange(self.size) - index[:, None])
         gamma = truncation(epsilon, self.beta, self.size)
         log_weight: Floats = -epsilon[:, None] / 2 * np.minimum(steps, gamma[:, None])
@@ -62,10 +62,11 @@ class DiffractorTem(OnLists):
         return log_weight
 
     def reach(self, epsilon: Floats) -> Floats:
-        """How far indexes weigh by their distance: γ and a hair more than rounding can have taken
-        from it.
+        """Return the radius within which the distance decides an index's weight: γ plus a margin
+        above its rounding error.
 
-        With less, the score could change by more than 1 from the last index within it to the next.
+        With a smaller radius, the score could change by more than 1 from the last index within it
+        to the next.
         """
         reach: Floats = truncation(epsilon, self.beta, self.size) + np.minimum(
             0.5, 2.0**-40 / epsilon
@@ -73,7 +74,7 @@ class DiffractorTem(OnLists):
         return reach
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """Draw the new index."""
+        """Draw the new index of each of n indexes."""
         from lexveil.mechanisms.kernels.diffractor import truncated_exponential
 
         gamma = self.reach(epsilon)
@@ -89,7 +90,9 @@ class DiffractorTem(OnLists):
         return new
 
     def _at(self, uniform: Decimal, index: int, epsilon: float, radius: int) -> int:
-        """The new index at a uniform number in [0, 1]; the indexes run as in the kernel."""
+        """Return the new index at a uniform number in [0, 1]; the order of indexes is that of the
+        kernel.
+        """
         left, right = min(index, radius), min(self.size - 1 - index, radius)
         half, beta = Decimal(epsilon) / 2, Decimal(self.beta)
         q = (-half).exp()
@@ -107,7 +110,7 @@ class DiffractorTem(OnLists):
                 return index + sign * (1 + min(max(level, 0), n - 1))
             place -= total
         if not outside:
-            # only the upper end of the last interval
+            # the upper end of the last interval
             return index - left if left else index + right
         step = min(int(place / far), outside - 1)
         return int(step if step < index - left else step + left + right + 1)

@@ -1,5 +1,5 @@
-"""MADLIB, also called MVC or multivariate Laplace: noise around the word's vector, then the nearest
-word.
+"""MADLIB, also called MVC or multivariate Laplace: noise added to the word's vector, then the
+nearest word.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Madlib(EuclideanMechanism):
     rank_remap = True
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d: see the class."""
+        """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:

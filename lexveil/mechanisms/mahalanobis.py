@@ -1,4 +1,4 @@
-"""Mahalanobis: MADLIB with noise that is longer where the embedding spreads more."""
+"""Mahalanobis: MADLIB with longer noise in the directions in which the embedding spreads more."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class Mahalanobis(Madlib):
         self._whitened: Vectors | None = None
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d: see the class."""
+        """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """Draw n vectors with density proportional to exp(-ε|A^{-1}z|), shape (n, p); draws what
-        MADLIB draws.
+        """Draw n vectors with density proportional to exp(-ε|A^{-1}z|), shape (n, p), from the same
+        random numbers as MADLIB.
         """
         ball = super().noise(epsilon, rng)
         if self.lambda_ == 0:
@@ -81,7 +81,7 @@ class Mahalanobis(Madlib):
         return shaped
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """d_RM of n pairs of ids, shape (n,)."""
+        """Return d_RM for n pairs of ids, shape (n,)."""
         difference = self.vectors[first].astype(np.float64) - self.vectors[second]
         if self.lambda_:
             difference = difference @ self._inverse_root
@@ -89,15 +89,17 @@ class Mahalanobis(Madlib):
         return lengths
 
     def distances_of(self, ids: Ids) -> Floats:
-        """See ``Mechanism``: Euclidean distances once the vectors are multiplied by A^{-1}."""
+        """Return approximate distances, see ``Mechanism``: Euclidean distances of the vectors
+        multiplied by A^{-1}.
+        """
         if self._whitened is None:
             self._whitened = self.vectors @ self._inverse_root.astype(np.float32)
         return product_distances(self._whitened[ids], self._whitened)
 
 
 def scaled_covariance(vectors: Vectors) -> Floats:
-    """The covariance (p, p) of V vectors, scaled to trace p; the identity where they do not spread
-    at all.
+    """Return the covariance (p, p) of V vectors, scaled to trace p; the identity if all vectors are
+    equal.
     """
     p = vectors.shape[1]
     mean = vectors.mean(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Rank remapping: from the word a noisy vector led to, on to one of that word's neighbours."""
+"""Rank remapping: post-processing that moves an output word to one of its neighbours."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class RankRemap(Mechanism):
     """Replace the output ŵ of another mechanism by its i-th neighbour, i = 0 … R-1, with
     probability ∝ exp(-c·ε·i).
 
-    In many dimensions multivariate Laplace noise returns the word itself or a far one, hardly ever
-    a neighbour. This spreads the output over the words around ŵ; i = 0 is ŵ.
+    In many dimensions multivariate Laplace noise returns the word itself or a distant one, hardly
+    ever a neighbour. Remapping spreads the output over the words around ŵ; i = 0 is ŵ.
 
     Source: arXiv 2411.13784.
 
-    Privacy: that of the mechanism inside, unchanged, since nothing but its output, public vectors
-    and the public ε is used: post-processing.
+    Privacy: that of the mechanism inside, unchanged, since remapping uses only its output, public
+    vectors and the public ε: post-processing.
 
     Attributes:
         inner: the mechanism whose output is remapped: madlib, mahalanobis or vickrey.
-        c: greater than 0; the larger, the nearer.
+        c: greater than 0; larger values prefer nearer neighbours.
         ranks: R, at most V.
         near: lists of near words.
     """
@@ -67,23 +67,23 @@ class RankRemap(Mechanism):
 
     @property
     def is_proven(self) -> bool:
-        """Whether the inner mechanism is."""
+        """Whether the inner mechanism is proven."""
         return self.inner.is_proven
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """The inner mechanism's distance of n pairs of ids, shape (n,)."""
+        """Return the inner mechanism's distance for n pairs of ids, shape (n,)."""
         return self.inner.distance(first, second)
 
     def distances_of(self, ids: Ids) -> Floats:
-        """The inner mechanism's distances of n words to all words."""
+        """Return the inner mechanism's distances of n words to all words."""
         return self.inner.distances_of(ids)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """The inner mechanism's: this is post-processing."""
+        """Return the inner mechanism's privacy loss, which post-processing does not change."""
         return self.inner.privacy_loss(epsilon, distance)
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """The inner mechanism's noise, and one column of uniform numbers."""
+        """Draw the inner mechanism's noise, and one column of uniform numbers."""
         inner = self.inner.noise(epsilon, rng)
         return np.hstack([inner, rng.random((len(epsilon), 1))])
 
@@ -97,11 +97,11 @@ class RankRemap(Mechanism):
         return moved
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
-        """See ``OnNeighbors``."""
+        """Whether most words need their lists at this epsilon: always."""
         return True
 
     def rank(self, epsilon: Floats, uniform: Floats) -> Ids:
-        """The rank i of each of n tokens by inverse CDF: a geometric number cut at R-1."""
+        """Return the rank i of each of n tokens by inverse CDF: a geometric number cut at R-1."""
         rate = self.c * epsilon
         level = -np.log1p(uniform * np.expm1(-rate * self.ranks)) / rate
         ranks: Ids = np.minimum(level, self.ranks - 1).astype(np.int64)

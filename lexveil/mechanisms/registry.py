@@ -61,15 +61,16 @@ def build_mechanism(
     """Build mechanism ``name`` over a vocabulary.
 
     Args:
-        vectors: (W, p) of the words.
-        parameters: by mechanism, its parameters by name; what is missing has its default.
+        vectors: (W, p) vectors of the words.
+        parameters: by mechanism, its parameters by name; missing ones have their defaults.
             ``rank_remap`` (enabled, c, ranks) applies to the mechanisms whose output is read off a
             noisy vector.
         orders: (n_lists, W), the word orders of a mechanism on lists: ``orders[l][i]`` is the word
             at index i.
-        near: lists of near words that were made before; a mechanism or a remapping that uses some
-            makes the others itself.
-        public: of the words; None: each is one word, and nothing is known of what follows it.
+        near: precomputed lists of near words; a mechanism or a remapping that needs more computes
+            them.
+        public: public counts of the words; None if each token is one word and nothing is known of
+            the words after it.
 
     Raises:
         ParameterError: if there is no such mechanism, a parameter is out of range, or the word

@@ -1,5 +1,5 @@
-"""TEM, the Truncated Exponential Mechanism: near words by their distance, all words beyond γ
-alike.
+"""TEM, the Truncated Exponential Mechanism: weights fall with the distance up to γ, and are equal
+beyond it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
     from lexveil.mechanisms.kernels.tem import Tokens
 
-# up to so many uniform proposals, as expected, a token is drawn without its word's list
+# greatest expected number of uniform proposals at which a token is drawn without its word's list
 UNIFORM = 16
-ATTEMPTS = 2048  # of them per token; a word that is far from all others goes on with its near words
-LENGTH_BITS = 62  # of the length of all envelopes together
-DIGITS = 60  # of exact decisions
-FIRST_NONCE = 2  # of the streams of exact decisions; 0 and 1 are those of the proposals
+ATTEMPTS = 2048  # uniform proposals per token; an isolated word goes on with its near words
+LENGTH_BITS = 62  # bits of the total length of all envelopes
+DIGITS = 60  # decimal digits of exact decisions
+FIRST_NONCE = 2  # first nonce of the streams of exact decisions; 0 and 1 are for proposals
 BLOCK = 4096  # words at a time
-MOST_HALVINGS = 62  # of a weight: as many bits of one word of the stream
+MOST_HALVINGS = 62  # greatest number of halvings of a weight; each takes a bit of one stream word
 
 
 class TemParameters(Section):
@@ -52,8 +52,8 @@ class Tem(EuclideanMechanism):
     """Replace w by u with probability proportional to μ(u)·exp(-ε·min(d(w,u), γ)/2), γ =
     (2/ε)·ln((1-β)(V-1)/β).
 
-    The base measure μ(u) is 2^(-λ·(n(u) - 1)), n the number of words in u and λ the length penalty:
-    public, and the same for every w. It is 1 for single words, and in the paper for all.
+    The base measure μ(u) is 2^(-λ·(n(u) - 1)), where n is the number of words in u and λ the length
+    penalty: public, and the same for every w. It is 1 for single words, and in the paper for all.
 
     Source: Carvalho et al. (2023), Algorithms 2 and 3; γ from Theorem 4.2, neither rounded nor
     taken from the data. The paper draws a near word or ⊥ ("elsewhere") by Gumbel noise; summing the
@@ -63,19 +63,19 @@ class Tem(EuclideanMechanism):
     most d(w,w') (triangle inequality), the weights by at most exp(ε·d/2), and so does their sum,
     whatever μ is.
 
-    Sampling is by rejection, exact for any envelope. Where uniform proposals are accepted often
-    enough, they are made. Else words are proposed from shells of the exact nearest ones, of 1, 1,
-    2, 4, 8, … words, each with the weight of its nearest one, and from all others, with the weight
-    of the farthest one listed; a proposal is accepted by the ratio of its own weight to that. If
-    bounds of its distance decide, it is not measured. So nothing is computed for an epsilon but the
-    weights of a few shells. Envelopes are whole numbers, uniform numbers have as many bits as it
-    takes, and what rounding could decide is decided by decimal arithmetic: the distribution is
-    exactly that of the distances as float64 has them. Their rounding adds to the loss at most
-    ``rounding`` nats a token.
+    Sampling is by rejection, exact for any envelope. Uniform proposals are used where they are
+    accepted often enough. Otherwise, words are proposed from shells of the exact nearest ones, of
+    1, 1, 2, 4, 8, … words, each with the weight of its nearest word, and from all other words, with
+    the weight of the farthest listed word; a proposal is accepted by the ratio of its own weight to
+    that. If bounds of its distance decide, the distance is not measured. So an epsilon costs only
+    the weights of a few shells. Envelopes are whole numbers, uniform numbers have as many bits as
+    needed, and decimal arithmetic makes every decision that rounding could change: the distribution
+    is exactly that of the distances in float64. The rounding of distances adds at most ``rounding``
+    nats per token to the loss.
 
     Attributes:
         vectors: (V, p) float32.
-        beta: in (0, 1); at most this is the chance of a word beyond γ.
+        beta: in (0, 1); the probability of a word beyond γ is at most this.
         near: the lists of near words.
         halvings: (V,) uint8, -log2 μ of each word.
     """
@@ -108,8 +108,8 @@ class Tem(EuclideanMechanism):
         self.halvings = np.minimum(checked.length_penalty * beyond_first, MOST_HALVINGS).astype(
             np.uint8
         )
-        # All words and a list once more, each of at most 2^bits, have a length that 62 bits can
-        # count; float64 can tell all positions below 2^52 apart.
+        # The envelopes of all words and of a list, each at most 2^bits, have a total length that
+        # fits into 62 bits; float64 represents all positions below 2^52 exactly.
         self.bits = min(52, LENGTH_BITS - (2 * n + 1).bit_length())
         self.norms = np.sqrt(np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64))
         self.sketch = Sketch(self.vectors, self.norms)
@@ -120,11 +120,13 @@ class Tem(EuclideanMechanism):
         self._typical = _typical_distances(self.vectors, self.norms)
 
     def gamma(self, epsilon: Floats) -> Floats:
-        """The radius beyond which all words weigh the same, in embedding units."""
+        """Return the radius beyond which all words weigh the same, in embedding units."""
         return truncation(epsilon, self.beta, len(self.vectors))
 
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
-        """Log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n, V)."""
+        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
+        u, shape (n, V).
+        """
         from lexveil.embeddings.exact_search import distance_rows
 
         check_epsilon(epsilon)
@@ -187,8 +189,8 @@ class Tem(EuclideanMechanism):
     def _settle(
         self, draw: Callable[[Ids], Ids], tokens: Tokens, left: Ids, nonce: int, out: Ids
     ) -> None:
-        """Write to ``out`` what ``draw`` draws for some tokens, with exact decisions where rounding
-        could have decided.
+        """Draw some tokens with ``draw`` and write them to ``out``, with exact decisions where
+        rounding could change the draw.
 
         Args:
             draw: draws for the tokens of these numbers, and leaves their doubts in ``tokens``.
@@ -206,9 +208,7 @@ class Tem(EuclideanMechanism):
             left = left[out[left] == UNDECIDED]
 
     def _is_accepted(self, token: Tokens, proposed: int, position: int, nonce: int) -> bool:
-        """Whether a proposal at a position of which only the whole part is known yet is accepted,
-        exactly.
-        """
+        """Decide exactly whether a proposal is accepted, given the whole part of its position."""
         from lexveil.embeddings.exact_search import pair_distances
 
         distance = min(
@@ -219,31 +219,33 @@ class Tem(EuclideanMechanism):
         return is_accepted(exponent, position, self.bits, token.keys[0], nonce)
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d, and what the rounding of distances can add."""
+        """Return ε·d plus the bound on the effect of rounded distances."""
         return epsilon * distance + self.rounding(epsilon)
 
     def rounding(self, epsilon: Floats) -> Floats:
-        """What the rounding of distances can add to the loss of each token, in nats; shape (n,).
+        """Return a bound on the increase of each token's loss through the rounding of distances, in
+        nats; shape (n,).
 
         The differences of float32 coordinates are rounded once in float64, squares once, their sum
-        p - 1 times in any order, the root once: d is right to a relative (p + 4)·2^-53. An error r
-        of all scores min(d, γ) changes weights and their sum by exp(ε·r/2) each, for both words:
-        2·ε·r, where r <= γ·(p + 4)·2^-53.
+        p - 1 times in any order, the root once: d has a relative error of at most (p + 4)·2^-53. An
+        error r of all scores min(d, γ) changes weights and their sum by exp(ε·r/2) each, for both
+        words: 2·ε·r, where r <= γ·(p + 4)·2^-53.
         """
         return distance_rounding(epsilon, self.gamma(epsilon), self.vectors.shape[1])
 
     def plain(self, ids: Ids, epsilon: Floats) -> Flags:
-        """Whether the tokens are drawn by uniform proposals: a matter of word and ε, so never of
-        the batch. Shape (n,).
+        """Return (n,) whether each token is drawn by uniform proposals. Word and ε decide this,
+        never the batch.
 
-        By the weight at a typical distance, which most words' weights on average exceed.
+        The rule uses the weight at the word's root mean square distance; for most words, the
+        average weight is larger.
         """
         weight = np.exp(-epsilon / 2 * np.minimum(self._typical[ids], self.gamma(epsilon)))
         enough: Flags = weight * UNIFORM >= 1
         return enough
 
     def needs_lists(self, epsilon: float) -> bool:
-        """See ``OnNeighbors``."""
+        """Whether most words need their lists at this epsilon."""
         return (
             epsilon > 0
             and not self.plain(np.arange(self.size), np.full(self.size, epsilon)).mean() > 0.5
@@ -292,12 +294,12 @@ def distance_rounding(epsilon: Floats, gamma: Floats, dimensions: int) -> Floats
 
 
 def take(tokens: Tokens, chosen: Ids) -> Tokens:
-    """Some of the tokens."""
+    """Select some of the tokens."""
     return type(tokens)._make(column[chosen] for column in tokens)
 
 
 def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:
-    """The root mean square of the distances from each word to all words, shape (V,)."""
+    """Return the root mean square of the distances from each word to all words, shape (V,)."""
     if not len(vectors):
         return np.zeros(0)
     middle = vectors.mean(axis=0, dtype=np.float64)
@@ -311,7 +313,7 @@ def _typical_distances(vectors: Vectors, norms: Floats) -> Floats:
 
 
 def truncation(epsilon: Floats, beta: float, n_words: int) -> Floats:
-    """γ = (2/ε)·ln((1-β)(V-1)/β), Theorem 4.2; 0 where that is negative or V is 1."""
+    """Return γ = (2/ε)·ln((1-β)(V-1)/β), Theorem 4.2; 0 where that is negative or V is 1."""
     if n_words < 2:
         return np.zeros(len(epsilon))
     gamma: Floats = np.maximum(

@@ -1,6 +1,4 @@
-"""TEM whose words also suit what is written before: a public model of words weighs what may come
-out.
-"""
+"""TEM in context: a public model of words weighs each replacement by the text written before it."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
 BIGRAMS = "bigrams"
 NONE = np.zeros(1, dtype=np.int64)
-RARER = 20  # halvings of the weight of words that are not among ``common_words``
+RARER = 20  # halvings of the weight of words outside ``common_words``
 FOLLOWING = "public counts of what follows the word written just before"
 
 
@@ -55,15 +53,14 @@ class TemContextParameters(TemParameters):
 
 
 class TextTokens(NamedTuple):
-    """n tokens of texts, in order, as they are written.
+    """n tokens of texts, in order of writing.
 
     Attributes:
-        is_first: (n,) whether a text begins.
+        is_first: (n,) whether the token begins a text.
         kind: (n,) DRAWN, FOLLOWS, KEPT or SKIPPED of ``rejection``.
-        about: (n,) of one that is drawn its number among the drawn, of one that follows the place
-            of the one that it follows, of one that is kept its row among the tokens that the model
-            of words knows; -1 of one that has none, or -2 - i of the i-th of the words that are
-            kept without a row.
+        about: (n,) number of a drawn token among the drawn; place of the token that a following
+            token copies; row of a kept token among the tokens that the model of words knows, -1 if
+            it has none, or -2 - i for the i-th of the kept words without a row.
     """
 
     is_first: Flags
@@ -73,13 +70,13 @@ class TextTokens(NamedTuple):
 
 @register
 class TemContext(Tem):
-    """Replace w by u with probability proportional to m(u | c)·exp(-ε·min(d(w,u), γ)/2), c the word
-    written before.
+    """Replace w by u with probability proportional to m(u | c)·exp(-ε·min(d(w,u), γ)/2), where c is
+    the text written before.
 
-    m is a public base measure to the power κ, in whole numbers: of bigrams of public text
-    (``base_measure``), c the word written just before; or of a causal language model
-    (``causal_measure``), c all that is written before. c is what was drawn before, or kept: what is
-    published already. The rest is as in ``Tem``.
+    m is a public base measure to the power κ, in whole numbers. It comes from bigrams of public
+    text (``base_measure``), and then c is the word written just before; or from a causal language
+    model (``causal_measure``), and then c is all text before. c consists of earlier outputs and
+    kept words, which are already published. The rest is as in ``Tem``.
 
     Privacy: for each token ε·d, d the Euclidean distance, whatever c is: m depends on c and u
     alone, so that the weights and their sum move by at most exp(ε·d/2) each when w becomes w'. The
@@ -87,8 +84,8 @@ class TemContext(Tem):
 
     Attributes:
         kappa: κ.
-        halvings: (V,) uint8, of the length penalty and of what is not among ``common_words``.
-        bigrams: the counts that m is made of, if no language model says it.
+        halvings: (V,) uint8, halvings by the length penalty and for words outside ``common_words``.
+        bigrams: the counts behind m; not used with a language model.
         mass: m.
     """
 
@@ -140,8 +137,8 @@ class TemContext(Tem):
             self.sampled = self.sampled.replace(FOLLOWING, said)
 
     def log_pmf(self, ids: Ids, epsilon: Floats, before: int = -1) -> Floats:
-        """Log probabilities of every word u for each of n ids after the word ``before``, (n, V);
-        -1: after none.
+        """Return log probabilities of every word u for each of n ids after the word ``before``, (n,
+        V); -1 if no word is before it.
         """
         from lexveil.embeddings.exact_search import distance_rows
 
@@ -156,8 +153,8 @@ class TemContext(Tem):
         return self.replace_after(ids, epsilon, noise, None)
 
     def replace_after(self, ids: Ids, epsilon: Floats, noise: Words, before: Ids | None) -> Ids:
-        """Draw each token as if it were a text of its own, after the tokens (n,) ``before``, or
-        after none.
+        """Draw each token as if it were a text of its own, after the tokens (n,) ``before``; None
+        if no token is before it.
         """
         n, kind = len(ids), np.tile((KEPT, DRAWN), len(ids))
         about = np.full(2 * n, -1)
@@ -175,20 +172,20 @@ class TemContext(Tem):
         written: Ids | None = None,
         kept: Sequence[str] = (),
     ) -> Ids:
-        """Draw the tokens of texts in their order, each after what is written for those before it.
+        """Draw the tokens of texts in their order, each after the outputs of the tokens before it.
 
         Args:
             texts: n tokens.
-            ids: (m,) the words of those that are drawn; -1: unknown, drawn by the base measure
-                alone.
-            epsilon: (m,) of each; 0 of unknown ones.
-            noise: (m, 4) their keys.
-            written: (V,) of what is written for each word that is drawn, its row among the tokens
-                that the model of words knows; None: they are the words.
-            kept: the words that are kept without a row.
+            ids: (m,) the words of the drawn tokens; -1 for an unknown word, which the base measure
+                alone draws.
+            epsilon: (m,) epsilon of each drawn token; 0 for unknown words.
+            noise: (m, 4) keys of the drawn tokens.
+            written: (V,) row of the written form of each drawn word among the tokens that the model
+                of words knows; None if they are the words themselves.
+            kept: the kept words without a row.
 
         Returns:
-            (n,) the word that is drawn for each token; -1 of those that are kept or skipped.
+            (n,) the word drawn for each token; -1 for kept or skipped tokens.
         """
         from lexveil.mechanisms.kernels import tem_context as sampler
 
@@ -209,7 +206,7 @@ class TemContext(Tem):
         return self._walk(self._sums, texts, drawn, near)
 
     def _walk(self, sums: Mass, texts: TextTokens, drawn: Drawn, near: Near) -> Ids:
-        """The word that is drawn for each token of texts, by the base measure of the word written
+        """Return the word drawn for each token of texts, by the base measure after the word written
         before.
         """
         from lexveil.mechanisms.kernels import tem as tem_sampler
@@ -245,8 +242,8 @@ class TemContext(Tem):
         near: Near,
         kept: Sequence[str],
     ) -> Ids:
-        """The same by a language model, which reads what is kept and what was drawn: of a source it
-        gets nothing.
+        """Return the word drawn for each token by a language model, which reads only kept words and
+        earlier outputs.
         """
         out, kind, about = (
             np.full(len(texts.kind), -1, dtype=np.int64),
@@ -276,18 +273,18 @@ class TemContext(Tem):
         return out
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d whatever was written before, and what the rounding of distances can add; m is in
-        whole numbers.
+        """Return ε·d plus the bound on the effect of rounded distances, whatever was written
+        before; m has no rounding error.
         """
         return epsilon * distance + self.rounding(epsilon)
 
     def needs_lists(self, epsilon: float) -> bool:
-        """See ``OnNeighbors``."""
+        """Whether most words need their lists at this epsilon."""
         return epsilon > 0
 
 
 def _with_sums(mass: BaseMeasure) -> Mass:
-    """A base measure as the sampler has it."""
+    """Convert a base measure to the form of the sampler, with cumulative sums."""
     from lexveil.mechanisms.kernels.tem_context import Mass
 
     single, starts, words, after = mass
@@ -295,5 +292,5 @@ def _with_sums(mass: BaseMeasure) -> Mass:
 
 
 def _sums(values: Ids) -> Ids:
-    """(n + 1,) the sum of the values before each, and of all."""
+    """Return (n + 1,) cumulative sums of the values, from 0 on."""
     return np.concatenate([[0], np.cumsum(values)])

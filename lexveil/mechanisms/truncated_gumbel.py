@@ -44,17 +44,17 @@ class TruncatedGumbel(EuclideanMechanism):
     Source: Xu et al. (2021a).
 
     Privacy: none that we can state. The paper claims ε·d with d the Euclidean distance where aΔmin
-    > 1. The number of neighbours alone breaks it, whatever the noise: Pr[w'|w'] >= Pr[k=1], but
-    Pr[w'|w] <= Pr[k > number of words nearer to w], and that tail falls faster than exp(-ε·d)
-    allows (tests/auditing shows it on real words). With ``calibration="theorem"`` an ε that the
-    theorem does not cover is refused, with ``"paper"`` every one is taken, as in the paper's
-    experiments. Neighbours and Δ are exact. In float64: k is drawn from 53 bits, so a k of smaller
-    probability than that never comes; the noise has the usual rounding of continuous noise.
+    > 1. The number of neighbours alone breaks the claim, whatever the noise: Pr[w'|w'] >= Pr[k=1],
+    but Pr[w'|w] <= Pr[k > number of words nearer to w], and that tail falls faster than exp(-ε·d)
+    allows (tests/auditing shows it on real words). ``calibration="theorem"`` refuses an ε that the
+    theorem does not cover; ``"paper"`` takes every ε, as in the paper's experiments. Neighbours and
+    Δ are exact. In float64, k is drawn from 53 bits, so a k of smaller probability never occurs;
+    the noise has the usual rounding of continuous noise.
 
     Attributes:
         smallest, largest: Δmin and Δmax, embedding units.
         near: the lists of near words.
-        no_guarantee: why there is none.
+        no_guarantee: why there is no guarantee.
     """
 
     name = "truncated_gumbel"
@@ -105,11 +105,11 @@ class TruncatedGumbel(EuclideanMechanism):
         return float((3 + 2 * (1 + np.log(len(self.vectors)))) / self.smallest)
 
     def scale(self, epsilon: Floats) -> Floats:
-        """The scale b of the noise for each of n epsilons, embedding units.
+        """Return the scale b of the noise for each of n epsilons, embedding units.
 
         Raises:
-            ParameterError: if the calibration does not exist at one of them; names the smallest
-                epsilon that works.
+            ParameterError: if the theorem has no calibration at one of them; the message names the
+                smallest epsilon that has one.
         """
         from scipy.special import lambertw
 
@@ -126,7 +126,7 @@ class TruncatedGumbel(EuclideanMechanism):
                 "mechanisms.truncated_gumbel.calibration: "
                 "paper, which takes every epsilon"
             )
-        # Where the paper's formula has no value: noise all but flat over its whole range.
+        # Where the paper's formula has no value, the noise is nearly uniform over its whole range.
         b = np.full(len(epsilon), FLAT * 2 * self.largest)
         a = a[~uncovered]
         divisor = np.minimum(lambertw(2 * a * self.largest).real, np.log(a * self.smallest))
@@ -149,14 +149,14 @@ class TruncatedGumbel(EuclideanMechanism):
         b, out = self.scale(epsilon)[:, None], np.empty(len(ids), dtype=np.int64)
         for start in range(0, len(ids), BLOCK):
             rows = slice(start, start + BLOCK)
-            # The last step is 1 up to rounding, and no uniform number is.
+            # The last step is 1 up to rounding, and every uniform number is below 1.
             k = (
                 np.minimum(
                     np.searchsorted(self.k_cdf, noise[rows, 0], side="right"), self.k_most - 1
                 )
                 + 1
             )
-            # Only of the neighbours that take part, token by token and nearest first.
+            # Scores of the k neighbours only, token by token and nearest first.
             token = np.repeat(np.arange(len(k)), k)
             first = np.cumsum(k) - k
             rank = np.arange(len(token)) - first[token]
@@ -166,16 +166,16 @@ class TruncatedGumbel(EuclideanMechanism):
             )
             least = np.minimum.reduceat(score, first)
             at = np.flatnonzero(score == least[token])
-            at = at[np.unique(token[at], return_index=True)[1]]  # of equal ones the nearest
+            at = at[np.unique(token[at], return_index=True)[1]]  # the nearest wins ties
             out[rows] = lists.ids[np.arange(len(k)), rank[at]]
         return out
 
     def needs_lists(self, epsilon: float) -> bool:  # noqa: ARG002
-        """See ``OnNeighbors``."""
+        """Whether most words need their lists at this epsilon: always."""
         return True
 
     def noise_of(self, uniform: Floats, b: Floats) -> Floats:
-        """Gumbel noise of scale b truncated to [-Δmax, Δmax], by inverse CDF."""
+        """Return Gumbel noise of scale b truncated to [-Δmax, Δmax], by inverse CDF."""
         # F(x) = exp(-exp(-x/b)). The weight above the truncation may be all but 0, hence
         # differences of exponents.
         low, high = -np.exp(self.largest / b), -np.exp(-self.largest / b)

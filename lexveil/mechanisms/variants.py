@@ -2,7 +2,7 @@
 
 A variant is named by the parameters that differ from the mechanism's own section of params.yaml:
 ``vickrey-t0.25`` is vickrey with t = 0.25, ``tem-length_penalty0-beta0.01`` has two other
-parameters. So its name says all of it, in files, stages and the report.
+parameters. So the name describes the variant completely, in files, stages and the report.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ from collections.abc import Sequence
 import yaml
 
 SEPARATOR = "-"
-VALUE = re.compile(r"[A-Za-z0-9_.]+")  # what may stand in the name of a file
+VALUE = re.compile(r"[A-Za-z0-9_.]+")  # characters that are allowed in a file name
 
 
 def base_of(name: str) -> str:
-    """The mechanism that a variant is of; a mechanism is of itself."""
+    """Return the base mechanism of a variant; the base of a mechanism is the mechanism itself."""
     return name.partition(SEPARATOR)[0]
 
 
 def changed_parameters(name: str, parameters: Sequence[str]) -> dict[str, object]:
-    """The parameters that a variant changes, with their values; nothing of a mechanism itself.
+    """Return the parameters that a variant changes, with their values; empty for a mechanism
+    itself.
 
     Args:
         name: MECHANISM, or MECHANISM-PARAMETERVALUE-…
         parameters: names of the parameters that the mechanism has.
 
     Raises:
-        ValueError: if a part names no parameter, one without a value, or one twice.
+        ValueError: if a part names no parameter, has no value, or repeats a parameter.
     """
     changed: dict[str, object] = {}
     for part in name.split(SEPARATOR)[1:]:

@@ -1,4 +1,6 @@
-"""Vickrey: MADLIB's noise, then one of the nearest words instead of always the first."""
+"""Vickrey: MADLIB's noise, then a random choice among the nearest words instead of
+always the first.
+"""
 
 from __future__ import annotations
 
@@ -45,16 +47,16 @@ class Vickrey(Madlib):
     """Replace w by one of the k words nearest to φ̂ = φ(w) + z, z as in MADLIB.
 
     k = 2: the nearest w₁ with probability (1-t)·δ₂ / (t·δ₁ + (1-t)·δ₂), else the second nearest w₂;
-    δ their distances to φ̂. t = 0 is MADLIB (the same words from the same generator), t = 1 always
-    the second. k > 2: the r-th nearest with probability proportional to exp(-t_r·δ_r), one t for
-    each of the k words.
+    δ are their distances to φ̂. t = 0 is MADLIB (the same words from the same generator), t = 1
+    always gives the second. k > 2: the r-th nearest with probability proportional to exp(-t_r·δ_r),
+    one t for each of the k words.
 
     Source: Xu et al. (2021b), Algorithms 1 and 3.
 
     Privacy: ε·d metric DP, as MADLIB: the choice is made from the noisy vector and public words
-    alone. The printed Algorithm 1 leaves the input out of the candidates. That looks at the input
-    again: Pr[M(w)=w] = 0 while Pr[M(w')=w] > 0, so no ε holds. ``exclude_input`` does it, to
-    reproduce papers, and there is no guarantee then.
+    alone. The printed Algorithm 1 leaves the input out of the candidates, which looks at the input
+    again: Pr[M(w)=w] = 0 while Pr[M(w')=w] > 0, so no ε holds. ``exclude_input`` reproduces this
+    for comparison with papers, and then there is no guarantee.
 
     Attributes:
         t: in [0, 1] for k = 2; k numbers, not negative, for k > 2.
@@ -84,8 +86,8 @@ class Vickrey(Madlib):
         )
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Floats:
-        """MADLIB's noise, and a column of uniform numbers that choose among the candidates: (n, p +
-        1).
+        """Draw MADLIB's noise, and a column of uniform numbers that choose among the candidates:
+        (n, p + 1).
         """
         ball = super().noise(epsilon, rng)
         return np.hstack([ball, rng.random((len(epsilon), 1))])
@@ -95,11 +97,13 @@ class Vickrey(Madlib):
         return self.choose(ids, *self.candidates(ids, noise[:, :-1]), noise[:, -1])
 
     def privacy_loss(self, epsilon: Floats, distance: Floats) -> Floats:
-        """ε·d: see the class."""
+        """Return ε·d; the class docstring gives the proof."""
         return epsilon * distance
 
     def candidates(self, ids: Ids, noise: Floats) -> tuple[Ids, Floats]:
-        """The k nearest words of each noisy vector and their distances to it, (n, k) each."""
+        """Return the k nearest words of each noisy vector and their distances to it,
+        (n, k) each.
+        """
         near, distances = self.search.nearest_k(
             self.vectors[ids] + noise, self.k + self.exclude_input
         )
@@ -114,11 +118,11 @@ class Vickrey(Madlib):
         if len(self.weights) == 1:
             t = float(self.weights[0])
             first, second = distances[:, 0], distances[:, 1]
-            # Both at distance 0: the words have the same vector, and t alone decides.
+            # If both distances are 0, the words have the same vector, and t alone decides.
             tie = second == 0
             stay = np.where(tie, 1 - t, (1 - t) * second)
             whole = np.where(tie, 1.0, t * first + (1 - t) * second)
-            # φ̂ lies on w₁ and t = 1: the formula says 0 / 0, its limit the second word.
+            # If φ̂ lies on w₁ and t = 1, the formula gives 0 / 0; its limit is the second word.
             stay = np.divide(stay, whole, out=np.zeros(len(stay)), where=whole > 0)
             return np.where(uniform < stay, near[:, 0], near[:, 1])
         score = -self.weights * distances

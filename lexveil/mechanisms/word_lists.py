@@ -1,5 +1,5 @@
-"""What the mechanisms of 1-Diffractor share: noise on a word's position in a list, where near words
-are neighbours.
+"""Base class of the mechanisms of 1-Diffractor: noise on a word's position in a list, where near
+words are neighbours.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from lexveil.mechanisms.base import Mechanism, check_epsilon
 from lexveil.parameters import Section
 from lexveil.types import Floats, Ids, Orders, Words
 
-CHUNK = 16_384  # tokens at a time, so that what belongs to them stays in the cache
+CHUNK = 16_384  # tokens at a time, so that their data stay in the cache
 DIGITS = 70  # decimal digits beyond those of the uniform number
-GUARD = 40  # of them given away to rounding
+GUARD = 40  # of these digits, reserved for rounding errors
 
 
 class OnListsParameters(Section):
-    """Which lists a mechanism is built over."""
+    """Word lists over which a mechanism is built."""
 
     lists: Literal["L0", "L1", "L2"] = Field("L0", description="one of word_orders.sets")
 
 
 class OnLists(Mechanism):
-    """A mechanism over word lists: it draws a list, and perturbs the position of the word in it.
+    """Mechanism over word lists: it draws a list, and perturbs the position of the word in it.
 
     One list is drawn uniformly, independent of the word, and the word is perturbed in it, once.
     This has the distribution of "perturb in each list and publish one of the results at random".
@@ -62,14 +62,16 @@ class OnLists(Mechanism):
         np.put_along_axis(self.places, self.orders, every[None], axis=1)
 
     def distance(self, first: Ids, second: Ids) -> Floats:
-        """max_l |index_l(w) - index_l(w')| of n pairs of ids, shape (n,)."""
+        """Return max_l |index_l(w) - index_l(w')| for n pairs of ids, shape (n,)."""
         gap: Floats = (
             np.abs(self.places[:, first] - self.places[:, second]).max(axis=0).astype(np.float64)
         )
         return gap
 
     def log_pmf(self, ids: Ids, epsilon: Floats) -> Floats:
-        """Log probabilities ln Pr[M(w) = u] for each of n ids and every word u, shape (n, W)."""
+        """Return log probabilities ln Pr[M(w) = u] for each of n ids and every word
+        u, shape (n, W).
+        """
         check_epsilon(epsilon)
         total = np.full((len(ids), self.size), -np.inf)
         for places in self.places:
@@ -79,11 +81,11 @@ class OnLists(Mechanism):
         return total
 
     def log_pmf_index(self, index: Ids, epsilon: Floats) -> Floats:
-        """The same distribution over the indexes of one list, shape (n, W)."""
+        """Return the log distribution over the indexes of one list, shape (n, W)."""
         raise NotImplementedError
 
     def noise(self, epsilon: Floats, rng: np.random.Generator) -> Words:
-        """Draw two uniform 64-bit words a token, (n, 2).
+        """Draw two uniform 64-bit words per token, (n, 2).
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
@@ -94,7 +96,7 @@ class OnLists(Mechanism):
         return draw_words(len(epsilon), 2, rng)
 
     def replace(self, ids: Ids, epsilon: Floats, noise: Words) -> Ids:
-        """Perturb each word in the list its noise chooses."""
+        """Perturb each word in the list that its noise chooses."""
         out = np.empty(len(ids), dtype=np.int64)
         n_lists = len(self.orders)
         for start in range(0, len(ids), CHUNK):
@@ -106,8 +108,8 @@ class OnLists(Mechanism):
                 )
                 out[chunk] = self.orders[0][index]
             else:
-                # Equal chances up to 2^-32; they depend on no word, so the guarantee does not rest
-                # on them.
+                # The chances are equal up to 2^-32; they depend on no word, so the guarantee does
+                # not need them to be equal.
                 which = (
                     ((words[:, 1] >> np.uint64(32)) * np.uint64(n_lists)) >> np.uint64(32)
                 ).astype(np.int64)
@@ -118,16 +120,17 @@ class OnLists(Mechanism):
         return out
 
     def perturb(self, index: Ids, epsilon: Floats, words: Words) -> Ids:
-        """The new index of each of n indexes."""
+        """Return the new index of each of n indexes."""
         raise NotImplementedError
 
 
 def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> int:
-    """The answer at a uniform number of which ``words`` (2,) are the first bits, exactly.
+    """Evaluate a step function exactly at a uniform number whose first bits are ``words`` (2,).
 
     The number's bits are those of the first word, without the last ``shift``, and then as many as
-    it takes from the stream keyed by both words. ``answer`` is a step function; both ends of the
-    interval that is left are tried, at a precision far beyond its length, until they agree.
+    needed from the stream keyed by both words. ``answer`` is the step function; it is evaluated at
+    both ends of the remaining interval, at a precision far beyond the interval's length, until both
+    values agree.
     """
     from lexveil.mechanisms.noise.keystream import expand
 
@@ -138,7 +141,7 @@ def settle(answer: Callable[[Decimal], int], words: Words, shift: int = 0) -> in
         with decimal.localcontext() as context:
             context.prec = int(bits * 0.302) + DIGITS
             unit = Decimal(2) ** bits
-            # Wider by far more than the rounding of what ``answer`` computes.
+            # This margin is far wider than the rounding errors in ``answer``.
             margin = Decimal(10) ** -(context.prec - GUARD)
             low, high = (
                 Decimal(known) / unit * (1 - margin),

@@ -1,1 +1,1 @@
-"""Models that are handed on: what of a corpus goes into one, and its card."""
+"""Packaged models: selection of tokens from a corpus, the model card, and scales for purposes."""

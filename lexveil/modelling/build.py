@@ -1,5 +1,5 @@
-"""`lexveil model build`: a work folder is made a project of the given texts, and its graph is run
-up to the model.
+"""`lexveil model build`: turn a work folder into a project of the given texts, and run its graph up
+to the packaged model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_directory, atomic_file, write_json
 
 STAGE = "package_model"
-# which files data/ was made of, so that a second call goes on
+# records the files behind data/, so that a second call resumes
 TAKEN = Path(".lexveil/model-corpus.json")
 SPLIT = Path(".lexveil/model-sources")
 DEFAULT = Path(__file__).parent / "default.yaml"
@@ -40,7 +40,8 @@ DEFAULT = Path(__file__).parent / "default.yaml"
 def prepare_project(
     work: Path, recipe: Recipe, corpus: Sequence[Path], say: Callable[[str], None]
 ) -> None:
-    """Make ``work`` a project of the texts and parameters, or leave it where it is one already.
+    """Make ``work`` a project of the texts and parameters; leave its data unchanged if they come
+    from the same texts.
 
     Raises:
         RequestError: naming the file and line, or the parameter, of the first fault.
@@ -72,8 +73,8 @@ def prepare_project(
 
 
 def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> Mapping[str, Path]:
-    """The texts of each source: the lines that name it, or, where none are named, a path that was
-    given.
+    """Return the texts of each source: the lines that name it, or, without named sources, the given
+    paths under names made from their file names.
     """
     if sources:
         return split_by_source(corpus, sources, split)
@@ -88,7 +89,7 @@ def _by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> M
 
 
 def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path) -> dict[str, Path]:
-    """Write the lines of JSON Lines files that name one of ``sources`` into a file of each, in
+    """Write the lines of JSON Lines files that name one of ``sources`` into one file per source, in
     ``split``.
 
     Raises:
@@ -119,7 +120,7 @@ def split_by_source(corpus: Sequence[Path], sources: Sequence[str], split: Path)
 
 
 def deliver(work: Path, out: Path) -> ModelCard:
-    """Copy the model that the graph made to ``out``, after a check of every number in it."""
+    """Copy the packaged model from ``work`` to ``out``, after a check of every number in it."""
     card = verify_folder(work / paths.PACKAGED)
     with atomic_directory(out) as partial:
         shutil.copytree(work / paths.PACKAGED, partial, dirs_exist_ok=True)
@@ -127,11 +128,14 @@ def deliver(work: Path, out: Path) -> ModelCard:
 
 
 def check_target(out: Path, name: str, *, chosen: bool) -> None:
-    """Refuse a folder that is no model, or, unless it was ``chosen``, the name of a model that
-    ships.
+    """Refuse a target folder that exists and is no model, and a reserved model name.
+
+    Args:
+        chosen: whether the caller chose the folder; then it may have the name of a model that
+            ships.
 
     Raises:
-        RequestError: if so.
+        RequestError: if the folder or the name is refused.
     """
     if name == OWN:
         raise RequestError(f"{OWN} is what the model of a project is called; choose another name")
@@ -144,7 +148,7 @@ def check_target(out: Path, name: str, *, chosen: bool) -> None:
 
 
 class Recipe(Section):
-    """A parameter file of a model."""
+    """Parameter file of a model."""
 
     model: dict[str, object] = Field(description="section `model` of params.yaml")
     parameters: dict[str, object] = Field(
@@ -154,15 +158,16 @@ class Recipe(Section):
 
 
 def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -> Recipe:
-    """The recipe in ``file``; without one, that which ships for ``name``, or the default one.
+    """Load the recipe in ``file``; without a file, the recipe that ships for ``name``, or the
+    default one.
 
     Args:
-        given: keys of ``model`` that the command line says, which count before the file's; None
-            where it does not.
+        given: values of ``model`` from the command line, which override the file's; None for keys
+            that the command line does not set.
 
     Raises:
-        ParameterError: if the file is not a recipe, or of a model of another name.
-        RequestError: if nobody says the licence.
+        ParameterError: if the file is not a recipe, or is that of a model of another name.
+        RequestError: if neither the file nor the command line names the licence.
     """
     shipped = paths.MODELS / f"{name}.yaml"
     source = file or (shipped if shipped.is_file() else DEFAULT)
@@ -192,8 +197,8 @@ def load_recipe(file: Path | None, name: str, given: Mapping[str, str | None]) -
 def params_of(
     recipe: Recipe, template: Mapping[str, Any], source: str
 ) -> tuple[dict[str, object], Params]:
-    """The params.yaml of the work folder, as plain values and checked: the template's, with those
-    of the recipe.
+    """Return the params.yaml of the work folder, as plain values and validated: the template with
+    the values of the recipe.
 
     Raises:
         ParameterError: naming the key.

@@ -1,5 +1,5 @@
-"""One folder of what a project has trained: the tokens that passed the screens, their vectors, and
-the card.
+"""Packaging of a project's training as one model folder: the tokens that passed the screens, their
+vectors, and the card.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from lexveil.runtime.tables import read_table, require
 from lexveil.types import Floats
 
 STREAM = "package_model"  # names the random streams
-N_TEXTS = 1000  # of the corpus, on which the structure is measured
+N_TEXTS = 1000  # texts of the corpus on which the structure is measured
 TEXTS = "texts of the corpus that the model was trained on"
 LIBRARIES = ("duckdb", "gensim", "lexveil", "numpy", "pyarrow", "scipy")
 UNKNOWN_ORIGIN = "given by the builder of the model"
-SHOWN = 30  # collocations from each place
+SHOWN = 30  # sample collocations from the top, the middle and the threshold
 
 
 def package(
@@ -57,14 +57,14 @@ def package(
     """Write the model of the tokens that passed the screens into ``folder``.
 
     Args:
-        trained: the embedding, which has all of them.
-        pmi: bits, by collocation.
+        trained: the embedding, which contains all of these tokens.
+        pmi: PMI in bits, by collocation.
     """
     row_of = {token: row for row, token in enumerate(trained.tokens)}
     tokens = [one.token for one in screened.kept]
     rows, scales = quantized(np.asarray(trained.vectors)[[row_of[token] for token in tokens]])
-    # All that follows is of the vectors as they will be loaded, with the lengths that they were
-    # trained with.
+    # Everything below uses the quantized vectors, as they will be loaded, with their trained
+    # lengths.
     counts = np.array([one.count for one in screened.kept], dtype=np.int64)
     space = WordSpace(tokens, rows.astype(np.float32) * scales[:, None], counts)
     bits = np.array([pmi[token] if "_" in token else 0.0 for token in tokens])
@@ -109,8 +109,8 @@ def package(
 
 
 def sources_of(wanted: ModelParams, machine: MachineParams) -> list[CorpusSource]:
-    """Documents and words of each source of the corpus, and where it came from as far as ``wanted``
-    says it.
+    """Return the documents and words of each source of the corpus, with the licence and origin that
+    ``wanted`` gives for it.
     """
     kinds = read_table(paths.WORDS, "sample_corpus", ["word_id", "kind"])
     words = kinds.filter(pc.not_equal(kinds.column("kind"), "punctuation")).column("word_id")
@@ -140,7 +140,7 @@ def sources_of(wanted: ModelParams, machine: MachineParams) -> list[CorpusSource
 
 
 def notice(wanted: ModelParams, sources: Sequence[CorpusSource]) -> str:
-    """The attribution of the sources, which stands beside the model."""
+    """Return the attribution of the sources, which is stored beside the model."""
     lines = [f"# {wanted.name} {wanted.version}", "", f"Licence of the model: {wanted.license}."]
     lines += ["", "It holds numbers, words and collocations, and no sentence of its sources:", ""]
     lines += [f"- {one.name}: {one.license}. From {one.origin}." for one in sources]
@@ -148,7 +148,7 @@ def notice(wanted: ModelParams, sources: Sequence[CorpusSource]) -> str:
 
 
 def _parameters(params: Params) -> dict[str, object]:
-    """What decided the bytes, beside corpus and code."""
+    """Return the parameters that, with corpus and code, decide the bytes of the model."""
     said = ("sources", "cleaning", "known_faults", "description", "neighbours_of")
     values = params.model_dump(
         mode="json", include={"seed", "sample", "count", "collocations", "embeddings", "model"}
@@ -158,7 +158,8 @@ def _parameters(params: Params) -> dict[str, object]:
 
 
 def _structure(space: WordSpace, pmi: Floats, params: Params) -> dict[str, MeasuredStructure]:
-    """What one replaced word changes, with the vocabulary that passed the screens.
+    """Measure the sensitivity of the disclosed structure to one replaced word, with the model's
+    vocabulary.
 
     Raises:
         RequestError: if the corpus has fewer than two different words.
@@ -189,7 +190,9 @@ def _quality(space: WordSpace, asked: Sequence[str]) -> dict[str, object]:
 
 
 def _some_collocations(space: WordSpace) -> dict[str, list[str]]:
-    """The most frequent collocations, some of the middle, and those that just passed."""
+    """Return sample collocations: the most frequent, some of the middle, and those
+    that just passed.
+    """
     tokens = [token for token in space.tokens if "_" in token]
     middle = max(0, len(tokens) // 2 - SHOWN // 2)
     return {

@@ -1,4 +1,6 @@
-"""Scales for purposes: made from words with scores, or trained on texts with labels; and shown."""
+"""Scales for purposes: built from words with scores, or trained on texts with labels; and shown to
+people.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,19 @@ from lexveil.text.languages import language_of
 from lexveil.text.normal_forms import token_of
 
 OF_WORDS = ("word", "score")
-# percentile of the weights that is 1: a few words of the training texts alone weigh more
+# percentile of the weights that becomes score 1; the few larger weights are clipped
 STRONGEST = 90
-SURPRISE = 3.0  # standard deviations from which on a weight is no chance
-ENDS = 12  # words of each end that are shown
+SURPRISE = 3.0  # standard deviations above which a weight is not chance
+ENDS = 12  # words shown of each end
 
 
 class ShownScale(Result):
-    """A scale, and what of it a model's words know.
+    """A scale, and its coverage of a model's words.
 
     Attributes:
-        public: Whether who made it says that no private text has a part in it.
-        words: Of the vocabulary, those on the scale: their score is not 0.
-        share_of_tokens: Of all tokens of the model's corpus.
+        public: Whether the author of the scale declares that no private text has a part in it.
+        words: Number of words of the vocabulary on the scale, whose score is not 0.
+        share_of_tokens: Share of all tokens of the model's corpus that are on the scale.
         lowest: Frequent words at the lower end.
         highest: Frequent words at the upper end.
     """
@@ -58,16 +60,16 @@ def build(
     as_given: bool = False,
     is_public: bool = False,
 ) -> None:
-    """Make a scale of a file of words with scores, or of texts with labels, and write it.
+    """Build a scale from a file of words with scores, or of texts with labels, and write it.
 
     Args:
-        as_given: only the words of the file, and no others that stand near them in the space of the
-            model.
+        as_given: whether to keep only the words of the file, without predicted scores of words near
+            them in the space of the model.
         is_public: whether no private text has a part in the file.
 
     Raises:
-        RequestError: if the file cannot be read as either, has not two labels, or none of its words
-            is known.
+        RequestError: if the file cannot be read as either, does not have exactly two labels, or has
+            no known word.
     """
     if output.suffix != SUFFIX or output.exists():
         raise RequestError(
@@ -142,12 +144,13 @@ def _labelled(
 def _trained(
     texts: list[str], labels: list[str], function_words: frozenset[str]
 ) -> dict[str, float]:
-    """What each word says of the label, from -1 to 1: naive Bayes' weights, of words whose weight
-    is no chance.
+    """Return the association of each word with the label, from -1 to 1: naive Bayes weights of the
+    words whose weight is significant.
 
-    The logarithm of the odds of being in a text of either label, over its standard deviation for
-    the test (Monroe, Colaresi & Quinn 2008, eq. 15 to 22, with the prior of Jeffreys). As many
-    other words, the most frequent ones, have 0: a scale that is spread needs its middle, too.
+    The weight is the logarithm of the odds of being in a text of either label, divided by its
+    standard deviation for the test (Monroe, Colaresi & Quinn 2008, eq. 15 to 22, with the prior of
+    Jeffreys). As many other words, the most frequent ones, get 0: predicting scores of more words
+    needs the middle of the scale, too.
     """
     ngrams, counts = Ngrams.counted(texts)
     single = np.flatnonzero(ngrams.columns < len(ngrams.words))
@@ -177,16 +180,17 @@ def _trained(
 
 
 def shown(name: str, model: str | None = None) -> ShownScale:
-    """A scale as people look at it.
+    """Return a scale in the form that is shown to people.
 
     Raises:
-        RequestError: if there is none of this name, or it tells none of the model's words apart.
+        RequestError: if there is no scale of this name, or it tells none of the model's words
+            apart.
     """
     using = Model.load(name=f"{model or ''}+{name}")
     (purpose,), space = using.purposes, using.embedding("S1")
     scores = purpose.of(space.tokens)
     on = np.flatnonzero(scores)
-    # Of equal scores the frequent words first: that is the order of the tokens.
+    # Among equal scores, frequent words come first, since tokens are ordered by frequency.
     lowest, highest = (
         np.argsort(side, kind="stable")[:ENDS].tolist() for side in (scores, -scores)
     )
@@ -203,7 +207,7 @@ def shown(name: str, model: str | None = None) -> ShownScale:
 
 
 def as_text(scale: ShownScale) -> list[str]:
-    """The scale for people."""
+    """Format the scale as lines for people."""
     made = (
         "public"
         if scale.public

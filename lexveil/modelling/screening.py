@@ -1,7 +1,7 @@
-"""What of a project's corpus goes into its model: counts of documents by SQL, then the screens, by
-lists of words.
+"""Screening of a project's corpus for its model: document counts by SQL, then the screens, by lists
+of words.
 
-The lists are those of packages needed at build time only, and our own beside this module.
+The lists come from packages that only the build needs, and from files beside this module.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from lexveil.text.screens import Candidate, NameLists, has_slur, kept_within, un
 
 SENTENCES = pa.schema([("doc", pa.int32()), ("line", pa.string())])
 BATCH = 50_000  # sentences handed to DuckDB at a time
-# of the occurrences of a pair, which have capitals where it is a name; many write without any
+# least share of a pair's occurrences with capitals if it is a name; many people write without any
 NAME_SHARE = 0.25
 OWN = Path(__file__).parent
-FIRST_NAMES = ("dist.female.first", "dist.male.first")  # of the census of the United States of 1990
+FIRST_NAMES = ("dist.female.first", "dist.male.first")  # lists of the US census of 1990
 SURNAMES = ("dist.all.last",)
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """Tokens of a model in their order, and how many each screen left out."""
+    """Tokens of a model in their order, and the number of tokens that each screen left out."""
 
     kept: list[Candidate]
     dropped: dict[str, int]
@@ -43,7 +43,7 @@ class Screened:
 def count_documents(
     segmentation: str, min_documents: int, machine: MachineParams
 ) -> list[Candidate]:
-    """Every word, and every collocation by which the corpus was cut, that stands in enough
+    """Return every word and every collocation of the segmented corpus that occurs in enough
     documents; by token.
     """
     tokens = require(paths.TOKENS, "sample_corpus")
@@ -59,8 +59,8 @@ def count_documents(
 
 
 def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
-    """The lines of the segmented corpus, each with the number of its document: both have one row
-    per sentence.
+    """Yield the lines of the segmented corpus, each with the number of its document; both files
+    have one row per sentence.
     """
     number, last = -1, None
     with lines.open(encoding="utf-8", newline="\n") as source:
@@ -75,7 +75,9 @@ def _sentences(tokens: Path, lines: Path) -> Iterator[pa.RecordBatch]:
 
 
 def name_lists(machine: MachineParams) -> NameLists:
-    """The lists that names are found by, and the capitals of this project's corpus."""
+    """Return the lists by which names are recognized, and the counts of capitalised pairs in this
+    project's corpus.
+    """
     with duckdb_session.session(machine) as con:
         con.register(
             "texts", con.read_parquet(str(require(paths.SAMPLE, "sample_corpus"))).select("text")
@@ -88,7 +90,8 @@ def name_lists(machine: MachineParams) -> NameLists:
 def screened(
     candidates: Sequence[Candidate], wanted: ModelParams, machine: MachineParams
 ) -> Screened:
-    """The candidates that pass the screens of ``wanted``, at most ``max_tokens``, by falling count.
+    """Return the candidates that pass the screens of ``wanted``, at most ``max_tokens``, by falling
+    count.
 
     Raises:
         RequestError: if a screen needs the lists of a package that is not installed.
@@ -107,7 +110,7 @@ def screened(
             dropped["name of a person"] += 1
         else:
             kept.append(one)
-    # A collocation is looked up by its words, and its words must be able to stand alone in S1.
+    # A collocation is looked up by its words, and S1 needs each of its words as a token of its own.
     words = {one.token for one in kept if "_" not in one.token}
     whole = [one for one in kept if "_" not in one.token or words.issuperset(one.token.split("_"))]
     dropped["collocation with a word that was left out"] = len(kept) - len(whole)
@@ -117,7 +120,7 @@ def screened(
 
 
 def listed_slurs() -> frozenset[str]:
-    """The list of package better-profanity without the words that have a plain meaning.
+    """Return the slurs listed by package better-profanity and by slurs.txt.
 
     Raises:
         RequestError: if the package is not installed.
@@ -131,8 +134,10 @@ def listed_slurs() -> frozenset[str]:
 
 
 def census(*files: str) -> frozenset[str]:
-    """Names of files of the census, ``FIRST_NAMES`` or ``SURNAMES``, in lower case; raises as
-    ``listed_slurs``.
+    """Return the names in files of the census, ``FIRST_NAMES`` or ``SURNAMES``, in lower case.
+
+    Raises:
+        RequestError: if the package is not installed.
     """
     lines = [
         line
@@ -143,7 +148,7 @@ def census(*files: str) -> frozenset[str]:
 
 
 def own(name: str) -> frozenset[str]:
-    """A list of ours, one entry a line; # begins a comment."""
+    """Return the entries of a list beside this module, one per line; # begins a comment."""
     lines = (OWN / name).read_text(encoding="utf-8").splitlines()
     return frozenset(entry for line in lines if (entry := line.partition("#")[0].strip()))
 

@@ -1,6 +1,5 @@
-"""What a Bayes-optimal adversary gets back from an output, and which epsilon gives back a given
-share.
+"""Expected recovery by a Bayes-optimal adversary, and calibration of epsilon to a target share.
 
-The adversary knows the mechanism, the space, the epsilon of each token and how frequent each word
-is, and decodes.
+The adversary knows the mechanism, the space, the epsilon of each token and the frequency of each
+word, and decodes the output.
 """

@@ -1,9 +1,9 @@
 """Unigram adversaries: exact Bayes over a channel and the public frequencies of words, one output
 at a time.
 
-Seeing the output y of a token with budget ε, the adversary holds each word w for likely in
-proportion to π(w)·Pr[M(w)=y], and guesses the likeliest: no guess by the word is right more often
-(Bayes). Of equally likely words it guesses the first of the vocabulary.
+From the output y of a token with budget ε, the adversary's posterior of each word w is proportional
+to π(w)·Pr[M(w)=y], and it guesses the most probable word: no guess from a single output is right
+more often (Bayes). The first word of the vocabulary wins ties.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from lexveil.errors import ParameterError
 from lexveil.recovery.seen_tokens import Symbols
 from lexveil.types import Floats, Ids, Rows, Vectors
 
-OUTPUTS = 128  # whose distances to all words are held at a time
-BETWEEN = 1e-12  # relative: epsilons nearer than so to a rung are that rung's
+OUTPUTS = 128  # outputs whose distances to all words are held at a time
+BETWEEN = 1e-12  # relative distance within which an epsilon counts as equal to a rung
 
 
 class Candidates(NamedTuple):
-    """The likeliest words behind each of n outputs, likeliest first.
+    """The most probable words behind each of n outputs, most probable first.
 
     Attributes:
-        ids: (n, k); -1 where there are fewer.
-        log_joint: (n, k) ln π(w)·Pr[M(w)=y], up to a constant of each output; -inf where there are
-            fewer.
+        ids: (n, k); -1 in empty places.
+        log_joint: (n, k) ln π(w)·Pr[M(w)=y], up to a constant of each output; -inf in empty places.
     """
 
     ids: Ids
@@ -37,13 +36,13 @@ class Candidates(NamedTuple):
 
     @classmethod
     def unknown(cls, n: int, k: int) -> Candidates:
-        """None yet, to be filled by a kernel."""
+        """Return an empty result buffer, to be filled by a kernel."""
         return cls(np.full((n, k), -1, dtype=np.int64), np.full((n, k), -np.inf))
 
 
 class Block(NamedTuple):
-    """Different outputs (m,), where the tokens of each begin (m + 1,), and the tokens of all
-    outputs (n,).
+    """Distinct outputs (m,), the first token of each (m + 1,), and the tokens of all outputs (n,),
+    grouped by output.
     """
 
     outputs: Ids
@@ -52,8 +51,8 @@ class Block(NamedTuple):
 
 
 class Interpolation(NamedTuple):
-    """Budgets of n tokens, (n,), from which rung on, (n,), and by which weights, (n, width), rungs
-    are interpolated.
+    """Interpolation between rungs for n tokens: budgets (n,), first rung (n,), and weights of the
+    rungs from there on (n, width).
     """
 
     epsilon: Floats
@@ -62,13 +61,14 @@ class Interpolation(NamedTuple):
 
 
 class TemChannel(NamedTuple):
-    """What scores of TEM follow from: bias - min(ε·d/2, limit).
+    """Data of the scores of TEM: bias - min(ε·d/2, limit).
 
     Attributes:
         vectors: (V, p).
-        squares, slack: (V,) squared lengths, and how wrong a squared distance to a word can be.
+        squares, slack: (V,) squared lengths, and the largest error of a squared distance to each
+            word.
         limit: ε·γ/2.
-        bias, screen: (L, V) in float64, and in float32, ln π - ln Z at each rung.
+        bias, screen: (L, V) ln π - ln Z at each rung, in float64 and in float32.
     """
 
     vectors: Vectors
@@ -80,16 +80,17 @@ class TemChannel(NamedTuple):
 
 
 class EstimatedChannel(NamedTuple):
-    """What ``estimate`` knows at the rungs.
+    """Estimates of ``estimate`` at the rungs.
 
     Attributes:
         squares: (V,) squared lengths.
-        others: (L, V) score of each word w where it is not the output, without the part of its
-            distance.
-        own: (L, V) score of each word where it is the output, less what all others have in common.
+        others: (L, V) score of each word w where it is not the output, without the part that
+            depends on its distance.
+        own: (L, V) score of each word where it is the output, less the common part of all other
+            words.
         near: (2, V) distances of each word to its nearest other ones, see ``estimate.near_of``.
-        slopes: (L, F) of the features of a pair.
-        closest, farthest: distances beyond which nothing was seen.
+        slopes: (L, F) slopes of the features of a pair.
+        closest, farthest: range of the distances in the simulation.
     """
 
     squares: Vectors
@@ -102,49 +103,51 @@ class EstimatedChannel(NamedTuple):
 
 
 class Adversary(ABC):
-    """Decodes outputs of one mechanism over one vocabulary."""
+    """Adversary that decodes outputs of one mechanism over one vocabulary."""
 
     @abstractmethod
     def candidates(
         self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
     ) -> Candidates:
-        """The k likeliest words behind each of n outputs.
+        """Return the k most probable words behind each of n outputs.
 
         Args:
+            outputs: (n,) the outputs.
             epsilon: (n,) the budget of each token.
-            before: (n,) what is written before each, as a row of the embedding, or -1; few
-                mechanisms look at it.
+            k: number of candidates.
+            before: (n,) the token written before each, as a row of the embedding, or -1; few
+                mechanisms use it.
         """
 
     @abstractmethod
     def log_likelihood(
         self, words: Ids, outputs: Ids, epsilon: Floats, before: Ids | None = None
     ) -> Floats:
-        """Log-likelihoods ln Pr[M(w) = y] of n words and outputs, up to a constant of each output;
-        shape (n,).
+        """Return log-likelihoods ln Pr[M(w) = y] of n words and outputs, up to a constant of each
+        output; shape (n,).
 
         Args:
             words: (n,) the words w.
             outputs: (n,) the outputs y.
             epsilon: (n,) the budget of each token.
-            before: (n,) what is written before each, as in ``candidates``.
+            before: (n,) the token written before each, as in ``candidates``.
         """
 
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
-        """The k likeliest words behind each of the replaced words of whole texts."""
+        """Return the k most probable words behind each of the replaced words of whole texts."""
         drawn = tokens.outputs >= 0
         return self.candidates(
             tokens.outputs[drawn], tokens.epsilon[drawn], k, tokens.before[drawn]
         )
 
     def guess(self, outputs: Ids, epsilon: Floats, before: Ids | None = None) -> Ids:
-        """The likeliest word behind each of n outputs, (n,)."""
+        """Return the most probable word behind each of n outputs, (n,)."""
         return self.candidates(outputs, epsilon, 1, before).ids[:, 0]
 
 
 def by_output(outputs: Ids) -> Iterator[Block]:
-    """Blocks of ``OUTPUTS`` outputs, each decoded for all of its tokens at once, since it has the
-    same distances.
+    """Yield blocks of ``OUTPUTS`` outputs. All tokens of an output are decoded at once, since they
+    share its distances.
     """
     tokens = np.argsort(outputs, kind="stable").astype(np.int64)
     distinct, starts = np.unique(outputs[tokens], return_index=True)
@@ -155,12 +158,12 @@ def by_output(outputs: Ids) -> Iterator[Block]:
 
 
 class Ladder:
-    """Epsilons at which something is known, a fixed ratio apart at most; in between it is
-    interpolated in ln ε.
+    """Grid of epsilons at which values are computed, at most a fixed ratio apart; other epsilons
+    are interpolated in ln ε.
 
     Attributes:
         rungs: (L,) ascending.
-        width: rungs that an interpolation takes.
+        width: number of rungs in an interpolation.
     """
 
     def __init__(self, epsilon_range: tuple[float, float], ratio: float, width: int = 4) -> None:
@@ -174,9 +177,11 @@ class Ladder:
         self.width = min(width, len(self.rungs))
 
     def weights(self, epsilon: Floats) -> Interpolation:
-        """How values at the budgets of n tokens follow from those at the rungs; at a rung exactly.
+        """Return the interpolation weights for the budgets of n tokens; a budget on a rung takes
+        its value exactly.
 
-        Lagrange's polynomial in ln ε through the nearest rungs on either side.
+        The weights are those of Lagrange's polynomial in ln ε through the nearest rungs on either
+        side.
 
         Raises:
             ParameterError: if an epsilon lies outside of the ladder.
@@ -207,7 +212,7 @@ class Ladder:
 
     @staticmethod
     def at(values: Floats | Vectors, words: Ids, interpolation: Interpolation) -> Floats:
-        """Values of words that are known at the rungs, (L, V), interpolated for n tokens; (n,)."""
+        """Interpolate values of words at the rungs, (L, V), for n tokens; returns (n,)."""
         total = np.zeros(len(words))
         for step in range(interpolation.weights.shape[1]):
             weight = interpolation.weights[:, step]
@@ -216,12 +221,12 @@ class Ladder:
 
 
 class LadderAdversary(Adversary):
-    """One that goes by the distances of all words to an output, and by what is known at the rungs
-    of a ladder of ε.
+    """Adversary that combines the distances of all words to an output with values at the rungs of a
+    ladder of ε.
 
     Attributes:
-        vectors: (V, p) of the words.
-        ladder: the epsilons at which something is known.
+        vectors: (V, p) vectors of the words.
+        ladder: the epsilons of the values.
     """
 
     vectors: Vectors
@@ -234,7 +239,7 @@ class LadderAdversary(Adversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """See ``Adversary``.
+        """Return the k most probable words behind each of n outputs, as in ``Adversary``.
 
         Raises:
             ParameterError: if an epsilon lies outside of the ladder.
@@ -249,6 +254,6 @@ class LadderAdversary(Adversary):
     def _decode(
         self, products: Vectors, block: Block, interpolation: Interpolation, found: Candidates
     ) -> None:
-        """Write what is found for the tokens of a block, by the inner products (m, V) of its
-        outputs with all words.
+        """Write the candidates of the tokens of a block to ``found``, given the inner products (m,
+        V) of its outputs with all words.
         """

@@ -6,16 +6,16 @@ has, after a beam,
 
     Pr[w | beam] = λ·p(first(w) | beam)·π(w | first(w)) / Σ p(first) + (1 - λ)·Pr[w | v]
 
-p is what the neural model says of the first piece of w, and π(w | first(w)) the public share of w
-among the words that begin with this piece. The sum runs over the first pieces of all words that can
-be replaced: that a word was replaced is not hidden. Pr[w | v] is that of the n-gram model after the
-last word v of the beam (``ContextualAdversary``). The weight of a beam is the product of Pr[w |
-beam]·Pr[M(w)=y] over its words; the n-gram model says how likely the rest of the text is after each
-(``Chains.follows``). The guess is the w with the largest sum of the products of both over the
-beams; then the likeliest pairs of beam and word go on. With beams for all texts and λ = 0 the
-guesses are those of forward-backward.
+p is the neural model's probability of the first piece of w, and π(w | first(w)) the public share of
+w among the words that begin with this piece. The sum runs over the first pieces of all words that
+can be replaced: that a word was replaced is not hidden. Pr[w | v] is that of the n-gram model after
+the last word v of the beam (``ContextualAdversary``). The weight of a beam is the product of Pr[w |
+beam]·Pr[M(w)=y] over its words; the n-gram model gives the probability of the rest of the text
+after each word (``Chains.follows``). The guess is the w with the largest sum of the products of
+both over the beams; then the most probable pairs of beam and word continue. With beams for all
+texts and λ = 0 the guesses are those of forward-backward.
 
-The adversary who knows the rest has one beam, the true text, and knows the word that comes next.
+The adversary who knows the rest of the text has one beam, the true text, and knows the next word.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from lexveil.types import Floats, Ids
 
 BEAMS = 4
 SHARE = 0.5  # λ
-POSITIONS = 192  # of a text that are read in one go: what comes after begins anew
-TEXTS = 32  # read side by side
-LEAST = 1e-100  # words that are less likely are never meant
-OF_BEAM = NOT_CERTAIN - 1  # in place of a symbol: the last word of the beam
+POSITIONS = 192  # positions of a text in one part; longer texts are cut
+TEXTS = 32  # parts read side by side
+LEAST = 1e-100  # words with a smaller prior are never candidates
+OF_BEAM = NOT_CERTAIN - 1  # placeholder for the symbol of the last word of the beam
 
 
 class _Part(NamedTuple):
     """A text, or some positions of one.
 
     Attributes:
-        words: (q,) numbers of the replaced words in it.
-        kept: q lists of the pieces of the words that were kept before each of them.
+        words: (q,) numbers of its replaced words.
+        kept: q lists of the pieces of the kept words before each of them.
     """
 
     words: list[int]
@@ -57,12 +57,12 @@ class _Part(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known of p replaced words.
+    """An adversary's knowledge about p replaced words.
 
     Attributes:
-        chains: by the n-gram model.
+        chains: knowledge by the n-gram model.
         before: (p,) the symbol before each, or OF_BEAM.
-        true: (p,) the words themselves, for the adversary who knows the rest.
+        true: (p,) the words themselves, for the adversary who knows the rest; else None.
     """
 
     chains: Chains
@@ -71,8 +71,8 @@ class _Known(NamedTuple):
 
 
 class BeamAdversary(ContextualAdversary):
-    """Decodes texts by a neural model beside the n-grams; guesses what the contextual adversary
-    guesses as well.
+    """Decodes texts with a neural model and n-grams; also returns the guesses of the contextual
+    adversary.
     """
 
     def __init__(
@@ -88,7 +88,9 @@ class BeamAdversary(ContextualAdversary):
         """Cut the vocabulary into pieces.
 
         Args:
-            adversary, prior, model, tokens: as of ``ContextualAdversary``.
+            adversary, prior, model, tokens: as in ``ContextualAdversary``.
+            neural: the neural language model.
+            n_beams: number of beams.
             share: λ, 0 to 1.
         """
         super().__init__(adversary, prior, model, tokens)
@@ -101,7 +103,7 @@ class BeamAdversary(ContextualAdversary):
         self.of_piece: Floats = meant * prior / of_pieces[self.first_piece]
 
     def guess_part(self, tokens: Symbols) -> list[Ids]:
-        """See ``ContextualAdversary``."""
+        """Return the guesses for some texts, in the order of ``Guesses``."""
         by_ngrams, chains = self.by_ngrams(tokens)
         is_drawn = tokens.outputs >= 0
         last = np.where(is_drawn, OF_BEAM, tokens.last)
@@ -123,7 +125,7 @@ class BeamAdversary(ContextualAdversary):
         return [*by_ngrams, *guesses]
 
     def _parts(self, tokens: Symbols) -> Iterator[_Part]:
-        """Texts that hold replaced words; long ones in several parts."""
+        """Yield the texts that hold replaced words; long ones in several parts."""
         pieces = iter(self.neural.pieces([[word] for word in tokens.certain if word is not None]))
         part, run, start, n_words = _Part([], []), list[int](), 0, 0
         begins = is_new(tokens.text_of).tolist()
@@ -144,10 +146,10 @@ class BeamAdversary(ContextualAdversary):
             yield part
 
     def scores(self, next_pieces: Floats, symbols: Ids, words: Ids) -> Floats:
-        """The logarithm of Pr[w | beam] of k words after b beams of n texts, (n, b, k).
+        """Return the logarithm of Pr[w | beam] of k words after b beams of n texts, (n, b, k).
 
         Args:
-            next_pieces: (n, b, first pieces) which it is of the first pieces of words.
+            next_pieces: (n, b, first pieces) probabilities among the first pieces of words.
             symbols: (n, b) the last word of each beam, as a symbol.
             words: (n, k).
         """
@@ -162,7 +164,7 @@ class BeamAdversary(ContextualAdversary):
 
 
 class _Reading:
-    """Beams of t parts of texts, read from left to right, a piece of each beam at a time."""
+    """Beams of t parts of texts, read from left to right, one piece of each beam at a time."""
 
     def __init__(
         self, adversary: BeamAdversary, parts: Sequence[_Part], known: _Known, n_beams: int
@@ -198,7 +200,7 @@ class _Reading:
                 self.states.read(np.array(read), is_read)
 
     def _decide(self, ready: Ids, words: Ids) -> Ids:
-        """Guess a word of each of n parts, and let the likeliest beams go on."""
+        """Guess a word of each of n parts, and continue the most probable beams."""
         adversary, chains = self.adversary, self.known.chains
         ids, n, n_beams = chains.ids[words], len(ready), self.weights.shape[1]
         before = self.known.before[words][:, None]
@@ -234,7 +236,9 @@ def contextual_adversary(
     tokens: Sequence[Sequence[str]],
     neural: PieceModel | None,
 ) -> ContextualAdversary:
-    """The strongest adversary that can be made."""
+    """Build the strongest contextual adversary: with beams if there is a neural model, else with
+    n-grams alone.
+    """
     if neural is None:
         return ContextualAdversary(adversary, prior, model, tokens)
     return BeamAdversary(adversary, prior, model, tokens, neural)

@@ -1,8 +1,8 @@
-"""The epsilon at which an adversary is expected to get back a given share: what `lexveil calibrate`
-calls.
+"""Calibration behind `lexveil calibrate`: the epsilon at which an adversary is expected to recover
+a given share.
 
-It follows from the model, the policy and public counts of words and of which follow each other, and
-from no text.
+The epsilon follows from the model, the policy and public counts of words and bigrams, and from no
+text.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from lexveil.recovery.stored_curve import StoredCurve
 
 
 class CalibratedRun(Result):
-    """The epsilon of one mechanism and strategy, and what is expected there.
+    """Epsilon of one mechanism and strategy, and the expected recovery at it.
 
     Attributes:
-        unit: Epsilon is in 1 / this.
-        epsilon: None: no epsilon gives the target.
-        achieved: At that epsilon, of other words and other noise than those it was found with.
+        unit: Unit of the metric; epsilon is in 1 / this unit.
+        epsilon: Calibrated epsilon; null if no epsilon gives the target.
+        achieved: Expected recovery at that epsilon, for other words and other noise than those of
+            the search.
     """
 
     mechanism: str
@@ -42,7 +43,7 @@ class CalibratedRun(Result):
 
 
 class Calibration(Result):
-    """Epsilons at which a reader is expected to get back equally much."""
+    """Epsilons at which an adversary is expected to recover the same share."""
 
     recovery: float
     band: str
@@ -60,7 +61,7 @@ def calibrate(
     """Find the epsilon of each mechanism and strategy at which expected recovery is the target.
 
     Args:
-        recovery: the share of perturbed words that an adversary is to name, of ``band`` or of all;
+        recovery: the share of perturbed words of ``band`` that an adversary is expected to recover;
             between 0 and 1.
 
     Raises:
@@ -120,7 +121,7 @@ def _calibrated(
 
 
 def as_text(result: Calibration) -> Iterator[str]:
-    """The result as lines for people."""
+    """Format the result as lines for people."""
     of = "perturbed words" if result.band == ALL else f"{result.band} words"
     yield (
         "epsilon at which the stronger of two readers, by the word and in context, is "

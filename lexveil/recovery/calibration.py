@@ -1,10 +1,10 @@
-"""The epsilon at which an adversary is expected to get back a given share: a function of public
-things only.
+"""Calibration: the epsilon at which an adversary is expected to recover a given share, from public
+facts only.
 
 Recovery is computed at points of a fixed lattice of ε, with the same words and the same noise at
-each (common random numbers, so that two points differ by ε and hardly by chance), and read off
-between neighbouring points. Whatever is asked of a mechanism needs the same few points, so that
-they can be kept.
+each (common random numbers, so that two points differ by ε and hardly by chance), and interpolated
+between neighbouring points. All questions about a mechanism need the same few points, so the points
+can be cached.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.recovery.shares import Expected, Share
 from lexveil.types import Bytes, Floats
 
-# points of the lattice in each doubling of ε: between two of them recovery is a line to some
-# thousandths
+# points of the lattice per doubling of ε: between two points recovery is linear to some thousandths
 STEPS = 4
-DOUBLINGS = 29  # of the lattice on both sides of ε = 1: about as far as a base ε may lie
-LAST = DOUBLINGS * STEPS  # number of its last point; -LAST is that of the first
-DIGITS = 3  # that an ε is given with
+DOUBLINGS = 29  # doublings on both sides of ε = 1: about the range of a base ε
+LAST = DOUBLINGS * STEPS  # number of the last point; -LAST is that of the first
+DIGITS = 3  # significant digits of a calibrated ε
 
 
-Measure = Callable[[Expected, str], float]  # what a target is of, in a band
+Measure = Callable[[Expected, str], float]  # share of a band that a target refers to
 
 
 class Calibrated(NamedTuple):
-    """An ε, rounded down, and what is expected there."""
+    """Calibrated ε, rounded down, with the expected recovery at it."""
 
     epsilon: float
     expected: Expected
 
 
 class Curve:
-    """What is expected at any ε, of one mechanism over one vocabulary.
+    """Expected recovery as a function of ε, for one mechanism over one vocabulary.
 
     Attributes:
-        blind: share of words that an adversary names who sees no output, by band and of all.
-        points: what was computed, by the number k of the point ε = 2^(k / STEPS).
+        blind: share of words that an adversary recovers without any output, by band and over all
+            words.
+        points: computed points, by the number k of the point ε = 2^(k / STEPS).
     """
 
     def __init__(
@@ -55,23 +55,25 @@ class Curve:
         self._compute, self.blind, self.points = compute, blind, dict(points or {})
 
     def point(self, number: int) -> Expected:
-        """What is expected at one point of the lattice; computed when it is first asked for."""
+        """Return the expected recovery at one point of the lattice, computed on first use."""
         if number not in self.points:
             self.points[number] = self._compute(self.epsilon(number))
         return self.points[number]
 
     @staticmethod
     def epsilon(number: int) -> float:
-        """The ε of a point."""
+        """Return the ε of a point."""
         return float(2.0 ** (number / STEPS))
 
     @staticmethod
     def number(epsilon: float) -> int:
-        """The point nearest to ε."""
+        """Return the number of the point nearest to ε."""
         return round(STEPS * math.log2(epsilon))
 
     def at(self, epsilon: float) -> Expected:
-        """What is expected at any ε: between two points, by the logarithm of ε."""
+        """Return the expected recovery at any ε, interpolated between two points in the logarithm
+        of ε.
+        """
         exact = min(max(math.log2(epsilon), -DOUBLINGS), DOUBLINGS) * STEPS
         low = math.floor(exact)
         part = exact - low
@@ -91,18 +93,18 @@ class Curve:
 def epsilon_for(
     curve: Curve, target: float, band: str = ALL, measure: Measure | None = None, start: float = 1.0
 ) -> Calibrated:
-    """The largest ε at which expected recovery is at most ``target``, by bisection; rounded down to
-    three digits.
+    """Return the largest ε at which expected recovery is at most ``target``, by bisection; rounded
+    down to three digits.
 
     Args:
-        band: of which words; ``all`` is the mean over all perturbed ones, ``content`` that over all
-            but function words.
-        measure: what the target is of; by default the share recovered.
-        start: ε near which the search begins; it changes how long it takes.
+        band: band of the words; ``all`` is the mean over all perturbed words, ``content`` that over
+            all but function words.
+        measure: share that the target refers to; by default the recovered share.
+        start: ε near which the search begins; it affects only the time.
 
     Raises:
-        RequestError: if no ε gives the target: an adversary names more without any output, or less
-            at every ε.
+        RequestError: if no ε gives the target: an adversary recovers more without any output, or
+            the share stays below or above the target over the whole lattice.
     """
     value, of = measure or recovered, "all words" if band == ALL else f"{band} words"
     if target <= curve.blind[band]:
@@ -129,10 +131,11 @@ def epsilon_for(
 
 
 def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
-    """Two neighbouring points of the lattice, of which the first holds and the second does not.
+    """Return two neighbouring points of the lattice, of which the first holds and the second does
+    not.
 
-    By steps that double from ``start`` on, then by bisection. Beyond the ends of the lattice
-    everything below holds and nothing above does.
+    The search doubles its steps from ``start`` on, then bisects. Points below the lattice count as
+    holding, points above it as not holding.
     """
     low = high = max(-LAST, min(LAST, start))
     step = 1
@@ -150,25 +153,25 @@ def bracket(holds: Callable[[int], bool], start: int) -> tuple[int, int]:
 
 
 def recovered(expected: Expected, band: str) -> float:
-    """The share that an adversary is expected to name, of a band or of all."""
+    """Return the share that an adversary is expected to recover, of a band or of all words."""
     return expected.overall(expected.recovered, band)
 
 
 def unchanged(expected: Expected, band: str) -> float:
-    """The share that is expected to come out as it is, of a band or of all."""
+    """Return the share that is expected to come out unchanged, of a band or of all words."""
     return expected.overall(expected.unchanged, band)
 
 
 def given_back(expected: Expected, band: str) -> float:
-    """The larger of the two: an adversary may name another word where the output is the true one,
-    or the reverse.
+    """Return the larger of the recovered and the unchanged share: an adversary may guess another
+    word although the output is the true one, or the reverse.
     """
     return max(recovered(expected, band), unchanged(expected, band))
 
 
 def without_output(prior: Floats, bands: Bytes) -> dict[str, float]:
-    """What an adversary who sees no output names, by band and of all: always the most frequent
-    word.
+    """Return the share that an adversary recovers without any output, by band and over all words:
+    it always guesses the most frequent word.
     """
     best = int(np.argmax(prior))
     mass = {band: float(prior[bands == number].sum()) for number, band in enumerate(BANDS)}

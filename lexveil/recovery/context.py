@@ -1,17 +1,19 @@
-"""The contextual adversary: the channel's candidates at each position, and which words follow.
+"""The contextual adversary: the channel's candidates at each position, and an n-gram model of the
+words that follow.
 
-At each position of a text stands a certain token (one that was kept), or one of k candidates, or
-nothing is known of it (dropped, or drawn without looking at the source), which cuts the text into
+Each position of a text has a certain token (one that was kept), or k candidates, or nothing is
+known of it (it was dropped, or drawn without looking at the source), which cuts the text into
 chains. A candidate w after the symbol v has
 
     Pr[w | v] = λ·p₂(first(w) | v)·inner(w) + (1 - λ)·π(w)
 
-p₂ is the bigram probability of the n-gram model, first and last are the first and last word of w (a
-collocation has several), inner is the probability of the words after the first, each after the one
-before, and π the public frequency that the unigram adversary takes too. Frequencies stand in Pr[w |
-v] alone, so the channel enters as Pr[M(w)=y], and at λ = 0 the guesses are those by the word. At
-each position the candidate with the largest posterior probability given the whole chain is guessed:
-by this model no other rule has more words right on average (forward-backward; Rabiner 1989).
+p₂ is the bigram probability of the n-gram model; first and last are the first and last word of w (a
+collocation has several); inner is the probability of the words after the first, each after the word
+before; π is the public frequency that the unigram adversary uses, too. Frequencies occur in Pr[w |
+v] alone, so the channel enters as Pr[M(w)=y], and at λ = 0 the guesses are those of the unigram
+adversary. At each position, the adversary guesses the candidate with the largest posterior
+probability given the whole chain: under this model no other rule has more words right on average
+(forward-backward; Rabiner 1989).
 """
 
 from __future__ import annotations
@@ -30,46 +32,47 @@ from lexveil.types import Floats, Ids
 
 A = TypeVar("A", Ids, Floats)
 
-CANDIDATES = 32  # of each position
-# the likeliest by the word, of which those are taken that suit the certain neighbours best
+CANDIDATES = 32  # greatest number of candidates of a position
+# most probable words of the unigram adversary, from which the best between certain neighbours are
+# chosen
 LOOKED_AT = 128
 # λ of the n-gram model: the best of those tried on held-out texts (docs/explanation/recovery.md)
 WEIGHT = 0.5
-LIKELY = 15.0  # nats: candidates so much less likely by the word than the first are left out
-FREQUENT = 4096  # words of which those without any output are chosen
-POSITIONS = 65_536  # decoded at a time; none of its texts is cut unless it is longer than LONGEST
+LIKELY = 15.0  # nats below the best unigram candidate from which on candidates are left out
+FREQUENT = 4096  # most frequent words, the candidates for guesses without any output
+POSITIONS = 65_536  # positions decoded at a time; texts are not cut here
 LONGEST = 2_048  # positions of a chain; 16 MB of transitions
-# of neighbours whose candidates are looked for at a time, over FREQUENT words each: 16 MB
+# pairs of neighbours searched at a time, over FREQUENT words each: 16 MB
 PAIRS = 512
 
 SENTENCE_ENDS = frozenset((".", "!", "?", "…"))
 
 
 class WordModel(Protocol):
-    """The language model of an adversary: which word follows which."""
+    """Bigram language model of an adversary."""
 
     def numbers(self, words: Iterable[str]) -> Ids:
-        """The symbol of each of n words, (n,); -1 of those it does not know."""
+        """Return the symbol of each of n words, (n,); -1 for words that the model does not know."""
         ...
 
     def bigrams(self) -> BigramModel:
-        """Probabilities of symbols."""
+        """Return the bigram probabilities of symbols."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What is guessed at each position where a word was replaced, as numbers of the vocabulary, in
-    order.
+    """Guesses at each position where a word was replaced, as numbers of the vocabulary, in order.
 
     Attributes:
-        by_word: from the output alone.
-        by_context: from the outputs of the text and the n-gram model.
-        without_output: from the n-gram model and the certain tokens; empty if nobody asked for it.
-        by_neural: from the outputs, both models and the certain tokens; None if no such reader was
-            run.
-        knowing_rest: the same with all other words of the text known; None as well where nobody
-            knows them.
+        by_word: guesses from the output alone.
+        by_context: guesses from the outputs of the text and the n-gram model.
+        without_output: guesses from the n-gram model and the certain tokens; empty if not
+            requested.
+        by_neural: guesses from the outputs, both models and the certain tokens; None without a
+            neural model.
+        knowing_rest: guesses by the neural model with all other words of the text known; None if
+            the source words are not known.
     """
 
     by_word: Ids
@@ -80,14 +83,13 @@ class Guesses:
 
 
 class Chains(NamedTuple):
-    """What is known of p replaced words by the n-gram model, of k candidates each, (p, k) each.
+    """Knowledge about p replaced words by the n-gram model, for k candidates each, (p, k) each.
 
     Attributes:
-        ids: words.
-        likelihood: Pr[M(w)=y], the largest of each position 1; 0 where there is no candidate.
-        posterior: of each candidate, given its chain.
-        follows: how likely what is known of the words after it is after each candidate, the largest
-            1.
+        ids: candidate words.
+        likelihood: Pr[M(w)=y], scaled so that the largest of each position is 1; 0 in empty places.
+        posterior: posterior probability of each candidate, given its chain.
+        follows: likelihood of the known text after each candidate, scaled so that the largest is 1.
     """
 
     ids: Ids
@@ -96,7 +98,7 @@ class Chains(NamedTuple):
     follows: Floats
 
     def best(self) -> Ids:
-        """(p,) the words with the largest posterior."""
+        """Return (p,) the words with the largest posterior."""
         return likeliest(self.ids, self.posterior)
 
 
@@ -118,11 +120,12 @@ class ContextualAdversary:
         """Look up the words of the vocabulary.
 
         Args:
-            adversary: the unigram one of the mechanism.
-            prior: (W,) that the adversary was built with.
+            adversary: the unigram adversary of the mechanism.
+            prior: (W,) the prior with which that adversary was built.
+            model: the bigram language model.
             tokens: the words of each of the W tokens.
             weight: λ, 0 to 1.
-            with_output_only: do not guess without the output as well.
+            with_output_only: skip the guesses without the output.
         """
         self.adversary, self.prior, self.weight, self.with_output_only = (
             adversary,
@@ -175,11 +178,11 @@ class ContextualAdversary:
         return Guesses(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def guess_part(self, tokens: Symbols) -> list[Ids]:
-        """What is guessed of some texts, in the order of ``Guesses``."""
+        """Return the guesses for some texts, in the order of ``Guesses``."""
         return self.by_ngrams(tokens)[0]
 
     def by_ngrams(self, tokens: Symbols) -> tuple[list[Ids], Chains]:
-        """What is guessed by the word, by context and without the output, and what is known by
+        """Return the guesses by the word, by context and without the output, and the knowledge by
         context.
         """
         found = self.adversary.in_texts(tokens, LOOKED_AT)
@@ -191,24 +194,24 @@ class ContextualAdversary:
         return [found.ids[:, 0], chains.best(), blind.best()], chains
 
     def _suiting(self, found: Candidates, left: Ids, right: Ids) -> tuple[Ids, Floats]:
-        """Of the candidates of p outputs the CANDIDATES that are likeliest between certain
-        neighbours, and the first.
+        """Select from the candidates of p outputs the CANDIDATES most probable ones between certain
+        neighbours; the first stays.
 
         Returns:
-            (p, k) words, and Pr[M(w)=y], the largest of each position 1; 0 where there is none or
-                it is left out.
+            (p, k) words, and Pr[M(w)=y], scaled so that the largest of each position is 1; 0 for
+                empty places and for candidates that are left out.
         """
         near = (found.ids >= 0) & (found.log_joint > found.log_joint[:, :1] - LIKELY)
         log_p = np.where(near, found.log_joint - np.log(self.prior[found.ids]), -np.inf)
         likelihood: Floats = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        # likeliest first, so that those that are left out stand last
+        # candidates are sorted by probability, so those that are left out come last
         width = int(near.sum(axis=1).max(initial=1))
         ids, likelihood = found.ids[:, :width], likelihood[:, :width]
         if width > CANDIDATES:
             scores = (
                 likelihood * self._after(left[:, None], ids) * self._before(right[:, None], ids)
             )
-            scores[:, 0] = np.inf  # the guess by the word
+            scores[:, 0] = np.inf  # the guess of the unigram adversary stays
             chosen = np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
             ids, likelihood = (
                 np.take_along_axis(ids, chosen, axis=1),
@@ -217,8 +220,8 @@ class ContextualAdversary:
         return ids, likelihood / likelihood.max(axis=1, keepdims=True)
 
     def _without_output(self, tokens: Symbols) -> Ids:
-        """The likeliest words between the neighbours of each replaced one, (p, k), as far as they
-        are certain.
+        """Return the most probable words between the certain neighbours of each
+        replaced word, (p, k).
         """
         frequent = np.argsort(-self.prior, kind="stable")[:FREQUENT]
         left, right = self._neighbours(tokens)
@@ -234,15 +237,15 @@ class ContextualAdversary:
         return chosen[place]
 
     def _after(self, symbols: Ids, words: Ids) -> Floats:
-        """Pr[w | v] of words after each symbol, their frequency after NOT_CERTAIN; (n, m) of (n, 1)
-        and words.
+        """Return Pr[w | v] of words after each symbol, or their frequency after NOT_CERTAIN; (n, m)
+        for symbols (n, 1) and words.
         """
         p = self.bigrams.probability(np.maximum(symbols, 0), self.first[words]) * self.inner[words]
         mixed = self.weight * p + (1 - self.weight) * self.prior[words]
         return np.where(symbols == NOT_CERTAIN, self.prior[words], mixed)
 
     def _before(self, symbols: Ids, words: Ids) -> Floats:
-        """Pr[v | w] of each symbol after each word; 1 of NOT_CERTAIN."""
+        """Return Pr[v | w] of each symbol after each word; 1 for NOT_CERTAIN."""
         known = np.maximum(symbols, 0)
         mixed = self.weight * self.bigrams.probability(self.last[words], known)
         return np.where(
@@ -250,8 +253,8 @@ class ContextualAdversary:
         )
 
     def _neighbours(self, tokens: Symbols) -> tuple[Ids, Ids]:
-        """The certain symbols before and after each replaced word, NOT_CERTAIN where there is
-        none.
+        """Return the certain symbols before and after each replaced word, NOT_CERTAIN where there
+        is none.
         """
         drawn = np.flatnonzero(tokens.outputs >= 0)
         is_first = is_new(tokens.text_of)
@@ -260,7 +263,7 @@ class ContextualAdversary:
         return left[drawn], right[drawn]
 
     def _decode(self, tokens: Symbols, ids: Ids, likelihood: Floats) -> Chains:
-        """What the n-gram model knows of (p, k) candidates at the p positions of replaced words."""
+        """Run forward-backward over (p, k) candidates at the p positions of replaced words."""
         from lexveil.recovery.kernels.chains import ChainCandidates, marginals
 
         drawn, certain = tokens.outputs >= 0, tokens.first != NOT_CERTAIN
@@ -292,8 +295,8 @@ class ContextualAdversary:
         return Chains(ids, likelihood, posterior, follows)
 
     def _chains(self, tokens: Symbols, here: Ids) -> tuple[Ids, Ids]:
-        """Where chains start among the positions ``here``, with the end, and the symbol before
-        each.
+        """Return the first position of each chain among the positions ``here``, with the end, and
+        the symbol before each chain.
         """
         if not len(here):
             return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -306,6 +309,6 @@ class ContextualAdversary:
 
 
 def likeliest(ids: Ids, scores: Floats) -> Ids:
-    """Of (p, k) words those with the largest score of each row, (p,)."""
+    """Return from (p, k) words the one with the largest score in each row, (p,)."""
     best: Ids = np.take_along_axis(ids, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
     return best

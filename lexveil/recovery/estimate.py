@@ -1,4 +1,4 @@
-"""The unigram adversary of mechanisms without a closed form: Bayes by a channel estimated from
+"""The unigram adversary of mechanisms without a closed form: Bayes with a channel estimated from
 public simulation.
 """
 
@@ -26,53 +26,53 @@ from lexveil.types import Flags, Floats, Ids, Vectors
 if TYPE_CHECKING:
     from lexveil.embeddings.neighborhoods import NearTable
 
-SEED = 20261  # of the simulation: public, so that everybody builds the same adversary
-RATIO = 2.0  # of two rungs at most
+SEED = 20261  # public seed of the simulation, so that everybody builds the same adversary
+RATIO = 2.0  # largest ratio of neighbouring rungs
 DRAWS = 2048  # words replaced at each rung
-PAIRS = 8192  # of words at random, whose mean distance is the unit of distances
-LEAST = 1e-100  # words that are less likely are never meant, and not drawn
-PRODUCTS = 4  # pairs that do not belong together, for each that does
-BY_DISTANCE = ("madlib", "mahalanobis")  # whose outputs do not depend on which words are nearest
-NEIGHBORS = 7  # near words by which the neighbourhood of a word is measured
-FEATURES = 11  # of a pair
-RIDGE = 1.0  # of slopes, so that a few pairs say little
+PAIRS = 8192  # random pairs of words, whose mean distance is the unit of distances
+LEAST = 1e-100  # words with a smaller prior are not drawn
+PRODUCTS = 4  # random pairs per true pair of a word and its output
+BY_DISTANCE = ("madlib", "mahalanobis")  # mechanisms whose outputs depend on distances alone
+NEIGHBORS = 7  # near words that describe the neighbourhood of a word
+FEATURES = 11  # features of a pair of words
+RIDGE = 1.0  # ridge penalty of slopes, so that a few pairs have little influence
 TINY = 1e-6  # distance of two words with the same vector
-SMALLEST = 1e-3  # of the mean ratio of a word, against the median word's
-NEWTON = 50  # steps at most; it takes about ten
+SMALLEST = 1e-3  # least mean ratio of a word, relative to the median word's
+NEWTON = 50  # greatest number of Newton steps; about ten are needed
 LENGTHS = 32  # groups of words by the length of their vectors
-# expected outputs that the length of a word's vector counts for, beside those that came out
+# weight of the expectation from the length of a word's vector, in outputs, against the counted
+# outputs
 EVIDENCE = 1.0
-BATCH = 4096  # words that are searched for at a time
+BATCH = 4096  # words searched at a time
 NORMALIZE = 256  # words over which the ratio of a word is averaged
-AMONG = 2048  # words among which near ones are looked for, of mechanisms that go by distance alone
+AMONG = 2048  # words among which near words are searched for mechanisms of BY_DISTANCE
 BLOCK = 16  # outputs whose ratios to all words are held at a time
 
 
-# opens the lists of near words of the same vectors, if there are any
+# opens the precomputed lists of near words of the same vectors, if there are any
 Lists = Callable[[], "NearTable | None"]
 
 
 class EstimatedAdversary(LadderAdversary):
     """Guesses by MAP under P[y|w] = own(w) for y = w, else (1 - own(w))·Q(y)·r(w,y) / N(w).
 
-    At each rung of a ladder of ε, ``DRAWS`` words are replaced by the mechanism itself, half of
-    them drawn by the prior, half uniformly, from a public seed. d is the Euclidean distance of the
-    vectors.
+    At each rung of a ladder of ε, the mechanism itself replaces ``DRAWS`` words, half of them drawn
+    by the prior, half uniformly, from a public seed. d is the Euclidean distance of the vectors.
 
-    * own(w), the chance of coming out unchanged, is a function of the distance to the nearest other
-      word: isotonic regression of what came out unchanged.
-    * r, how much likelier than by chance a changed output is of its word: the ratio of the
-      densities of pairs that belong together and of the same words and outputs paired at random, by
-      logistic regression, which tells the two kinds of pairs apart. ln r is linear in d, d², ln d,
-      and in the first and fourth powers of min(n/d, 1), n the distances of w and of y to their
-      nearest and to their ``NEIGHBORS``-th nearest other word: some mechanisms go by distance, some
-      by who is near.
-    * Q(y), how often a changed word becomes y: counts, drawn towards those of vectors of the same
-      length, since long vectors win where noise is large.
-    * N(w) makes the chances of w add up to 1: the mean of r over words drawn by Q.
+    * own(w), the probability that a word comes out unchanged, is a function of the distance to the
+      nearest other word: isotonic regression on the simulated words.
+    * r, the factor by which a changed output is more probable for its word than by chance, is the
+      ratio of the density of true pairs of word and output to that of the same words and outputs
+      paired at random. Logistic regression, which separates the two kinds of pairs, estimates it.
+      ln r is linear in d, d², ln d, and in the first and fourth powers of min(n/d, 1), where n are
+      the distances of w and of y to their nearest and to their ``NEIGHBORS``-th nearest other word:
+      some mechanisms depend on distances, others on the order of neighbours.
+    * Q(y), the probability that a changed word becomes y, comes from counts, shrunk towards the
+      counts of vectors of similar length, since long vectors win where noise is large.
+    * N(w) normalises the probabilities of w to 1: it is the mean of r over words drawn by Q.
 
-    Between rungs the logarithms are interpolated linearly in ln ε. Measured errors:
-    docs/explanation/recovery.md.
+    Between rungs the logarithms are interpolated linearly in ln ε. docs/explanation/recovery.md
+    lists measured errors.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class EstimatedAdversary(LadderAdversary):
         )
         self._units = np.ones(FEATURES)
         self._units[:2] = 1 / self._scale, 1 / self._scale**2
-        self._closest, self._farthest = self._scale, self._scale  # of all pairs that were looked at
+        self._closest, self._farthest = self._scale, self._scale  # over all simulated pairs
         rungs = [
             self._simulate(mechanism, level, epsilon)
             for level, epsilon in enumerate(self.ladder.rungs.tolist())
@@ -119,7 +119,7 @@ class EstimatedAdversary(LadderAdversary):
         epsilon: Floats,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """See ``Adversary``.
+        """Return log-likelihoods of n words and outputs, as in ``Adversary``.
 
         Raises:
             ParameterError: if an epsilon lies outside of the ladder.
@@ -185,15 +185,17 @@ class EstimatedAdversary(LadderAdversary):
         return np.log1p(-own) - self._log_mean_ratio(slopes, typical), np.log(own), spread, slopes
 
     def _features(self, words: Ids, outputs: Ids, d: Floats) -> Floats:
-        """What ln r of n pairs of different words d apart is linear in, (n, FEATURES)."""
+        """Return the features of n pairs of different words at distance d, in which ln r is linear,
+        (n, FEATURES).
+        """
         shares = [np.minimum(near[ids] / d, 1) for ids in (words, outputs) for near in self._near]
-        x = d / self._scale  # of about 1, so that the ridge means the same everywhere
+        x = d / self._scale  # about 1, so that the ridge has the same strength for every space
         return np.column_stack(
             [x, x * x, np.log(d), *(part for share in shares for part in (share, share**4))]
         )
 
     def _unchanged(self, words: Ids, is_unchanged: Flags) -> Floats:
-        """The chance of each word to come out unchanged, (V,), never quite 0 or 1."""
+        """Return the probability of each word to come out unchanged, (V,), never quite 0 or 1."""
         from scipy.optimize import isotonic_regression
 
         nearest = self._near[0].astype(np.float64)
@@ -203,8 +205,8 @@ class EstimatedAdversary(LadderAdversary):
         return np.clip(own, 0.5 / DRAWS, 1 - 0.5 / DRAWS)
 
     def _log_spread(self, outputs: Ids) -> Floats:
-        """The ln Q(y) of all words: counts, drawn towards those of words with vectors as long;
-        (V,).
+        """Return ln Q(y) of all words: counts, shrunk towards the counts of words with vectors of
+        similar length; (V,).
         """
         n = max(len(outputs), 1)
         counts = np.bincount(outputs, minlength=len(self.vectors))
@@ -215,7 +217,9 @@ class EstimatedAdversary(LadderAdversary):
         return spread
 
     def _log_mean_ratio(self, slopes: Floats, outputs: Ids) -> Floats:
-        """The ln N(w) of all words, (V,): of the mean of r over some outputs that are not w."""
+        """Return ln N(w) of all words, (V,): the logarithm of the mean of r over some outputs other
+        than w.
+        """
         linear, square, log, *shares = (slopes / self._units).tolist()
         total = np.zeros(len(self.vectors))
         for start in range(0, len(outputs), BLOCK):
@@ -249,14 +253,14 @@ class EstimatedAdversary(LadderAdversary):
 
 
 def near_of(mechanism: Mechanism, lists: Lists | None = None) -> Vectors:
-    """The distances of each of V words to its nearest and to its ``NEIGHBORS``-th nearest other
-    word, (2, V).
+    """Return the distances of each of V words to its nearest and to its ``NEIGHBORS``-th nearest
+    other word, (2, V).
 
-    Of mechanisms that go by distance alone near words are looked for among ``AMONG`` words, which
-    costs a twentieth and changes nothing that is seen (docs/explanation/recovery.md).
+    For mechanisms of ``BY_DISTANCE``, near words are searched among ``AMONG`` words, which costs a
+    twentieth and has no measurable effect (docs/explanation/recovery.md).
 
     Args:
-        lists: those that were made before; which there are changes nothing but the time it takes.
+        lists: opens precomputed lists; they affect only the time.
     """
     vectors: Vectors = mechanism.vectors  # type: ignore[attr-defined]
     by_distance = mechanism.name in BY_DISTANCE and mechanism.post_processing is None
@@ -272,7 +276,7 @@ def near_of(mechanism: Mechanism, lists: Lists | None = None) -> Vectors:
 
 
 def _near_among(vectors: Vectors, among: int) -> Vectors:
-    """The same, of ``among`` words, always the same ones."""
+    """Return the distances of ``near_of`` within a fixed sample of ``among`` words."""
     from lexveil.embeddings.exact_search import ExactSearch
 
     n = len(vectors)
@@ -284,13 +288,13 @@ def _near_among(vectors: Vectors, among: int) -> Vectors:
         near[batch] = search.nearest_k(vectors[batch].astype(np.float64), NEIGHBORS + 1)[1]
     is_chosen = np.zeros((n, 1), dtype=np.bool_)
     is_chosen[chosen] = True
-    # A word is at distance 0 from itself, which stands first.
+    # A word of the sample finds itself first, at distance 0.
     return _first_and_last(np.where(is_chosen, near[:, 1:], near[:, :-1]))
 
 
 def _first_and_last(near: Vectors) -> Vectors:
-    """Of the distances to near words, (V, k), the first and the last, (2, V); 1 where there are
-    none.
+    """Return the first and the last of the distances to near words, (V, k), as (2, V); 1 if there
+    are none.
     """
     ends = np.ones((2, len(near)), dtype=np.float32)
     if near.shape[1]:
@@ -299,11 +303,11 @@ def _first_and_last(near: Vectors) -> Vectors:
 
 
 def discriminate(features: Floats, is_pair: Flags) -> Floats:
-    """The slopes (F,) of ln of the odds that a pair belongs together, by logistic regression with a
-    ridge.
+    """Return the slopes (F,) of the log odds that a pair is a true one, by logistic regression with
+    a ridge.
 
-    The odds are the ratio of the densities times that of the numbers of both kinds, which the
-    intercept takes up.
+    The odds are the ratio of the densities times the ratio of the numbers of both kinds of pairs,
+    which the intercept absorbs.
     """
     x = np.column_stack([np.ones(len(features)), features])
     penalty = np.full(x.shape[1], RIDGE)

@@ -1,21 +1,21 @@
-"""Linkage: how often somebody with candidate texts finds the one that an output was made of.
+"""Linkage: how often somebody with candidate texts identifies the source of an output.
 
-Words can be denied one by one while the text as a whole is found again: what an output discloses
-(the number of tokens, which were kept, and these themselves) hardly ever fits two texts. Three
-readers rank the candidates of each output:
+Single words can be denied although the text as a whole is identified: the disclosure of an output
+(the number of tokens, and which tokens were kept, with their words) hardly ever fits two texts.
+Three adversaries rank the candidates of each output:
 
-* *structure* knows the fates of the tokens and the kept tokens, and looks at no replaced word:
-  candidates with the structure of the output stand first, all alike;
-* *naive* knows nothing of the method: TF-IDF of words, and of words with their positions, and the
-  cosine of output and candidate;
-* *likelihood* knows everything but the source: candidates with the structure of the output, by
-  Σ ln Pr[M(w_i) = y_i].
+* *structure* knows the fates of the tokens and the kept tokens, and ignores replaced words:
+  candidates with the structure of the output rank first, all alike;
+* *naive* knows nothing of the method: it uses TF-IDF of words, and of words with their positions,
+  and the cosine of output and candidate;
+* *likelihood* knows everything but the source: it ranks candidates with the structure of the output
+  by Σ ln Pr[M(w_i) = y_i].
 
-The figure of a reader is the share of outputs for which the source is ranked first, where k
-candidates that are ranked alike count 1/k each. Candidates are texts of like length: those whose
+The figure of an adversary is the share of outputs for which it ranks the source first, where k
+candidates that rank alike count 1/k each. Candidates are texts of similar length: those whose
 number of tokens is nearest to that of the source.
 
-The shares follow from source texts: for evaluation data, and public texts.
+The shares are functions of source texts, so they are for evaluation data and public texts.
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ from lexveil.text.encode import Encoded, Lexicon, encode
 from lexveil.types import Floats, Ids
 
 SIZES = (100, 1_000, 10_000)  # candidates of an output, the source among them
-DIGEST = 16  # bytes of a hash: two structures are hardly ever taken for one
+DIGEST = 16  # bytes of a hash, so that collisions of structures are negligible
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DisclosedTexts:
-    """Texts token by token, as far as their structure and their replaced words go. It holds source
-    text.
+    """Structure and replaced words of texts, token by token. It holds source text.
 
     Attributes:
         starts: (n_texts + 1,) the first token of each text.
@@ -53,7 +52,7 @@ class DisclosedTexts:
 
     @classmethod
     def of(cls, encoded: Encoded, action: Codes, words: Ids) -> DisclosedTexts:
-        """The structure of encoded texts.
+        """Return the structure of encoded texts.
 
         Args:
             encoded: n tokens.
@@ -83,11 +82,11 @@ class DisclosedTexts:
     def cut(
         cls, texts: Sequence[str], lexicon: Lexicon, number: Ids, policy: Policy
     ) -> DisclosedTexts:
-        """The structure that outputs of some texts would disclose.
+        """Return the structure that outputs of some texts would disclose.
 
         Args:
-            number: (V,) number of each row of the embedding in the mechanism, -1 where it is none
-                of its words.
+            number: (V,) number of each row of the embedding in the mechanism, -1 for rows outside
+                it.
         """
         encoded = encode(texts, lexicon)
         known = np.where(encoded.rows >= 0, number[encoded.rows], -1)
@@ -95,35 +94,35 @@ class DisclosedTexts:
 
     @property
     def lengths(self) -> Ids:
-        """(n_texts,) tokens of each text."""
+        """(n_texts,) number of tokens of each text."""
         return np.diff(self.starts)
 
     def perturbed(self, text: int) -> Ids:
-        """The words at the perturbed tokens of a text, in order."""
+        """Return the words at the perturbed tokens of a text, in order."""
         words = self.words[self.starts[text] : self.starts[text + 1]]
         return words[words >= 0]
 
 
 def n_unique(texts: DisclosedTexts) -> int:
-    """The number of texts whose structure no other of them has."""
+    """Return the number of texts whose structure no other of these texts has."""
     _, counts = np.unique(np.array(texts.keys, dtype=f"S{DIGEST}"), return_counts=True)
     return int((counts == 1).sum())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LinkageReaders:
-    """The three readers of some outputs over a pool of candidates. It holds source text.
+    """The three adversaries over some outputs and a pool of candidates. It holds source text.
 
     Attributes:
         candidates: the P texts of the pool.
-        sources: (m,) the text of the pool that each output was made of.
-        outputs: (n,) number of the word that came out at each perturbed token of the m outputs, one
-            output after the other.
+        sources: (m,) the source of each output, as a text of the pool.
+        outputs: (n,) number of the output word at each perturbed token of the m outputs, one output
+            after the other.
         epsilon: (n,) the ε of each of these tokens.
-        before: (n,) what is written before each, as a row of the embedding, or -1.
-        similarities: of outputs and candidates, by the ways in which the naive reader compares; the
-            better one counts.
-        adversary: knows the channel.
+        before: (n,) the token written before each, as a row of the embedding, or -1.
+        similarities: the naive adversary's similarities of outputs and candidates; the better one
+            counts.
+        adversary: the adversary that knows the channel.
     """
 
     candidates: DisclosedTexts
@@ -135,8 +134,9 @@ class LinkageReaders:
     adversary: Adversary
 
     def shares(self, size: int) -> dict[str, float]:
-        """The share of outputs whose source each reader ranks first among ``size`` candidates of
-        like length, the source among them; of fewer texts among all.
+        """Return the share of outputs whose source each adversary ranks first among ``size``
+        candidates of similar length, the source among them; among all candidates if there are
+        fewer.
         """
         structure = np.zeros(len(self.sources))
         likelihood = np.zeros(len(self.sources))
@@ -162,7 +162,7 @@ class LinkageReaders:
         }
 
     def _log_likelihood(self, texts: Ids, tokens: slice) -> Floats:
-        """Σ ln Pr[M(w_i) = y_i] of candidates that have the structure of an output."""
+        """Return Σ ln Pr[M(w_i) = y_i] of candidates that have the structure of an output."""
         if len(texts) == 1:
             return np.zeros(1)
         words = np.stack([self.candidates.perturbed(text) for text in texts.tolist()])
@@ -178,12 +178,13 @@ class LinkageReaders:
 
 
 def like_length(lengths: Ids, source: int, size: int) -> Ids:
-    """The ``size`` texts whose length is nearest to that of a text, itself among them, ascending.
+    """Return the ``size`` texts whose length is nearest to that of a text, itself among them,
+    ascending.
 
     Texts that are equally near are taken in their order.
 
     Args:
-        lengths: (P,) tokens of each text.
+        lengths: (P,) number of tokens of each text.
     """
     gap = np.abs(lengths - lengths[source])
     gap[source] = -1
@@ -191,8 +192,8 @@ def like_length(lengths: Ids, source: int, size: int) -> Ids:
 
 
 def first_chance(scores: Floats, source: int) -> float:
-    """Chance that the source is ranked first: 0 if a candidate scores higher, else 1/k of the k
-    that score as high.
+    """Return the probability that the source ranks first: 0 if a candidate scores higher, else 1/k
+    if k candidates share its score.
     """
     best = scores.max()
     return 1 / int((scores == best).sum()) if scores[source] == best else 0.0
@@ -201,7 +202,7 @@ def first_chance(scores: Floats, source: int) -> float:
 class TfidfCosine:
     """Cosines of TF-IDF vectors of m outputs and P candidates.
 
-    Weights follow from the candidates alone, as somebody without knowledge of the method has them.
+    The weights follow from the candidates alone, so they need no knowledge of the method.
     """
 
     def __init__(
@@ -217,21 +218,23 @@ class TfidfCosine:
         self.outputs = vectorizer.transform(outputs)
 
     def of(self, output: int) -> Floats:
-        """(P,) the cosine of an output and each candidate."""
+        """Return (P,) the cosine of an output and each candidate."""
         cosines: Floats = (self.outputs[output] @ self.candidates).toarray()[0].astype(np.float64)
         return cosines
 
 
 def naive_similarities(outputs: Sequence[str], candidates: Sequence[str]) -> list[TfidfCosine]:
-    """How the naive reader compares: by words, and by words with their positions."""
+    """Return the similarities of the naive adversary: by words, and by words with
+    their positions.
+    """
     return [TfidfCosine(outputs, candidates, features) for features in (words_of, words_at_places)]
 
 
 def words_of(text: str) -> list[str]:
-    """Words of a text in lower case, as anybody would cut them."""
+    """Return the words of a text in lower case, by a simple regular expression."""
     return re.findall(r"\w+", text.lower())
 
 
 def words_at_places(text: str) -> list[str]:
-    """Words of a text, each with its position."""
+    """Return the words of a text, each with its position."""
     return [f"{place} {word}" for place, word in enumerate(words_of(text))]

@@ -18,18 +18,18 @@ class ListsAdversary(Adversary):
     """Guesses the w that maximises ln π(w) + ln of the mean over the lists of Pr[index of w becomes
     index of y].
 
-    Only words near y in some list are looked at. In a list of W words an index i becomes the j of y
-    with a probability of at most c·exp(-s(|i-j|)), where s never falls. Geometric noise has s(x) =
-    ε·x and c = 1/(1+e^{-ε}), the weight of an end of the list; inside it is smaller by the factor
-    1-e^{-ε}. The truncated exponential mechanism has s(x) = ε·min(x, γ)/2 and c = 1/Z(0), Z(i) what
-    the weights around i add up to. That is least at an end of the list: the others are 1, 2, 3, …
-    away from there, and from anywhere else the distances in order are nowhere larger. So a word
-    that is r or more away from y in every list has a score of at most max ln π + ln c - s(r), as a
-    mean is at most its largest term. Words are scored from the nearest on, in all lists at once;
-    where that bound falls below the k-th best score, no word beyond is among the k best. For k = 1
-    that is at the latest where s(r) exceeds ln(max π / π(y)) + ln(c / Pr[M(y)=y]): the ratio of two
-    priors says how many are scored, not the vocabulary. Where s never gets there, because of γ, all
-    words are.
+    Only words near y in some list are scored. In a list of W words, an index i becomes the index j
+    of y with a probability of at most c·exp(-s(|i-j|)), where s never falls. Geometric noise has
+    s(x) = ε·x and c = 1/(1+e^{-ε}), the weight of an end of the list; inside, the weight is smaller
+    by the factor 1-e^{-ε}. The truncated exponential mechanism has s(x) = ε·min(x, γ)/2 and c =
+    1/Z(0), where Z(i) is the sum of the weights around i. Z is smallest at an end of the list: the
+    other indexes are 1, 2, 3, … away from there, and from any other index the sorted distances are
+    nowhere larger. So a word that is r or more away from y in every list has a score of at most max
+    ln π + ln c - s(r), as a mean is at most its largest term. Words are scored from the nearest on,
+    in all lists at once; where that bound falls below the k-th best score, no word beyond is among
+    the k best. For k = 1 this happens at the latest where s(r) exceeds ln(max π / π(y)) + ln(c /
+    Pr[M(y)=y]): so the number of scored words depends on the ratio of two priors, not on the size
+    of the vocabulary. If s never reaches this value, because of γ, all words are scored.
     """
 
     def __init__(self, mechanism: OnLists, prior: Floats) -> None:
@@ -43,7 +43,7 @@ class ListsAdversary(Adversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """See ``Adversary``.
+        """Return the k most probable words behind each of n outputs, as in ``Adversary``.
 
         Raises:
             ParameterError: if an epsilon is not finite and greater than 0.
@@ -70,7 +70,7 @@ class ListsAdversary(Adversary):
         epsilon: Floats,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """See ``Adversary``."""
+        """Return log-likelihoods of n words and outputs, as in ``Adversary``."""
         log_likelihood = np.empty(len(words))
         channels, channel_of = np.unique(
             np.stack([words.astype(np.float64), epsilon]), axis=1, return_inverse=True

@@ -1,4 +1,4 @@
-"""What an epsilon means, in numbers and words for people who sign a release."""
+"""Meaning of an epsilon, in numbers and sentences for people who sign a release."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from lexveil.recovery.calibration import recovered, unchanged
 from lexveil.recovery.shares import Expected, Z
 from lexveil.types import Floats, Ids
 
-PLACES = 4  # of shares: what is beyond is chance
-DIGITS = 4  # of logarithms
-PLAIN = 6  # powers of ten from which on a factor is written as one
-SEED = 20261  # public, so that everybody finds the same figures
-WORDS = 384  # whose distances to all others are measured
-EXTREME = 64  # more of them, of either kind: those that lie alone, and those that lie far out
+PLACES = 4  # decimals of shares; further ones are chance
+DIGITS = 4  # significant digits of logarithms
+PLAIN = 6  # power of ten from which a factor is written as a power of ten
+SEED = 20261  # public seed, so that everybody computes the same figures
+WORDS = 384  # words whose distances to all others are measured
+EXTREME = 64  # further words of either extreme: isolated words, and words far from all others
 BLOCK = 64  # words whose distances to all others are held at a time
 
 
 class Spread(NamedTuple):
-    """The median and the largest of the words' distances."""
+    """Median and largest of the words' distances."""
 
     median: float
     worst: float
 
 
 class WordDistances(NamedTuple):
-    """Distances of a word, in the metric of the guarantee, to its nearest other word, to the median
-    one and to a random one.
+    """Distances from a word, in the metric of the guarantee, to its nearest other word, to the
+    median word and to a random word.
 
-    Medians are over ``WORDS`` words drawn from a public seed; the worst are over those and over the
-    words that these found farthest off, since extremes are hardly ever drawn.
+    Medians are over ``WORDS`` words drawn from a public seed. The worst values are over these words
+    and over the words that are farthest from them, since a random draw hardly ever contains an
+    extreme.
     """
 
     nearest: Spread
@@ -54,7 +55,7 @@ class WordDistances(NamedTuple):
 
 
 def word_distances(mechanism: Mechanism) -> WordDistances | None:
-    """Measure the words of a mechanism; None of fewer than two words."""
+    """Measure the distances of a mechanism's words; None if it has fewer than two words."""
     n = mechanism.size
     if n < 2:
         return None
@@ -81,7 +82,7 @@ def word_distances(mechanism: Mechanism) -> WordDistances | None:
 
 class _Rows:
     """Distances of words to the nearest, median and farthest other word, (n,); and of all words to
-    these, (W,).
+    these words, (W,).
     """
 
     def __init__(self, mechanism: Mechanism, words: Ids) -> None:
@@ -105,7 +106,7 @@ class _Rows:
 
 
 def recovery_at(expected: Expected) -> RecoveryAt:
-    """What is expected at one ε, by band and of all words."""
+    """Return the expected recovery at one ε, by band and over all words."""
     bands = {
         band: _band(
             expected.mass[band],
@@ -137,8 +138,8 @@ def _band(share_of_words: float, *figures: float) -> BandRecovery:
 
 
 def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | None) -> Bound | None:
-    """By how much the mechanism's privacy map lets an output be likelier under the true word; None
-    without a bound.
+    """Return the bound of the mechanism's privacy map on the likelihood ratio of an output; None
+    without a proven bound.
     """
     if distances is None or not mechanism.is_proven:
         return None
@@ -154,7 +155,7 @@ def bound_at(mechanism: Mechanism, epsilon: float, distances: WordDistances | No
 def meaning_of(
     mechanism: Mechanism, points: Sequence[Expected], distances: WordDistances | None
 ) -> Meaning:
-    """What some epsilons mean, ascending; the sentences are of the last."""
+    """Return the meaning of some epsilons, ascending; the sentences are about the last."""
     at = [
         MeaningAt(
             epsilon=float(f"{expected.epsilon:.{DIGITS}g}"),
@@ -182,7 +183,9 @@ def _purposes(expected: Expected) -> dict[str, ScaleTold]:
 
 
 def purpose_sentences(expected: Expected) -> list[str]:
-    """What is less hidden by the purposes that the metric keeps."""
+    """Return sentences on how much less hidden words are through the purposes that
+    the metric keeps.
+    """
     return [
         f"Less hidden, by the purpose {name}: of 100 words {_of_100(told.share)} are on its "
         "scale; of 100 of these, a "
@@ -194,7 +197,9 @@ def purpose_sentences(expected: Expected) -> list[str]:
 
 
 def reader_sentence(at: Sequence[MeaningAt]) -> str:
-    """What an adversary is expected to name of the rare words, or of all where there are none."""
+    """Return the sentence on the rare words that an adversary is expected to recover, or on all
+    words if none are rare.
+    """
     last = at[-1]
     band = "rare" if "rare" in last.bands else ALL
     words, figures = "words" if band == ALL else f"{band} words", last.bands[band]
@@ -214,7 +219,7 @@ def reader_sentence(at: Sequence[MeaningAt]) -> str:
 
 
 def bound_sentence(bound: Bound | None) -> str:
-    """By how much an output tells the true word from others."""
+    """Return the sentence on the bound of the likelihood ratio of an output."""
     if bound is None:
         return (
             "No bound is proven of how much likelier an output is under the true word "
@@ -233,7 +238,7 @@ def bound_sentence(bound: Bound | None) -> str:
 
 
 def times(logarithm: float) -> str:
-    """A factor of at least 1, by its natural logarithm, as people read it."""
+    """Format a factor of at least 1 for people, given its natural logarithm."""
     power = logarithm / math.log(10)
     if power < PLAIN:
         value = math.exp(logarithm)

@@ -1,8 +1,7 @@
-"""How many replaced words an adversary gets back, by frequency band, measured on texts whose words
-are known.
+"""Measured recovery of replaced words, by frequency band, on texts whose words are known.
 
-What comes out is a function of source texts: it is for whoever may see them, and never published
-beside an output.
+The result is a function of source texts: it is only for people who may see them, and is never
+published with an output.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from lexveil.recovery.bands import ALL, BANDS
 from lexveil.recovery.shares import Share
 from lexveil.types import Bytes, Flags, Ids
 
-READERS = ("by_word", "by_context", "by_neural")  # who need nothing but public text and the output
+READERS = ("by_word", "by_context", "by_neural")  # adversaries with public text and the output only
 GUESSES = (*READERS, "without_output", "knowing_rest")
-LISTED = "listed"  # beside the frequency bands: the words of the user's list
+LISTED = "listed"  # band of the words on the user's list, beside the frequency bands
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Replaced:
-    """Words that were replaced, as numbers of the vocabulary, (n,) each. They are source text.
+    """Replaced words, as numbers of the vocabulary, (n,) each. They are source text.
 
     Attributes:
-        source: what stood there.
-        answers: what the output (``unchanged``) and each of GUESSES take for it; None if nobody
-            guesses so.
+        source: the true words.
+        answers: the words that the output (``unchanged``) and each of GUESSES give for them; None
+            for an adversary that was not run.
     """
 
     source: Ids
@@ -37,7 +36,7 @@ class Replaced:
 
     @classmethod
     def joined(cls, parts: Sequence[Replaced]) -> Replaced:
-        """Those of several data sets, one after the other."""
+        """Concatenate the replaced words of several data sets."""
         answers: dict[str, Ids | None] = {}
         for name in parts[0].answers:
             each = [answer for part in parts if (answer := part.answers[name]) is not None]
@@ -45,12 +44,12 @@ class Replaced:
         return cls(np.concatenate([part.source for part in parts]), answers)
 
     def shares(self, bands: Bytes, listed: Flags | None) -> dict[str, dict[str, object]]:
-        """The shares that are right, with their 95% intervals, of all words and by band, as JSON
-        values.
+        """Return the shares of right answers, with their 95% intervals, over all words and by band,
+        as JSON values.
 
         Args:
             bands: (W,) the band of each word of the vocabulary, as a number in ``BANDS``.
-            listed: (W,) whether the user lists it as sensitive; None if there is no list.
+            listed: (W,) whether the user lists the word as sensitive; None if there is no list.
         """
         rows = {ALL: np.ones(len(self.source), dtype=np.bool_)}
         rows |= {band: bands[self.source] == number for number, band in enumerate(BANDS)}
@@ -73,7 +72,9 @@ class Replaced:
 
 
 def _share(right: Flags) -> dict[str, float | None]:
-    """Of no word there is no share."""
+    """Return the share of right answers with its interval, as JSON values; the share is None if
+    there are no words.
+    """
     found = Share.of(int(np.count_nonzero(right)), len(right))
     share = round(found.share, DIGITS) if found.n else None
     return {"share": share, "low": round(found.low, DIGITS), "high": round(found.high, DIGITS)}

@@ -1,5 +1,5 @@
-"""Public texts as counts of bigrams have them: what stands around a word, and what a reader expects
-there.
+"""Bigram model of public texts: random texts around a word, and the probabilities that an adversary
+uses for them.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from lexveil.evaluation.kneser_ney import BigramModel
 from lexveil.recovery.bands import prior_of
 from lexveil.types import Counts, Floats, Ids
 
-REACH = 1  # tokens of a text on either side of the one that is read
+REACH = 1  # tokens of a text on either side of the measured token
 
 
 class TokenBigrams:
-    """Which of V tokens follow which, by public counts interpolated with frequencies as of Witten
+    """Bigram probabilities of V tokens: public counts interpolated with frequencies, as in Witten
     and Bell (1991).
 
-    After a token that n tokens of t kinds were counted after, the next is one of them with n / (n +
-    t), else any by its frequency. Texts are drawn from this, and the contextual adversary has it
-    for its language model: it knows more of them than a reader with the same counts knows of other
-    texts. A collocation is one symbol.
+    After a token that was followed by n tokens of t kinds, the next token is one of these with
+    probability n / (n + t), else any token by its frequency. Texts are drawn from this model, and
+    the contextual adversary uses it as its language model: so the adversary knows these texts
+    better than an adversary with the same counts knows other texts. A collocation is one symbol.
     """
 
     def __init__(self, tokens: Sequence[str], counts: Counts, bigrams: Bigrams) -> None:
@@ -32,11 +32,11 @@ class TokenBigrams:
         self._number = {token: row for row, token in enumerate(tokens)}
 
     def numbers(self, words: Iterable[str]) -> Ids:
-        """See ``WordModel``."""
+        """Return the symbol of each word, as in ``WordModel``."""
         return np.array([self._number[word] for word in words], dtype=np.int64)
 
     def bigrams(self) -> BigramModel:
-        """See ``WordModel``."""
+        """Return the bigram probabilities of symbols, as in ``WordModel``."""
         first, kinds, none = self._after.first, np.diff(self._after.starts), np.zeros(3)
         single, rest = np.append(self.single, none), np.append(_alone(self._after), none + 1)
         starts = np.append(self._after.starts, np.full(3, len(first)))
@@ -44,7 +44,7 @@ class TokenBigrams:
         return BigramModel(single, starts, first * len(single) + self._after.ids, seen, rest)
 
     def around(self, rows: Ids, rng: np.random.Generator) -> Ids:
-        """Texts with each of n tokens in the middle, (n, 2·REACH + 1)."""
+        """Draw texts with each of n tokens in the middle, (n, 2·REACH + 1)."""
         texts = np.empty((len(rows), 2 * REACH + 1), dtype=np.int64)
         texts[:, REACH] = rows
         for step in range(1, REACH + 1):
@@ -59,8 +59,8 @@ class TokenBigrams:
 
 
 def _alone(bigrams: Bigrams) -> Floats:
-    """(V,) how likely the token after each follows from its frequency alone: t / (n + t), 1 after
-    what is not seen.
+    """Return (V,) the probability that the next token follows from its frequency alone: t / (n +
+    t), or 1 after a token without counted followers.
     """
     kinds = np.diff(bigrams.starts)
     n = np.bincount(bigrams.first, bigrams.counts, len(kinds))

@@ -1,4 +1,4 @@
-"""Expected recovery of words that are as frequent as a model's public counts say.
+"""Expected recovery of words drawn by a model's public counts.
 
 Everything here follows from the model, the mechanism's parameters, the policy and a public seed:
 never from a text.
@@ -28,24 +28,24 @@ from lexveil.recovery.unigram import build_adversary
 from lexveil.text.languages import language_of
 from lexveil.types import Bytes, Flags, Floats, Ids, Vectors
 
-SEED = 20261  # public and the same everywhere, so that everybody finds the same figures
-WORDS = 1_000  # of each band: a share of 0.1 then has a standard deviation of 0.01
-NEAR = 300  # of each, where about is enough
-NEVER = 1e-300  # of a word that is never meant: an adversary takes logarithms
+SEED = 20261  # public seed, so that everybody computes the same figures
+WORDS = 1_000  # words of each band: a share of 0.1 then has a standard deviation of 0.01
+NEAR = 300  # words of each band where an approximate share is enough
+NEVER = 1e-300  # prior of an impossible word, because an adversary takes logarithms
 
 
 @dataclass(frozen=True)
 class PublicWords:
-    """The words of one mechanism, strategy and policy, as frequent as public counts say.
+    """The words of one mechanism, strategy and policy, with frequencies by public counts.
 
     Attributes:
         prepared: the mechanism over its W words.
-        prior: (W,) how likely a perturbed token is each word, adding up to 1; 0 of stop words where
-            they are not perturbed: that a token was perturbed is not hidden, so an adversary knows
-            it is none of them.
-        bands: (W,) the frequency band of each, as a number in ``recovery.bands.BANDS``.
-        scales: (W,) the scores of each, by purpose.
-        texts: that they stand in; None where nobody counted which follow each other.
+        prior: (W,) probability of each word at a perturbed token, adding up to 1; 0 for stop words
+            where they are not perturbed: that a token was perturbed is not hidden, so an adversary
+            can rule them out.
+        bands: (W,) the frequency band of each word, as a number in ``recovery.bands.BANDS``.
+        scales: (W,) the scores of each word, by purpose.
+        texts: bigram model of texts around the words; None if the model has no bigram counts.
     """
 
     prepared: Prepared
@@ -63,7 +63,7 @@ class PublicWords:
         policy: Policy,
         prepared: Prepared | None = None,
     ) -> PublicWords:
-        """The words of a model; ``prepared`` is its mechanism, where that was made before.
+        """Return the words of a model; ``prepared`` is its mechanism, if it was built before.
 
         Raises:
             MissingArtifact: if no run has made the embedding or the word orders.
@@ -77,7 +77,7 @@ class PublicWords:
         tokens, counts = [space.tokens[row] for row in rows.tolist()], space.counts[rows]
         prior, stop_words = prior_of(counts), language_of(model.language).function_words
         if policy.stopwords != "perturb":
-            # Single words: a collocation of stop words is a token like any other.
+            # Only single words: a collocation of stop words is a token like any other.
             prior[[token in stop_words for token in tokens]] = 0.0
             prior /= prior.sum() or 1.0
         scales = {str(purpose): purpose.of(tokens) for purpose in model.kept_purposes(strategy)}
@@ -93,20 +93,20 @@ class PublicWords:
         return near_of(self.prepared.mechanism, self.prepared.open_near_lists)
 
     def sample(self, name: str, n_words: int) -> WordSample:
-        """``n_words`` of each band, drawn from a public seed; another ``name`` draws others."""
+        """Draw ``n_words`` of each band from a public seed; another ``name`` draws others."""
         return WordSample.draw(self.prior, self.bands, stream(SEED, "words", name), n_words)
 
     def adversary(self, epsilon_range: tuple[float, float]) -> Adversary:
-        """The unigram adversary, for budgets of a token within a range."""
+        """Build the unigram adversary for budgets of a token within a range."""
         prior = np.maximum(self.prior, NEVER)
         return build_adversary(self.prepared.mechanism, prior, epsilon_range, lambda: self._near)
 
     def expected(self, epsilon: float, name: str = "calibration") -> Expected:
-        """What the strongest adversary is expected to get back of tokens of one epsilon.
+        """Return the expected recovery of tokens of one epsilon by the strongest adversary.
 
         Args:
-            name: of words and noise, which are drawn from a public seed: the same name has the same
-                at every epsilon.
+            name: name of the words and the noise, which are drawn from a public seed: the same name
+                gives the same at every epsilon.
 
         Raises:
             ParameterError: if the mechanism refuses epsilon.
@@ -119,11 +119,11 @@ class PublicWords:
         return Expected.of(epsilon, sample, outputs, guesses, self.scales)
 
     def read(self, sample: WordSample, epsilon: float, name: str) -> tuple[Ids, list[Ids]]:
-        """What comes out of words of public texts, and what is guessed, by the word and in context;
+        """Return the outputs of words in public texts, and the guesses by the word and in context;
         (n,) each.
 
-        The texts around them are rewritten as a run would, from left to right, and read as a whole.
-        What is not perturbed is known to the reader, also where the policy drops it.
+        The texts around the words are rewritten as in a run, from left to right, and decoded as a
+        whole. The adversary knows all unperturbed tokens, even those that the policy drops.
         """
         vocabulary, texts = self.prepared.vocabulary, self.texts
         assert texts is not None
@@ -152,9 +152,7 @@ class PublicWords:
     def _rewritten(
         self, clean: Ids, ids: Ids, is_drawn: Flags, epsilon: float, rng: np.random.Generator
     ) -> Ids:
-        """Texts as they are written, one column after the other, since what was written before may
-        matter.
-        """
+        """Rewrite texts one column after the other, since the tokens written before may matter."""
         mechanism, written = self.prepared.mechanism, clean.copy()
         for column in range(clean.shape[1]):
             drawn = np.flatnonzero(is_drawn[:, column])
@@ -169,8 +167,8 @@ class PublicWords:
         return written
 
     def epsilon_near(self, target: float, band: str) -> float:
-        """About where ``target`` comes out unchanged, which is quickly found: a start for the
-        search.
+        """Return an ε at which about ``target`` comes out unchanged, which is quick to find: a
+        start for the search.
         """
         mechanism, words = (
             self.prepared.mechanism,
@@ -189,7 +187,7 @@ class PublicWords:
 
 
 def function_words(tokens: Sequence[str], stop_words: frozenset[str]) -> Flags:
-    """Whether each token is a function word: a stop word, or a collocation of nothing but stop
-    words; (n,).
+    """Return (n,) whether each token is a function word: a stop word, or a collocation of stop
+    words only.
     """
     return np.array([stop_words.issuperset(token.split("_")) for token in tokens], dtype=np.bool_)

@@ -1,12 +1,13 @@
-"""Recovery of one run of the grid: what an adversary names of its documents.
+"""Measured recovery of one run of the grid: the share of its documents' words that an adversary
+recovers.
 
-Of every data set those documents are read that similarity is measured on. Their clean texts are cut
-into tokens again, so that at each position both are known, the word that stood there and the one
-that came out; only replaced words count. The adversary decodes the outputs: by the word, by
-context, and without them by the language model alone.
+The documents are those on which similarity is measured. Their clean texts are cut into tokens
+again, so that at each position both the source word and the output word are known; only replaced
+words count. The adversary decodes the outputs by the word, by context, and without the outputs by
+the language model alone.
 
-The shares are functions of source texts: of evaluation data, for whoever may see those. The file
-holds no word.
+The shares are functions of source texts, here of evaluation data, for people who may see those. The
+file holds no word.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ LOGGED = ["doc_id", "field", "position", "epsilon", "action", "word_id"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Aligned:
-    """Some texts of one data set, token by token. It holds source text.
+    """Texts of one data set, token by token. It holds source text.
 
     Attributes:
-        tokens: what an adversary sees of them.
-        source: (n,) number of the word that stood there; -1 where none was replaced.
-        doc_ids: of the documents.
+        tokens: the texts as an adversary sees them.
+        source: (n,) number of the source word; -1 where no word was replaced.
+        doc_ids: ids of the documents.
     """
 
     tokens: SeenTokens
@@ -75,7 +76,9 @@ class Aligned:
     doc_ids: pa.Array
 
     def replaced(self, guesses: Callable[[SeenTokens, Flags], dict[str, Ids | None]]) -> Replaced:
-        """The replaced words, with what is guessed of the tokens of which (n,) were replaced."""
+        """Return the replaced words with their guesses; ``guesses`` gets the tokens, and (n,)
+        whether each was replaced.
+        """
         is_replaced = self.source >= 0
         answers = {"unchanged": self.tokens.outputs[is_replaced], **dict.fromkeys(GUESSES)}
         return Replaced(self.source[is_replaced], answers | guesses(self.tokens, is_replaced))
@@ -84,10 +87,10 @@ class Aligned:
 def align(
     dataset: str, clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords
 ) -> Aligned:
-    """Texts and their token log, position by position.
+    """Align texts and their token log, position by position.
 
     Args:
-        clean: documents as they were given, in the order of the log.
+        clean: clean documents, in the order of the log.
 
     Raises:
         RequestError: if the log is of other texts or was made with another vocabulary.
@@ -132,11 +135,11 @@ def align(
 
 
 def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
-    """Whether each token is a word of the user's list FILE@HASH, or a collocation with one; None
-    without a list.
+    """Return whether each token is a word of the user's list FILE@HASH, or a collocation with one;
+    None without a list.
 
     Raises:
-        ParameterError: if the file is not there, has another content, is no text in UTF-8, or holds
+        ParameterError: if the file is missing, has another content, is no text in UTF-8, or holds
             no word.
     """
     if named is None:
@@ -150,12 +153,12 @@ def listed_words(named: str | None, tokens: list[str]) -> Flags | None:
 def datasets(
     clean: pa.Table, log_file: Path, model: Model, strategy: str, words: PublicWords
 ) -> Iterator[tuple[str, Aligned]]:
-    """The texts of every data set that are measured, by its name."""
+    """Yield the measured texts of every data set, with its name."""
     params = model.params
     for dataset in sorted(clean.column("dataset").unique().to_pylist()):
         own = clean.filter(pc.equal(clean.column("dataset"), dataset))
         n_texts = 1 + own.column("text_b").is_valid().to_numpy().astype(np.int64)
-        # The same generator as where texts are compared, so that they are the same documents.
+        # The generator of the similarity metric draws the same documents.
         rows = drawn(
             n_texts.tolist(),
             params.evaluation.max_texts,
@@ -167,7 +170,7 @@ def datasets(
 def measure_recovery(
     mechanism: str, strategy: str, epsilon: float, params: Params
 ) -> dict[str, Any]:
-    """The shares of one run, by data set and band.
+    """Return the shares of one run, by data set and band.
 
     Raises:
         MissingArtifact: if the run, the clean baseline or the language model was not made.
@@ -223,7 +226,7 @@ def measure_recovery(
 
 
 def unigram_adversary(aligned: dict[str, Aligned], words: PublicWords) -> Adversary | None:
-    """The unigram adversary for the budgets of some texts; None if no token was perturbed."""
+    """Build the unigram adversary for the budgets of some texts; None if no token was perturbed."""
     spent = np.concatenate(
         [np.empty(0), *(texts.tokens.epsilon[texts.source >= 0] for texts in aligned.values())]
     )
@@ -235,10 +238,10 @@ class LinkagePool:
     """Candidates for the sources of some outputs. It holds source text.
 
     Attributes:
-        candidates: P texts of a data set, the measured ones among them.
+        candidates: P texts of a data set, the measured texts among them.
         disclosed: their structure.
         outputs: the m rewritten texts.
-        sources: (m,) the candidate that each output was made of.
+        sources: (m,) the source of each output, as a candidate.
     """
 
     candidates: Sequence[str]
@@ -256,7 +259,9 @@ def pools(
     words: PublicWords,
     policy: Policy,
 ) -> Iterator[tuple[str, Aligned, LinkagePool]]:
-    """The candidates of every data set: its texts, or as many as linkage is measured among."""
+    """Yield the linkage candidates of every data set: its texts, up to the largest number of
+    candidates.
+    """
     for dataset, texts in aligned.items():
         own = texts_of(clean.filter(pc.equal(clean.column("dataset"), dataset)))
         rewritten = texts_of(private.filter(pc.equal(private.column("dataset"), dataset)))
@@ -281,7 +286,9 @@ def pools(
 def measure_linkage(
     texts: Aligned, pool: LinkagePool, adversary: Adversary
 ) -> dict[str, dict[str, float]]:
-    """Linkage of the texts of a data set, by the number of candidates and the reader."""
+    """Return the linkage of the texts of a data set, by the number of candidates and
+    the adversary.
+    """
     is_replaced = texts.source >= 0
     before = texts.tokens.before
     readers = LinkageReaders(
@@ -310,7 +317,7 @@ def decode(
     language_model: NgramModel | None,
     neural: PieceModel | None = None,
 ) -> dict[str, Replaced]:
-    """What is guessed, by data set; by the word alone without a language model."""
+    """Return the guesses by data set; without a language model, only those by the word."""
     if unigram is None:
         none = np.empty(0, dtype=np.int64)
         return {

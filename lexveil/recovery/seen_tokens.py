@@ -1,4 +1,4 @@
-"""Texts as an adversary sees them: what was kept, what came out, and at which budget."""
+"""Texts as an adversary sees them: kept words, outputs, and budgets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from lexveil.types import Flags, Floats, Ids
 
-NOT_CERTAIN = -1  # no symbol
+NOT_CERTAIN = -1  # in place of the symbol of a position without a certain word
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -18,16 +18,16 @@ class SeenTokens:
     """The n positions of some texts, as an adversary sees them.
 
     Attributes:
-        text_of: (n,) the text of each, ascending.
-        outputs: (n,) number of the word that came out where one was replaced, else -1.
-        epsilon: (n,) the budget of each.
-        certain: n words that were kept, None where nothing is known or a word was replaced.
-        before: (n,) what is written before each, as a row of the embedding, or -1; None: nobody
-            asks for it.
-        source: (n,) number of the word that was replaced, of whoever measures; for the adversary
-            who knows the rest.
-        written: (n,) what is written for each, as a row of the embedding, or -1; None: nobody asks
-            for it.
+        text_of: (n,) the text of each position, ascending.
+        outputs: (n,) number of the output word where a word was replaced, else -1.
+        epsilon: (n,) the budget of each position.
+        certain: n kept words, None where nothing is known or a word was replaced.
+        before: (n,) the token written before each, as a row of the embedding, or -1; None if no
+            adversary needs it.
+        source: (n,) number of the source word, known only in measurements; for the adversary who
+            knows the rest.
+        written: (n,) the token written for each, as a row of the embedding, or -1; None if no
+            adversary needs it.
     """
 
     text_of: Ids
@@ -48,8 +48,8 @@ class Symbols(NamedTuple):
     """SeenTokens with the symbols of the n-gram model where they are certain, else NOT_CERTAIN,
     (n,) each.
 
-    First and last differ at the end of a sentence: what follows it follows the beginning of the
-    next.
+    ``first`` and ``last`` differ at the end of a sentence: the next word follows the symbol that
+    begins a sentence.
     """
 
     text_of: Ids
@@ -63,20 +63,21 @@ class Symbols(NamedTuple):
     certain: Sequence[str | None]
 
     def part(self, start: int, stop: int) -> Symbols:
-        """Of the tokens from ``start`` to before ``stop``."""
+        """Return the tokens from ``start`` to before ``stop``."""
         return Symbols._make(each[start:stop] for each in self)
 
 
 def written_before(text_of: Ids, rows: Ids, is_dropped: Flags) -> Ids:
-    """What is written before each of n tokens of texts: the row of the last token before it that
-    was not dropped.
+    """Return the row of the token written before each of n tokens of texts: the last earlier token
+    that was not dropped.
 
     Args:
-        text_of: (n,) the text of each, ascending.
-        rows: (n,) the row of what is written for each, -1 where it has none.
+        text_of: (n,) the text of each token, ascending.
+        rows: (n,) the row of the token written for each, -1 where it has none.
+        is_dropped: (n,) whether the token was dropped.
 
     Returns:
-        (n,); -1 at the beginning of a text and after what has no row.
+        (n,); -1 at the beginning of a text and after a token without a row.
     """
     last = np.maximum.accumulate(np.where(is_dropped, -1, np.arange(len(rows))))
     previous = np.append(-1, last)[: len(rows)]
@@ -85,7 +86,7 @@ def written_before(text_of: Ids, rows: Ids, is_dropped: Flags) -> Ids:
 
 
 def is_new(values: Ids) -> Flags:
-    """Whether each of n values differs from the one before; so does the first."""
+    """Return whether each of n values differs from the one before; the first counts as new."""
     new = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])
     return new

@@ -1,4 +1,4 @@
-"""Shares of words recovered, by frequency band, with their intervals; measured, or expected of
+"""Shares of recovered words, by frequency band, with their intervals; measured, or expected by
 public frequencies.
 """
 
@@ -17,7 +17,7 @@ from lexveil.recovery.adversary import Adversary
 from lexveil.recovery.bands import ALL, BANDS, BANDS_OF
 from lexveil.types import Bytes, Flags, Floats, Ids
 
-Z = 1.959963984540054  # two-sided 95%
+Z = 1.959963984540054  # normal quantile of a two-sided 95% interval
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -32,7 +32,9 @@ class Share:
 
     @classmethod
     def of(cls, n_right: int, n: int) -> Share:
-        """``n_right`` of ``n``; of none, 0 with the interval from 0 to 1."""
+        """Return the share of ``n_right`` in ``n``; if n is 0, a share of 0 with the interval from
+        0 to 1.
+        """
         if not n:
             return cls(0, 0.0, 0.0, 1.0)
         p, z2 = n_right / n, Z * Z
@@ -43,14 +45,14 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an adversary tells of the perturbed words on a public scale: those whose score is not 0.
+    """Recovery of the perturbed words on a public scale, whose score is not 0, by an adversary.
 
     Attributes:
-        share: of all perturbed words, those on the scale.
-        side: of them, those whose side the adversary tells.
-        auc: how often the adversary puts a word of the upper side above one of the lower side; 0.5
-            is chance, ties count half.
-        named: of them, those that the adversary names.
+        share: share of the perturbed words that are on the scale.
+        side: share of the words on the scale whose side the adversary recovers.
+        auc: probability that the adversary ranks a word of the upper side above one of the lower
+            side; 0.5 is chance, ties count half.
+        named: share of the words on the scale that the adversary recovers.
     """
 
     share: Fraction
@@ -62,14 +64,14 @@ class Told:
     def of(
         cls, scores: Floats, words: Ids, weights: Floats, outputs: Ids, guesses: Sequence[Ids]
     ) -> Told:
-        """What the best of some adversaries tells: one takes the word put out, the others the word
-        guessed.
+        """Return the recovery by the best of some adversaries: one takes the output as its answer,
+        the others their guess.
 
         Args:
-            scores: (W,) of the words.
-            words, weights: (n,) the words that were rewritten, and how much each counts.
-            outputs: (n,) what came out.
-            guesses: (n,) of each adversary.
+            scores: (W,) scores of the words.
+            words, weights: (n,) the source words, and the weight of each.
+            outputs: (n,) the output words.
+            guesses: (n,) guesses of each adversary.
         """
         on_scale = scores[words] != 0
         counted, true = weights[on_scale], np.sign(scores[words[on_scale]])
@@ -85,13 +87,15 @@ class Told:
         return cls(total / float(weights.sum()), side, auc, named)
 
     def towards(self, other: Told, part: float) -> Told:
-        """What lies a part of the way to another."""
+        """Interpolate linearly, a part of the way to ``other``."""
         pairs = zip(astuple(self), astuple(other), strict=True)
         return Told(*((1 - part) * first + part * second for first, second in pairs))
 
 
 def _auc(scores: Floats, is_upper: Flags, weights: Floats) -> float:
-    """The area under the curve of n weighted words (Mann & Whitney 1947); 0.5 of one side alone."""
+    """Return the area under the curve of n weighted words (Mann & Whitney 1947); 0.5 if all are on
+    one side.
+    """
     values, place = np.unique(scores, return_inverse=True)
     upper, lower = (
         np.bincount(place, weights * side, len(values)) for side in (is_upper, ~is_upper)
@@ -102,14 +106,16 @@ def _auc(scores: Floats, is_upper: Flags, weights: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is expected of words as frequent as the public counts say, at one epsilon.
+    """Expected recovery of words drawn by public counts, at one epsilon.
 
     Attributes:
-        recovered: share that the strongest adversary guesses, by band.
-        unchanged: share that comes out as it is, by band.
-        mass: share of all words that are of the band.
-        told: of the words on each public scale that the metric keeps, by its name and weight.
-        in_context: whether the contextual adversary was run, beside the one by the word.
+        epsilon: the epsilon.
+        recovered: share that the strongest adversary recovers, by band.
+        unchanged: share that comes out unchanged, by band.
+        mass: share of the band in all words.
+        told: recovery of the words on each public scale that the metric keeps, by its name and
+            weight.
+        in_context: whether the contextual adversary was run, besides the unigram adversary.
     """
 
     epsilon: float
@@ -128,8 +134,8 @@ class Expected:
         guesses: Sequence[Ids],
         scales: Mapping[str, Floats],
     ) -> Expected:
-        """What the strongest of one or two adversaries guesses of the words of a sample: of each
-        band the most.
+        """Return the recovery of a sample by the strongest of one or two adversaries, which is
+        chosen for each band.
         """
         named = [by_band(guess == sample.ids, sample.bands) for guess in guesses]
         return cls(
@@ -148,8 +154,8 @@ class Expected:
         )
 
     def overall(self, shares: dict[str, Share], band: str = ALL) -> float:
-        """The mean over the words of a band, or of bands together, of ``recovered`` or
-        ``unchanged``.
+        """Return the mean of ``recovered`` or ``unchanged`` over the words of a band, or of several
+        bands together.
         """
         if band in shares:
             return shares[band].share
@@ -158,7 +164,9 @@ class Expected:
 
 
 def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
-    """The share of n words that are right, by band; ``bands`` (n,) is that of each word."""
+    """Return the share of right answers among n words, by band; ``bands`` (n,) is the band of each
+    word.
+    """
     n = np.bincount(bands, minlength=len(BANDS))
     right = np.bincount(bands[is_right], minlength=len(BANDS))
     return {band: Share.of(int(right[number]), int(n[number])) for number, band in enumerate(BANDS)}
@@ -166,12 +174,12 @@ def by_band(is_right: Flags, bands: Bytes) -> dict[str, Share]:
 
 @dataclass(frozen=True, slots=True)
 class WordSample:
-    """Words as public frequencies have them, the same number of each band.
+    """Words drawn by public frequencies, the same number in each band.
 
     Attributes:
-        ids: (n,).
-        bands: (n,) of each.
-        mass: share of all words that are of each band.
+        ids: (n,) the words.
+        bands: (n,) the band of each word.
+        mass: share of each band in all words.
     """
 
     ids: Ids
@@ -180,7 +188,7 @@ class WordSample:
 
     @property
     def weights(self) -> Floats:
-        """(n,) how much each word counts among all words."""
+        """(n,) weight of each word among all words."""
         masses = np.array([self.mass[band] for band in BANDS])
         weights: Floats = (masses / np.maximum(np.bincount(self.bands, minlength=len(BANDS)), 1))[
             self.bands
@@ -191,7 +199,7 @@ class WordSample:
     def draw(
         cls, prior: Floats, bands: Bytes, rng: np.random.Generator, n_words: int
     ) -> WordSample:
-        """Draw ``n_words`` of each band that has words which can be meant, by the prior."""
+        """Draw ``n_words`` by the prior from each band that has words with a positive prior."""
         ids = []
         for number in range(len(BANDS)):
             if len(members := np.flatnonzero((bands == number) & (prior > 0))):
@@ -210,10 +218,10 @@ def expected(
     rng: np.random.Generator,
     scales: Mapping[str, Floats] | None = None,
 ) -> Expected:
-    """What the unigram adversary is expected to get back of single words, each with the budget
+    """Return the expected recovery of single words by the unigram adversary, each with the budget
     ``epsilon``.
 
-    A function of public things: space, frequencies, mechanism and ε, never of a text.
+    The result is a function of public facts: space, frequencies, mechanism and ε, never of a text.
 
     Args:
         scales: (W,) scores of the words, by purpose.

@@ -1,7 +1,6 @@
-"""Expected recovery of a model's words, kept in a folder so that it is computed once.
+"""Cache of the expected recovery of a model's words.
 
-A file is named by a hash of everything it follows from: words, vectors, counts, mechanism, policy
-and code.
+A file is named by a hash of all its inputs: words, vectors, counts, mechanism, policy and code.
 """
 
 from __future__ import annotations
@@ -43,24 +42,24 @@ from lexveil.runtime.hashes import code_hash, sha256
 from lexveil.runtime.tables import write_json
 from lexveil.runtime.user_data import is_of_user, make_user_data
 
-# of the default at its levels, by key: by `benchmarks.protection --figures`
+# figures of the default model at its levels, by key, written by `benchmarks.protection --figures`
 SHIPPED = paths.MODELS / "expected.json"
-NEXT = 1e-9  # of a step: an epsilon so near above a point of the lattice is that point's
+NEXT = 1e-9  # share of a step by which an epsilon may exceed a point and still count as equal to it
 
 
 class NotComputed(RequestError):
-    """Expected recovery was not computed here yet, and is not to be computed now."""
+    """Expected recovery is not in the cache, and computing it is not allowed."""
 
 
 @dataclass
 class _Kept:
-    """What a file holds."""
+    """Contents of a cache file."""
 
     of: str
     blind: dict[str, Fraction]
     points: dict[int, Expected] = field(default_factory=dict)
     distances: WordDistances | None = None
-    starts: dict[str, float] = field(default_factory=dict)  # of searches, by target and band
+    starts: dict[str, float] = field(default_factory=dict)  # starts of searches, by target and band
 
 
 @cache
@@ -69,16 +68,16 @@ def _adapter() -> TypeAdapter[_Kept]:
 
 
 class StoredCurve(Curve):
-    """What is expected at any epsilon of a model's mechanism; what is computed is kept at the
-    model's place.
+    """Expected recovery at any epsilon of a model's mechanism; computed points are cached in the
+    model's project.
 
     Attributes:
-        in_context: whether a reader in context is run, beside the one by the word.
-        public_key: names what the figures follow from, but for the code.
+        in_context: whether the contextual adversary runs, besides the unigram adversary.
+        public_key: hash of the inputs of the figures, except the code.
 
     Args:
-        prepared: the mechanism, where it was made before.
-        told: hears of each epsilon that is computed, before it is.
+        prepared: the mechanism, if it was built before.
+        told: called with each epsilon before it is computed.
 
     Raises:
         MissingArtifact: if no run has made the embedding or the word orders.
@@ -119,18 +118,18 @@ class StoredCurve(Curve):
 
     @cached_property
     def words(self) -> PublicWords:
-        """The words whose recovery is expected: who asks for them computes.
+        """The words whose recovery is expected. Access to them means computing.
 
         Raises:
-            NotComputed: of a model with ``cache_only``.
+            NotComputed: for a model with ``cache_only``.
         """
         self._require_computing()
         return self._words_of()
 
     def meaning(self, least: float, most: float) -> Meaning:
-        """What epsilons of a token between two mean.
+        """Return the meaning of the epsilons of tokens between ``least`` and ``most``.
 
-        The smaller one is taken up to the next point of the lattice, so that not every length of a
+        The smaller one is raised to the next point of the lattice, so that not every length of a
         text costs a point.
 
         Raises:
@@ -149,10 +148,10 @@ class StoredCurve(Curve):
     def epsilon_for(
         self, target: float, band: str = ALL, measure: Measure | None = None
     ) -> Calibrated:
-        """See ``lexveil.recovery.calibration.epsilon_for``.
+        """Return the calibrated epsilon, as ``lexveil.recovery.calibration.epsilon_for``.
 
-        The search begins where public things say and not at what is kept: an ε must not depend on
-        earlier questions.
+        The search starts at an epsilon that follows from public facts, not from cached points: an ε
+        must not depend on earlier questions.
         """
         starts, asked = self._kept.starts, f"{target} {band}"
         if asked not in starts and self.blind[band] < target < 1:
@@ -161,7 +160,9 @@ class StoredCurve(Curve):
         return epsilon_for(self, target, band, measure, starts.get(asked, 1.0))
 
     def check(self, epsilon: float) -> Expected:
-        """What is expected at an epsilon of other words and other noise than those of the curve."""
+        """Return the expected recovery at an epsilon, for other words and other noise than those of
+        the curve.
+        """
         return self.words.expected(epsilon, "check")
 
     def _computed(self, epsilon: float) -> Expected:
@@ -171,17 +172,18 @@ class StoredCurve(Curve):
             if number not in self._kept.points:
                 if self._told is not None:
                     self._told(epsilon)
-                # Each point by an adversary of its own: a figure must not depend on what was asked
-                # before.
+                # Each point has an adversary of its own: a figure must not depend on earlier
+                # questions.
                 self._kept.points[number] = self.words.expected(epsilon)
         return self._kept.points[number]
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While other processes wait that want figures of the same file: with theirs, and what is
-        added is kept.
+        """Lock the cache file against other processes, merge their figures, and save additions at
+        the end.
 
-        A folder that cannot be written to costs the time of computing again, and nothing else.
+        In a folder without write access, the figures are computed again each time, and nothing else
+        changes.
         """
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError, NotImplementedError):
@@ -199,7 +201,7 @@ class StoredCurve(Curve):
 
 
 def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str:
-    """The hash of what the figures follow from beside the code."""
+    """Return the hash of all inputs of the figures except the code."""
     if model.packaged:
         (counts,) = model.packaged.files("counts.npy").values()
     else:
@@ -221,8 +223,8 @@ def _key(model: Model, prepared: Prepared, strategy: str, policy: Policy) -> str
 
 
 def _load(file: Path, key: str, public: str) -> _Kept | None:
-    """What a file holds, or what ships; None if there is none, or the file is broken: it is written
-    anew then.
+    """Load a cache file, or the figures that ship; None if there are none, or the file is broken,
+    which is then written anew.
     """
     with contextlib.suppress(OSError, ValidationError):
         kept = _adapter().validate_json(file.read_bytes())

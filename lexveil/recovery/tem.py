@@ -15,20 +15,20 @@ from lexveil.recovery.adversary import (
 )
 from lexveil.types import Floats, Ids, Vectors
 
-RATIO = 2**0.25  # of two rungs at most
-SMALL = 2048  # words up to which sums go over the whole vocabulary
-SEED = 20261  # public, so that everybody builds the same adversary
-SUMMED = 512  # words by which a sum over a larger vocabulary is estimated
-ROWS = 4096  # words whose distances to those are held at a time
+RATIO = 2**0.25  # largest ratio of neighbouring rungs
+SMALL = 2048  # size of a vocabulary up to which sums go over all words
+SEED = 20261  # public seed, so that everybody builds the same adversary
+SUMMED = 512  # sample of words that estimates a sum over a larger vocabulary
+ROWS = 4096  # words whose distances to the sample are held at a time
 
 
 class TemAdversary(LadderAdversary):
     """Guesses the w that maximises ln π(w) - ε·min(d(w,y), γ)/2 - ln Z(w, ε).
 
-    Z(w, ε) = Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2), μ the base measure, is computed at the rungs of a
-    ladder of ε; between rungs ln Z is interpolated in ln ε (docs/explanation/recovery.md has the
-    errors). The base measure of y itself is the same for every w. Guesses are decided by scores in
-    float64, so equal ones go to the first word.
+    Z(w, ε) = Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2), where μ is the base measure, is computed at the
+    rungs of a ladder of ε; between rungs ln Z is interpolated in ln ε (docs/explanation/recovery.md
+    lists the errors). The base measure of y itself is the same for every w. Scores in float64
+    decide the guesses, and the first word wins ties.
 
     Attributes:
         bias: (L, V) ln π - ln Z at each rung.
@@ -41,7 +41,7 @@ class TemAdversary(LadderAdversary):
         self.bias: Floats = self._log_prior - self.log_normalizers(mechanism)
         squares = np.einsum("vp,vp->v", self.vectors, self.vectors, dtype=np.float64)
         longest = float(np.sqrt(squares.max(initial=0.0)))
-        # As in the exact search: (p + 8) rounding steps of each product and square.
+        # (p + 8) rounding steps of each product and square, as in the exact search.
         slack = (
             2.01
             * (self.vectors.shape[1] + 8)
@@ -58,7 +58,7 @@ class TemAdversary(LadderAdversary):
         )
 
     def log_normalizers(self, mechanism: Tem) -> Floats:
-        """The ln Z of every word at each rung, (L, V)."""
+        """Return ln Z of every word at each rung, (L, V)."""
         return log_normalizers(mechanism, self.ladder.rungs)
 
     def log_likelihood(
@@ -68,7 +68,7 @@ class TemAdversary(LadderAdversary):
         epsilon: Floats,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """See ``Adversary``.
+        """Return log-likelihoods of n words and outputs, as in ``Adversary``.
 
         Raises:
             ParameterError: if an epsilon lies outside of the ladder.
@@ -90,12 +90,12 @@ class TemAdversary(LadderAdversary):
 
 
 def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
-    """The ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
+    """Return ln Σ_u μ(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at L epsilons, (L, V).
 
-    Of more than ``SMALL`` words about that: the word itself, and the mean over ``SUMMED`` other
-    words times the measure of all others, right to about 0.05 for a few hundredths of the work.
-    Where single near words make up much of a sum their own scores differ by far more than that, so
-    hardly a guess changes.
+    For more than ``SMALL`` words the sum is estimated: the word itself, plus the mean over
+    ``SUMMED`` other words times the measure of all others. The estimate is right to about 0.05 for
+    a few hundredths of the work. Where single near words dominate a sum, their own scores differ by
+    far more than that, so hardly any guess changes.
     """
     vectors, n, base = (
         mechanism.vectors,
@@ -120,7 +120,7 @@ def log_normalizers(mechanism: Tem, epsilon: Floats) -> Floats:
         products = vectors[words] @ vectors[others].T
         distances = np.sqrt(np.maximum(squares[words, None] + squares[others] - 2 * products, 0))
         is_own = words[:, None] == others
-        # of the other words
+        # share of the sample in the measure of the other words
         share = np.where(is_own, 0.0, base[others]).sum(axis=1) / (base.sum() - base[words])
         for level, rate in enumerate((epsilon / 2).astype(np.float32)):
             weights = np.exp(-np.minimum(rate * distances, np.float32(limit)))

@@ -1,4 +1,4 @@
-"""The adversary of tem_context by the word and what was written before it, by the closed form."""
+"""The adversary of tem_context that uses the output and the token before it, by the closed form."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lexveil.recovery.seen_tokens import Symbols, is_new
 from lexveil.recovery.tem import ROWS, SEED, SUMMED, TemAdversary
 from lexveil.types import Floats, Ids, Vectors
 
-RESCORED = 32  # candidates of an output whose normaliser is computed for what was written before
-# words after a token whose part of a normaliser is computed; of more, so many drawn by their mass
+RESCORED = 32  # candidates of an output whose normaliser is computed for the token before
+# greatest number of following words in a normaliser; of more, this many are drawn by their mass
 FOLLOWING = 256
-# words with the most m after a text, whose part of a normaliser is computed; SUMMED stand for the
-# others
+# words with the largest m after a text, which enter a normaliser exactly; SUMMED others are a
+# sample of the rest
 MOST = 2048
-PAIRS = 2**18  # of candidates and following words, at a time: 1 MB
+PAIRS = 2**18  # pairs of candidates and following words at a time: 1 MB
 
 
 class TemContextAdversary(TemAdversary):
@@ -28,8 +28,8 @@ class TemContextAdversary(TemAdversary):
     before y.
 
     Z(w, c) = Σ_u m(u | c)·exp(-ε·min(d(w,u), γ)/2). m(y | c) is the same for every w; Z is not:
-    where words after c are near w, y is less telling. Candidates are the likeliest without c; the
-    ``RESCORED`` first get their Z(w, c).
+    where words after c are near w, y says less about w. The adversary takes the most probable
+    candidates without c, and computes Z(w, c) for the first ``RESCORED``.
     """
 
     mechanism: TemContext
@@ -43,11 +43,11 @@ class TemContextAdversary(TemAdversary):
         self._log_single = np.log(prior) - self.bias
 
     def log_normalizers(self, mechanism: Tem) -> Floats:
-        """The ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each rung, (L, V): without a
-        word before.
+        """Return ln Σ_u m(u)·exp(-ε·min(d(w,u), γ)/2) of every word w at each rung, (L, V), without
+        a word before.
 
-        The word itself, and the mean over ``SUMMED`` other words, drawn by m, times the m of all
-        others.
+        The sum is estimated: the word itself, plus the mean over ``SUMMED`` other words, drawn by
+        m, times the m of all others.
         """
         assert isinstance(mechanism, TemContext)
         mass = mechanism.mass.single.astype(np.float64)
@@ -67,7 +67,7 @@ class TemContextAdversary(TemAdversary):
     def candidates(
         self, outputs: Ids, epsilon: Floats, k: int, before: Ids | None = None
     ) -> Candidates:
-        """See ``Adversary``."""
+        """Return the k most probable words behind each of n outputs, as in ``Adversary``."""
         found = super().candidates(outputs, epsilon, max(k, RESCORED))
         if before is None:
             before = np.full(len(outputs), -1, dtype=np.int64)
@@ -80,15 +80,15 @@ class TemContextAdversary(TemAdversary):
     def log_likelihood(
         self, words: Ids, outputs: Ids, epsilon: Floats, before: Ids | None = None
     ) -> Floats:
-        """See ``Adversary``."""
+        """Return log-likelihoods of n words and outputs, as in ``Adversary``."""
         log_likelihood = super().log_likelihood(words, outputs, epsilon)
         if before is None:
             return log_likelihood
         return log_likelihood - self._log_ratio(words[:, None], epsilon, before)[:, 0]
 
     def _log_ratio(self, words: Ids, epsilon: Floats, before: Ids) -> Floats:
-        """ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where none was written
-        before.
+        """Return ln(Z(w, c) / Z(w)) of the candidates (n, k) of n outputs; 0 where no token was
+        written before.
         """
         ratio, single = np.zeros(words.shape), self._without_context(words, epsilon)
         order = np.argsort(before, kind="stable")
@@ -103,7 +103,7 @@ class TemContextAdversary(TemAdversary):
         return ratio
 
     def _without_context(self, words: Ids, epsilon: Floats) -> Floats:
-        """Ln Z(w) of the candidates (n, k) of n outputs."""
+        """Return ln Z(w) of the candidates (n, k) of n outputs."""
         single, at = np.zeros(words.shape), self.ladder.weights(epsilon)
         for step in range(at.weights.shape[1]):
             single += (
@@ -112,8 +112,8 @@ class TemContextAdversary(TemAdversary):
         return single
 
     def _weights(self, words: Ids, others: Ids, rates: Vectors) -> Vectors:
-        """exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place: here
-        the time goes.
+        """Return exp(-min(rate·d, limit)) of n words and m others, (n, m), in float32 and in place,
+        because this takes most of the time.
         """
         squares, weights = self._channel.squares, self.vectors[words] @ self.vectors[others].T
         weights *= -2
@@ -125,8 +125,8 @@ class TemContextAdversary(TemAdversary):
         return weights
 
     def _following(self, context: int) -> tuple[Ids, Vectors]:
-        """Words after a token, and the mass that each has beside its own; of many, some that stand
-        for all.
+        """Return the words after a token, and the mass of each beyond its own; of many words, a
+        sample that represents all.
         """
         mass = self.mechanism.mass
         assert isinstance(mass, BaseMeasure)
@@ -140,10 +140,9 @@ class TemContextAdversary(TemAdversary):
 
 
 class CausalContextAdversary(TemContextAdversary):
-    """The same where a language model weighs the words of whole texts: it reads them as the
-    mechanism did.
+    """Adversary of tem_context with a language model: it reads whole texts as the mechanism did.
 
-    Of a word without its text Z(w) is that of the beginning of one.
+    For a word without its text, Z(w) is that of the beginning of a text.
     """
 
     def candidates(
@@ -153,7 +152,9 @@ class CausalContextAdversary(TemContextAdversary):
         k: int,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Candidates:
-        """See ``Adversary``; what is written just before does not say what the model knew."""
+        """Return the k most probable words, as in ``Adversary``. ``before`` is ignored: a single
+        token does not determine the model's context.
+        """
         return TemAdversary.candidates(self, outputs, epsilon, k)
 
     def log_likelihood(
@@ -163,11 +164,15 @@ class CausalContextAdversary(TemContextAdversary):
         epsilon: Floats,
         before: Ids | None = None,  # noqa: ARG002
     ) -> Floats:
-        """See ``Adversary``; normalisers are those of the beginning of a text."""
+        """Return log-likelihoods, as in ``Adversary``, with the normalisers of the beginning of a
+        text.
+        """
         return TemAdversary.log_likelihood(self, words, outputs, epsilon)
 
     def in_texts(self, tokens: Symbols, k: int) -> Candidates:
-        """See ``Adversary``: with the Z(w, c) of every candidate, c all that was written before."""
+        """Return the k most probable words of whole texts, as in ``Adversary``, with Z(w, c) of
+        every candidate, where c is all text before.
+        """
         measure, is_drawn = self.mechanism.mass, tokens.outputs >= 0
         assert isinstance(measure, CausalMeasure)
         epsilon, number = tokens.epsilon[is_drawn], np.cumsum(is_drawn) - 1
@@ -198,8 +203,8 @@ class CausalContextAdversary(TemContextAdversary):
         )
 
     def _log_normalizer(self, words: Ids, epsilon: float, mass: Ids) -> Floats:
-        """The ln Z(w, c) of k words, by the words with the most m, w itself, and others that are
-        drawn by m.
+        """Return ln Z(w, c) of k words, from the words with the largest m, w itself, and a sample
+        of the others drawn by m.
         """
         n, top = len(mass), np.arange(len(mass))
         rest = np.zeros(0, dtype=np.int64)
@@ -219,7 +224,9 @@ class CausalContextAdversary(TemContextAdversary):
 
 
 def _groups(before: Ids, tokens: Ids) -> list[tuple[int, Ids]]:
-    """The tokens of each context, in order of the contexts; ``tokens`` are sorted by them."""
+    """Return the tokens of each context, in order of the contexts; ``tokens`` must be sorted by
+    context.
+    """
     if not len(tokens):
         return []
     starts = np.flatnonzero(np.append(True, np.diff(before[tokens]) > 0))

@@ -1,4 +1,4 @@
-"""The unigram adversary of any mechanism."""
+"""Choice of the unigram adversary for a mechanism."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ def build_adversary(
     epsilon_range: tuple[float, float],
     near: Callable[[], Vectors] | None = None,
 ) -> Adversary:
-    """The unigram adversary of any registered mechanism, with rank remapping or without.
+    """Build the unigram adversary of any registered mechanism, with rank remapping or without.
 
-    What is summed over all pairs of words is estimated from some of them
-    (docs/explanation/recovery.md).
+    Sums over all pairs of words are estimated from some of them (docs/explanation/recovery.md).
 
     Args:
-        prior: (V,) how likely each word is, greater than 0, adding up to 1.
-        epsilon_range: the smallest and largest budget of a token that it is asked about.
+        prior: (V,) probability of each word, greater than 0, adding up to 1.
+        epsilon_range: the smallest and largest budget of a token that the adversary must decode.
         near: returns ``estimate.near_of(mechanism)``, for callers that build several adversaries of
             a mechanism.
 

@@ -1,10 +1,8 @@
-"""Immutable look-up of collocations by integer word ids, with their PMI.
+"""Immutable index of collocations by integer word ids, with the PMI of each.
 
 ``Collocations.scores`` gives, for every position of a batch of sentences, the PMI of the bigram and
-of the trigram that starts there (minus infinity where there is none, or where it would cross a
-sentence boundary).
-
-They are looked up in sorted arrays of keys.
+of the trigram that starts there (minus infinity where no collocation starts, or where it would
+cross a sentence boundary). It finds collocations by binary search in sorted arrays of packed keys.
 """
 
 from __future__ import annotations
@@ -21,20 +19,20 @@ from lexveil.types import Flags, Floats, Ids
 
 WordIds = npt.NDArray[np.int32] | Ids
 
-BITS = 21  # of a word's number; three of them share 63 bits of a key
+BITS = 21  # bits of a word's number; a key packs three word numbers into 63 bits
 MAX_WORDS = 2**BITS
 
 
 @dataclass(frozen=True)
 class Collocations:
-    """Immutable look-up of bigrams and trigrams with their PMI.
+    """Immutable index of bigrams and trigrams with their PMI.
 
     Attributes:
         word_ids: id by word; empty if the collocations were given as ids alone.
-        numbers: (largest id + 1,) int32, the number under which a word takes part in collocations,
-            -1 if in none.
+        numbers: (largest id + 1,) int32, the number of each word id inside the keys; -1 for a word
+            that no collocation contains.
         pair_keys, pair_pmi: (n,) the keys of the bigrams, ascending, and their PMI in bits.
-        triple_keys, triple_pmi: (m,) the same of trigrams.
+        triple_keys, triple_pmi: (m,) the keys of the trigrams, ascending, and their PMI in bits.
     """
 
     word_ids: dict[str, int]
@@ -52,11 +50,12 @@ class Collocations:
         trigrams: Sequence[Sequence[str]],
         trigram_pmi: Floats,
     ) -> Collocations:
-        """Make the look-up from columns: ``bigrams`` is (first words, second words), ``trigrams``
-        has three columns.
+        """Build the index from columns of words: ``bigrams`` is (first words, second words),
+        ``trigrams`` has three columns.
 
         Raises:
-            RequestError: if more words take part than a key can hold (2,097,152).
+            RequestError: if the collocations have more different words than a key can hold
+                (2,097,152).
         """
         words = dict.fromkeys(chain(*bigrams, *trigrams))  # each once, in order
         word_ids = {word: number for number, word in enumerate(words)}
@@ -75,16 +74,17 @@ class Collocations:
         trigram_pmi: Floats,
         word_ids: dict[str, int] | None = None,
     ) -> Collocations:
-        """Make the look-up from columns of word ids, in any numbering that starts from 0 or later.
+        """Build the index from columns of word ids, in any numbering that starts from 0 or later.
 
         Args:
             bigrams: two (n,) columns, first and second words.
-            bigram_pmi: (n,) bits. Of a bigram that is listed twice the first counts.
+            bigram_pmi: (n,) bits. If a bigram is listed twice, its first value counts.
             trigrams, trigram_pmi: three (m,) columns, and (m,) bits.
             word_ids: id by word, for ``ids``; not needed where texts come as ids.
 
         Raises:
-            RequestError: if more words take part than a key can hold (2,097,152).
+            RequestError: if the collocations have more different words than a key can hold
+                (2,097,152).
         """
         columns = [np.asarray(column) for column in (*bigrams, *trigrams)]
         if any(len(column) and column.min() < 0 for column in columns):
@@ -109,18 +109,18 @@ class Collocations:
         return cls({} if word_ids is None else word_ids, numbers, *pairs, *triples)
 
     def ids(self, words: Iterable[str]) -> Ids:
-        """Number words; -1 for a word of no collocation. Shape (n,)."""
+        """Return the (n,) word ids of words; -1 for a word that no collocation contains."""
         get = self.word_ids.get
         return np.fromiter((get(word, -1) for word in words), dtype=np.int64)
 
     def scores(self, ids: WordIds, sentence_offsets: Ids) -> tuple[Floats, Floats]:
-        """PMI of the bigram and of the trigram starting at each position.
+        """Return the PMI of the bigram and of the trigram that start at each position.
 
         Args:
-            ids: (n,) int32 or int64 word ids; one that takes part in no collocation, -1 too, is
-                allowed.
-            sentence_offsets: (n_sentences + 1,) int64 from 0 to n, ascending: where each sentence
-                starts.
+            ids: (n,) int32 or int64 word ids; words that no collocation contains are allowed, -1
+                too.
+            sentence_offsets: (n_sentences + 1,) int64 from 0 to n, ascending: the first word of
+                each sentence.
 
         Returns:
             Two (n,) float64 arrays in bits, minus infinity where there is no collocation.
@@ -143,7 +143,9 @@ class Collocations:
 
 
 def check_offsets(sentence_offsets: Ids, n: int) -> None:
-    """Compiled code does not check where it writes."""
+    """Raise ValueError unless the offsets ascend from 0 to n; compiled code does not
+    check its bounds.
+    """
     if (
         sentence_offsets[0] != 0
         or sentence_offsets[-1] != n
@@ -160,7 +162,7 @@ def _pack(columns: Sequence[npt.NDArray[np.int32]]) -> Ids:
 
 
 def _sorted(keys: Ids, scores: Floats) -> tuple[Ids, Floats]:
-    """Each key once, ascending, with the first of its scores."""
+    """Sort the keys, drop repeated keys, and keep the first score of each."""
     order = np.argsort(keys, kind="stable")
     keys, scores = keys[order], np.asarray(scores, dtype=np.float64)[order]
     first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
@@ -168,7 +170,7 @@ def _sorted(keys: Ids, scores: Floats) -> tuple[Ids, Floats]:
 
 
 def _looked_up(wanted: Ids, is_wanted: Flags, keys: Ids, scores: Floats) -> Floats:
-    """The score of each key that is wanted and known, else minus infinity."""
+    """Return the score of each wanted key that the index holds, minus infinity for all others."""
     looked_up = np.full(len(wanted), -np.inf)
     if len(keys):
         positions = np.flatnonzero(is_wanted)

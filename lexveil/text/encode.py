@@ -1,4 +1,4 @@
-"""Text to numbers: tokens of a batch of texts as arrays, each with its class and its row in the
+"""Encoding of texts: the tokens of a batch as arrays, each with its class and its row in the
 vocabulary.
 """
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class TokenClass(IntEnum):
-    """Class of a token. Arrays hold the numbers; compare them with ``.value``, ten times as fast in
-    NumPy.
+    """Class of a token. Arrays hold the numbers; compare them with ``.value``, which is ten times
+    as fast in NumPy.
 
     Found are tokens that a detector found, if there is one, whatever they are themselves. Where
     sentences of a bank are written a token is one of these.
@@ -45,7 +45,7 @@ class TokenClass(IntEnum):
 
     @property
     def label(self) -> str:
-        """Its name in token logs and records."""
+        """Name of the class in token logs and records."""
         return self.name.lower()
 
     @classmethod
@@ -58,14 +58,14 @@ class TokenClass(IntEnum):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """What a text is looked up in.
+    """Vocabulary, collocations and language by which texts are encoded.
 
     Attributes:
         segmentation: word, gst, mst or mst_exact.
         tokens: the vocabulary in row order; collocations join their words by ``_``.
         rows: row by token.
-        collocations: those whose token is in the vocabulary; None for ``word``.
-        language: of the vocabulary, by whose rules texts are cut.
+        collocations: the collocations whose token is in the vocabulary; None for ``word``.
+        language: code of the language whose tokenizer rules apply.
     """
 
     segmentation: str
@@ -76,27 +76,26 @@ class Lexicon:
 
     @property
     def function_words(self) -> frozenset[str]:
-        """Those of its language."""
+        """Function words of the lexicon's language."""
         return language_of(self.language).function_words
 
     @cached_property
     def pieces(self) -> Pieces:
-        """What each token of the vocabulary looks like in a text."""
+        """Written form of each token of the vocabulary."""
         return Pieces.of(self.tokens)
 
     @cached_property
     def n_words(self) -> npt.NDArray[np.int8]:
-        """(V,) words in each token of the vocabulary."""
+        """(V,) number of words in each token of the vocabulary."""
         joined = np.fromiter(
             map(str.count, self.tokens, repeat("_")), dtype=np.int8, count=len(self.tokens)
         )
         return joined + np.int8(1)
 
     def look_up(self, forms: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
-        """The row of each form, -1 if it has none, and its ``TokenClass`` by its form alone.
+        """Return the row of each form (-1 if it has none) and its ``TokenClass`` by the form alone.
 
-        Nothing of the forms is remembered: what one text has would make another one's look-up
-        faster.
+        Forms are not cached: the forms of one text would make the look-up of another text faster.
         """
         rows = np.fromiter(map(self.rows.get, forms, repeat(-1)), dtype=np.int64, count=len(forms))
         kinds = np.fromiter(
@@ -112,10 +111,9 @@ class Lexicon:
         collocations: Collocations | None,
         language: str = DEFAULT,
     ) -> Lexicon:
-        """Make a lexicon. A collocation without a vector would only turn known words into an
-        unknown token,
+        """Build a lexicon with the collocations that are tokens of the vocabulary.
 
-        so documents are cut with the collocations that the vocabulary knows.
+        A collocation without a vector would turn known words into an unknown token.
         """
         rows = {token: row for row, token in enumerate(tokens)}
         return cls(
@@ -132,7 +130,7 @@ def _known(collocations: Collocations, tokens: Iterable[str]) -> Collocations:
             [number.get(word, -1) for word in words] for words in split if len(words) == size
         ]
         ids = np.array(of_size, dtype=np.int64).reshape(-1, size)
-        # each by itself
+        # each collocation is a sentence of its own
         pmi = collocations.scores(ids.ravel(), np.arange(0, ids.size + 1, size))[size - 2][::size]
         kept.append((list(ids[pmi > -np.inf].T), pmi[pmi > -np.inf]))
     return Collocations.for_ids(*kept[0], *kept[1], number)
@@ -147,9 +145,8 @@ class Encoded:
         n_texts: texts in the batch, those without tokens included.
         text_of: (n,) int32, the text each token belongs to, from 0.
         rows: (n,) int64, row in the vocabulary; -1 if the token is not in it.
-        kind: (n,) int8, a ``TokenClass``; FOUND of a piece of what a detector found that is one
-            token.
-        n_words: (n,) words in the token: 1 to 3, or those of such a piece.
+        kind: (n,) int8, a ``TokenClass``; FOUND only for a detected piece that is one token.
+        n_words: (n,) words in the token: 1 to 3, or more for a detected piece that is one token.
         first_word: (n,) int64, index into ``words`` of the token's first word.
         forms: the distinct normal forms.
         word: (m,) int32, the form of each word, in text order.
@@ -173,15 +170,15 @@ class Encoded:
 
     @cached_property
     def words(self) -> list[str]:
-        """The normal forms of all words, in text order; a batch is rewritten without a string for
-        each.
+        """The normal forms of all words, in text order. Rewriting a batch does not
+        need this list.
         """
         words: list[str] = np.array(self.forms, dtype=object)[self.word].tolist()
         return words
 
     @property
     def classes(self) -> npt.NDArray[np.int8]:
-        """(n,) ``TokenClass`` of each, FOUND of all that a detector found."""
+        """(n,) ``TokenClass`` of each token; FOUND for every token that a detector found."""
         if self.found is None:
             return self.kind
         return np.where(self.found.is_found, np.int8(TokenClass.FOUND), self.kind).astype(np.int8)
@@ -192,19 +189,19 @@ class Encoded:
         return np.searchsorted(self.sentence_offsets, self.first_word, side="right") - 1
 
     def offsets(self) -> npt.NDArray[np.int64]:
-        """(n_texts + 1,) where each text's tokens start."""
+        """Return (n_texts + 1,) offsets: the first token of each text."""
         return np.searchsorted(self.text_of, np.arange(self.n_texts + 1)).astype(np.int64)
 
 
 def _kind_of(form: str, function_words: frozenset[str]) -> int:
-    """``TokenClass`` of a word by its form alone."""
+    """Return the ``TokenClass`` of a word by its form alone."""
     if is_punctuation(form):
         return TokenClass.PUNCTUATION.value
     return TokenClass.STOPWORD.value if form in function_words else TokenClass.WORD.value
 
 
 def tokenize(texts: Sequence[str], language: str = DEFAULT) -> TokenizedTexts:
-    """Tokens of a batch of texts, with their spans."""
+    """Tokenize a batch of texts, with the span of each token."""
     from lexveil.text.tokenize import tokenize_texts
 
     array = texts.array if isinstance(texts, Strings) else pa.array(texts, pa.large_string())
@@ -214,11 +211,11 @@ def tokenize(texts: Sequence[str], language: str = DEFAULT) -> TokenizedTexts:
 def encode(texts: Sequence[str], lexicon: Lexicon, claim: Claim | None = None) -> Encoded:
     """Tokenize, segment and look up a batch of texts.
 
-    Words are numbered, so that all that depends on the word alone is worked out once per batch and
+    Words are numbered, so that work that depends on the word alone is done once per batch and
     distinct word, and the rest is arithmetic on numbers.
 
     Args:
-        claim: says what detectors found of the words; None without any.
+        claim: returns the claims of detectors on the words; None without detectors.
     """
     tokens = tokenize(texts, lexicon.language)
     forms, word, spans = tokens.forms, tokens.ids, tokens.spans

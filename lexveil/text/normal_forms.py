@@ -1,4 +1,4 @@
-"""Normal forms of tokens, by which they are counted and looked up, and the kind of each.
+"""Normal forms of tokens: the forms that are counted and looked up.
 
 A normal form is lower case, NFC, with straight quotes, and runs of one mark shortened. It contains
 no white space and no ``_``, so tokens can be joined by a space and the words of a collocation by
@@ -26,12 +26,12 @@ _STRAIGHT = str.maketrans(
 
 
 def normal_form(surface: str) -> str:
-    """The normal form of one token as written. Nothing of it is remembered: a token may come from a
+    """Return the normal form of one token as written. Nothing is cached: a token may come from a
     private text.
     """
     form = unicodedata.normalize("NFC", surface.translate(_STRAIGHT).lower())
     if len(form) > 1 and not form[0].isalnum() and form == form[0] * len(form):
-        # How often a mark is repeated is the writer's own habit.
+        # The number of repeated marks is a habit of the writer, which must not show.
         form = {".": "...", "-": "--"}.get(form[0], form[0])
     return "".join(form.split()) or "\ufffd"
 
@@ -39,8 +39,8 @@ def normal_form(surface: str) -> str:
 def is_punctuation(form: str) -> bool:
     """Whether a normal form is punctuation or a currency or mathematical sign.
 
-    Pictures, their skin colours, control and private characters are not: they say something, so
-    they are treated as unknown words.
+    Emoji, skin tones, control characters and private characters are not punctuation: they carry
+    meaning, so they are treated as unknown words.
     """
     if form[:1].isalnum():  # most words, quickly
         return False
@@ -56,14 +56,14 @@ def has_letters(form: str) -> bool:
 
 
 def token_of(line: str) -> str:
-    """A word of a user's list as a token of a vocabulary; words of a collocation are joined by
-    ``_``.
+    """Return a line of a user's word list as a token of a vocabulary; ``_`` joins the words of a
+    collocation.
     """
     return "_".join(map(normal_form, line.split()))
 
 
 def is_listed(token: str, words: frozenset[str]) -> bool:
-    """Whether a token is on a list, or a collocation with a word that is."""
+    """Whether a token is on a list, or is a collocation that contains a listed word."""
     return token in words or not words.isdisjoint(token.split("_"))
 
 

@@ -1,5 +1,5 @@
-"""What a causal language model is: it reads texts piece by piece, and says which piece of a word
-comes next.
+"""Protocols of a causal language model, which reads texts in subword pieces and predicts the next
+piece.
 """
 
 from __future__ import annotations
@@ -11,34 +11,35 @@ from lexveil.types import Flags, Floats, Ids
 
 
 class BeamStates(Protocol):
-    """What b beams of each of t texts have read."""
+    """State of a causal language model for b beams of each of t texts."""
 
     def read(self, pieces: Ids, is_read: Flags) -> None:
-        """Read a piece in each beam where there is one, (t, b)."""
+        """Read one piece in each beam for which ``is_read`` is true; both arrays are (t, b)."""
 
     def fork(self, text: int, parents: Ids) -> None:
-        """Let each beam of a text go on from another one."""
+        """Continue each beam of a text from its parent beam."""
 
     def only(self, texts: Ids) -> None:
-        """Go on with some of the texts."""
+        """Keep the states of these texts and drop all others."""
 
     def next_pieces(self, texts: Ids, among: Ids | None = None) -> Floats:
-        """The probability of every piece after each beam of some texts, (n, b, pieces).
+        """Return the probability of every piece after each beam of some texts, (n, b, pieces).
 
         Args:
-            among: (k,) pieces, one of which it is, (n, b, k); None: all.
+            among: (k,) the only candidate pieces, for probabilities of shape (n, b, k); None for
+                all pieces.
         """
 
 
 class PieceModel(Protocol):
-    """Says which piece of a word comes next."""
+    """Causal language model that predicts the next subword piece."""
 
     @property
     def name(self) -> str:
-        """Its name in parameters and reports."""
+        """Name of the model in parameters and reports."""
 
     def pieces(self, tokens: Sequence[Sequence[str]]) -> list[list[int]]:
-        """The pieces of the words of each of some tokens, one at least."""
+        """Return the pieces of each token, at least one; a token comes as its words."""
 
     def begin(self, n_texts: int, n_beams: int) -> BeamStates:
-        """Beams of some texts, before their first words."""
+        """Return the initial beam states of some texts, before their first words."""

@@ -1,4 +1,4 @@
-"""What a token looks like in a text."""
+"""Written form of tokens: letters and spacing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from lexveil.text.languages import ELIDED
 from lexveil.types import Bytes, Int64
 
-# How a mark stands beside its neighbours: 0 a space on both sides, 1 none before, 2 none after, 3
-# none on either side, 4 a quotation mark (opens and closes in turn).
+# Spacing of a mark: 0 a space on both sides, 1 none before, 2 none after, 3 none on either side, 4
+# a quotation mark (opens and closes in turn).
 LOOSE, CLOSING, OPENING, TIGHT, QUOTE = range(5)
 _PLACE = (
     dict.fromkeys([",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "'", "»", "°"], CLOSING)
@@ -23,20 +23,22 @@ _PLACE = (
 
 
 def plain(token: str) -> str:
-    """A token as it is written: a collocation's words apart, an escaped ``_`` restored."""
-    if "'_" in token:  # qu'_il; what is elided takes no space after it, and po'_di one
+    """Return a token as it is written: the words of a collocation separated, an escaped ``_``
+    restored.
+    """
+    if "'_" in token:  # no space after an elided word (qu'_il), but one after po'_di
         words = token.split("_")
         token = "".join(word if word in ELIDED else f"{word}_" for word in words[:-1]) + words[-1]
     return token.replace("_", " ").replace("＿", "_")
 
 
 def escaped(text: str) -> str:
-    """A text as a token, so that ``plain`` gives it back."""
+    """Escape a text as a token, so that ``plain`` restores it."""
     return text.replace("_", "＿")
 
 
 def _place_of(token: str) -> int:
-    """How a token stands beside its neighbours."""
+    """Return the spacing rule of a token."""
     if token[-1:] == "'" and token.rpartition("_")[2] in ELIDED:
         return OPENING
     return _PLACE.get(token, LOOSE)
@@ -44,12 +46,12 @@ def _place_of(token: str) -> int:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What n tokens look like in a text.
+    """Written form of n tokens.
 
     Attributes:
-        letters: all of them as UTF-8, one after the other.
-        starts: (n + 1,) the bytes where each starts.
-        place: (n,) int8, how each stands beside its neighbours.
+        letters: UTF-8 of all tokens, one after the other.
+        starts: (n + 1,) the first byte of each token.
+        place: (n,) int8, the spacing rule of each token.
     """
 
     letters: Bytes
@@ -58,7 +60,7 @@ class Pieces:
 
     @classmethod
     def of(cls, tokens: Sequence[str]) -> Pieces:
-        """Write tokens."""
+        """Build the written form of tokens."""
         written = [plain(token).encode() for token in tokens]
         starts = np.cumsum([0, *map(len, written)], dtype=np.int64)
         place = np.fromiter(map(_place_of, tokens), dtype=np.int8, count=len(tokens))
@@ -66,7 +68,7 @@ class Pieces:
 
     @classmethod
     def joined(cls, first: Pieces, second: Pieces) -> Pieces:
-        """Some tokens and then others, without writing them again."""
+        """Concatenate two sets of pieces."""
         starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]])
         letters = np.concatenate([first.letters, second.letters])
         return cls(letters, starts, np.concatenate([first.place, second.place]))

@@ -1,5 +1,5 @@
-"""Tokens back to text: ordinary English spacing, not the writer's. Layout and capitals identify
-people.
+"""Rendering of tokens as text: in ordinary English spacing, or in the writer's layout, which can
+identify people.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lexveil.text.encode import Encoded
 from lexveil.text.pieces import Pieces, plain
 from lexveil.text.strings import Strings
 
-NOTHING: Mapping[int, str] = {}  # written in the place of tokens, where no detector looks for any
+NOTHING: Mapping[int, str] = {}  # no replacement text, where no detector runs
 
 
 def render(
@@ -23,7 +23,7 @@ def render(
 
     Args:
         token: (n,) number of each output token among the pieces, in text order.
-        text_of: (n,) the text each belongs to, ascending.
+        text_of: (n,) the text that each token belongs to, ascending.
 
     Returns:
         ``n_texts`` strings.
@@ -44,15 +44,15 @@ def render_in_layout(
     written: Mapping[int, str] = NOTHING,
 ) -> list[str]:
     """Write output tokens into the writer's own layout: white space between tokens, capitals, and
-    what is dropped.
+    the gaps of dropped tokens.
 
-    Layout is not protected by any noise; who asks for this says so in the record.
+    No noise protects the layout; the record says that a request asked for it.
 
     Args:
-        tokens: one output token per token of ``encoded``; None where it is dropped or another text
-            is written.
+        tokens: one output token per token of ``encoded``; None where the token is dropped or
+            ``written`` replaces it.
         texts: the source texts, for their layout.
-        written: by the number of a token, a text that takes its place as it is.
+        written: by the number of a token, the text that replaces it verbatim.
     """
     bounds = encoded.offsets()
     rendered = []

@@ -1,18 +1,19 @@
 """The compiled scanner behind tokenize.py: UTF-8 bytes to tokens, sentences and numbers, from left
 to right.
 
-Why left to right is the same as the expressions of tests/text/reference_tokenizer.py:
+Scanning from left to right gives the same tokens as the expressions of
+tests/text/reference_tokenizer.py:
 
 * Every alternative of the token expression ends where a run of one class of characters ends, and
-  what must follow it is never of that class; so giving characters back cannot help, and the longest
-  run is the only candidate. The one exception, the last character of a URL, is searched from the
-  end of the run. What a language cuts at apostrophes ends after a whole run of letters and the
-  apostrophe, and what follows it is looked at, not taken. An e-mail address starts at a run of at
-  most 64 characters that ``@`` follows; a longer run has no ``@`` within reach.
+  the character that must follow is never of that class; so giving characters back cannot help, and
+  the longest run is the only candidate. The one exception, the last character of a URL, is searched
+  from the end of the run. A language's cut at an apostrophe ends after a whole run of letters and
+  the apostrophe; the next character is looked at, not taken. An e-mail address starts at a run of
+  at most 64 characters that ``@`` follows; a longer run has no ``@`` within reach.
 * No token holds white space and every sentence ends in white space or with the text, so tokens can
   be found without knowing sentences. A match of the boundary expression always ends where a run of
-  white space ends, and there is at most one for each run; what stands before the run and what is in
-  it decide whether the sentence ends.
+  white space ends, and there is at most one for each run; the run and the characters before it
+  decide whether the sentence ends.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ WWW, HTTP, HTTPS = (tuple(letters) for letters in (b"www.", b"http://", b"https:
 
 
 class Rules(NamedTuple):
-    """What is known of a language, words as numbers; see ``languages.base.Language``."""
+    """Rules of a language with words packed as numbers; see ``languages.base.Language``."""
 
     abbreviations: Hashes
     elisions: Hashes
@@ -54,16 +55,16 @@ def scan(
     """Find the tokens and sentences of texts.
 
     Args:
-        offsets: (t + 1,) where each text starts in ``data``.
-        spans: (room, 2), written: bytes of ``data`` where each token starts and ends.
-        sizes: (room,), written: tokens by sentence.
-        per_text: (t,), written: sentences by text.
+        offsets: (t + 1,) the first byte of each text in ``data``.
+        spans: (room, 2), written: first byte and end byte of each token in ``data``.
+        sizes: (room,), written: number of tokens of each sentence.
+        per_text: (t,), written: number of sentences of each text.
 
     Returns:
-        How many tokens there are; -1 if there is no room for them.
+        The number of tokens; -1 if ``spans`` is too small for them.
     """
-    # A tuple of arrays is handed on by value, which costs more than a token: only languages that
-    # cut do it.
+    # A tuple of arrays is passed by value, which costs more than scanning a token, so only
+    # languages that cut at apostrophes pass it.
     abbreviations, alone, has_ordinals = rules.abbreviations, rules.alone, rules.has_ordinals
     cuts = len(rules.elisions) + len(rules.trailing) + len(rules.leading) > 0
     n = n_sentences = 0
@@ -113,7 +114,8 @@ def scan(
 def _token_end(
     data: Bytes, at: int, end: int, classes: Classes, mail: bool
 ) -> int:  # pragma: no cover - compiled
-    """Where the token that starts at ``at`` ends: the alternatives of tokenize.py, in their order.
+    """Return the end of the token that starts at ``at``, by the alternatives of tokenize.py in
+    their order.
 
     Args:
         end: end of the text.
@@ -154,7 +156,9 @@ def _token_end(
 def _word_end(
     data: Bytes, stop: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """End of a word whose first letters end at ``stop``: more letters may follow after joiners."""
+    """Return the end of a word whose first letters end at ``stop``: letters may
+    follow after joiners.
+    """
     while stop < end:
         code, width = decode(data, stop)
         after = run(data, stop + width, end, classes, characters.LETTER)
@@ -168,10 +172,11 @@ def _word_end(
 def _cut_end(
     data: Bytes, at: int, end: int, classes: Classes, rules: Rules
 ) -> int:  # pragma: no cover - compiled
-    """End of the token at ``at`` that the language cuts at an apostrophe; ``at`` if there is none.
+    """Return the end of the token at ``at`` that the language cuts at an apostrophe; ``at`` if
+    there is none.
 
-    No alternative that stands before these begins like them: with letters and an apostrophe, or
-    with one.
+    These tokens begin with letters and an apostrophe, or with an apostrophe. No earlier alternative
+    of the token expression begins like that.
     """
     code, width = decode(data, at)
     if code == 39 or code == 0x2019:  # noqa: PLR1714
@@ -193,7 +198,7 @@ def _cut_end(
 
 @uncounted
 def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - compiled
-    """Whether a packed word is one of these."""
+    """Whether a packed word is in a list."""
     for word in words:  # noqa: SIM110
         if word == packed:
             return True
@@ -202,7 +207,9 @@ def _is_in(words: Hashes, packed: np.uint64) -> bool:  # pragma: no cover - comp
 
 @uncounted
 def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
-    """A letter as one byte: Latin-1 in lower case; 1, which is no letter, for any other."""
+    """Return a letter as one byte: Latin-1 in lower case, or 1, which is no letter,
+    for any other.
+    """
     if code < 128 or 0xC0 <= code <= 0xDE:
         return np.uint64(code | 32)
     return np.uint64(code if code < 256 else 1)
@@ -210,8 +217,8 @@ def _folded(code: np.int64) -> np.uint64:  # pragma: no cover - compiled
 
 @uncounted
 def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover - compiled
-    """The letters from ``at`` to ``stop`` as a number, a byte for each; 0, which is no word, if
-    there are too many.
+    """Return the letters from ``at`` to ``stop`` as a number, one byte each; 0, which is no word,
+    if there are more than ``LONGEST``.
     """
     packed = np.uint64(0)
     count = 0
@@ -229,7 +236,7 @@ def _packed(data: Bytes, at: int, stop: int) -> np.uint64:  # pragma: no cover -
 def _begins(
     data: Bytes, at: int, end: int, letters: Letters
 ) -> bool:  # pragma: no cover - compiled
-    """Whether these letters stand at ``at``."""
+    """Whether the text at ``at`` begins with these letters."""
     if end - at < len(letters):
         return False
     for i in range(len(letters)):  # noqa: SIM110
@@ -242,7 +249,7 @@ def _begins(
 def _url_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """End of the URL that starts at ``at``; ``at`` if there is none."""
+    """Return the end of the URL that starts at ``at``; ``at`` if there is none."""
     if _begins(data, at, end, WWW):
         body = at + len(WWW)
     elif _begins(data, at, end, HTTP):
@@ -269,7 +276,7 @@ def _url_end(
 def _mail_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """End of the e-mail address that starts at ``at``; ``at`` if there is none."""
+    """Return the end of the e-mail address that starts at ``at``; ``at`` if there is none."""
     stop = at
     for _ in range(64):
         if stop == end:
@@ -296,8 +303,8 @@ def _mail_end(
 def _number_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """End of the digits with separators between them that start at ``at``; ``at`` if there is no
-    separator.
+    """Return the end of the number with separators between its digits that starts at ``at``; ``at``
+    if there is no separator.
     """
     found = at
     stop = run(data, at, end, classes, characters.DIGIT)
@@ -313,8 +320,8 @@ def _number_end(
 def _initials_end(
     data: Bytes, at: int, end: int, classes: Classes
 ) -> int:  # pragma: no cover - compiled
-    """End of the letters with a full stop after each that start at ``at``; ``at`` if there are
-    fewer than two.
+    """Return the end of the initials (letters with a full stop after each) that start at ``at``;
+    ``at`` if there are fewer than two.
     """
     count = 0
     stop = at
@@ -355,8 +362,8 @@ def _ends_sentence(
         return broken
     if code != 46:
         return True
-    # The full stop at ``at``: not after an initial or an abbreviation, whatever white space
-    # follows.
+    # The full stop at ``at`` ends no sentence after an initial or an abbreviation, even before a
+    # line break.
     count = 0
     word = at
     while word > begin and count < LONGEST:
@@ -378,7 +385,9 @@ def _ends_sentence(
 def _is_ordinal(
     data: Bytes, begin: int, at: int, classes: Classes
 ) -> bool:  # pragma: no cover - compiled
-    """Whether one or two digits stand before ``at``, and white space or nothing before them."""
+    """Whether one or two digits stand before ``at``, preceded by white space or the
+    start of the text.
+    """
     code = np.int64(0)
     for count in range(3):
         if at == begin:

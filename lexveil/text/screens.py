@@ -15,10 +15,10 @@ from itertools import pairwise
 from lexveil.text.languages.english import STOP_WORDS
 from lexveil.text.normal_forms import is_punctuation
 
-# Letters, and apostrophes or hyphens between them; or an abbreviation as u.s.
+# Letters, with apostrophes or hyphens between them; or an abbreviation such as u.s.
 _WORD = re.compile(r"'?[^\W\d_]+(?:['-][^\W\d_]+)*'?|(?:[^\W\d_]\.){2,}")
 _REPEATED = re.compile(r"(.)\1{3}")
-# letters of a word without a hyphen; what is longer is a name of a file, a gene or a cry
+# letters of a word without a hyphen; a longer one is the name of a file or a gene, or a cry
 _LONGEST = 24
 
 TITLES = frozenset(
@@ -28,8 +28,8 @@ TITLES = frozenset(
 
 
 def unlike_a_word(token: str) -> str | None:
-    """What a token looks like, if it is neither a word nor punctuation: number, address or
-    other.
+    """Return the reason why a token is neither a word nor punctuation (number, address or other
+    signs); None if it is one.
     """
     for word in token.split("_"):
         if is_punctuation(word):
@@ -48,8 +48,8 @@ def unlike_a_word(token: str) -> str | None:
 
 
 def has_slur(token: str, slurs: Set[str], plain: Set[str]) -> bool:
-    """Whether one of its words is a slur, in singular, plural or with a possessive s, and not one
-    of ``plain``.
+    """Whether one of the token's words is a slur, in singular, plural or with a possessive s, and
+    is not in ``plain``.
     """
     return any(
         form in slurs
@@ -61,13 +61,13 @@ def has_slur(token: str, slurs: Set[str], plain: Set[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NameLists:
-    """What tells a full name of a person from other pairs of words.
+    """Lists that tell the full name of a person from other pairs of words.
 
     Attributes:
         first, last: first names and surnames, in lower case.
-        public: full names of public and invented figures, and what only looks like a name; words
-            joined by ``_``.
-        capitalised: how often two words stood side by side with capitals, by pair.
+        public: full names of public and invented figures, and pairs that only look like a name;
+            words joined by ``_``.
+        capitalised: by pair of words, the count of adjacent occurrences with capitals.
     """
 
     first: Set[str]
@@ -78,7 +78,7 @@ class NameLists:
     def in_name(self, token: str, count: int, least_share: float) -> bool:
         """Whether a collocation holds a full name, or a title and a surname.
 
-        Two words beside each other are one if the first may be a first name and the second a
+        Two adjacent words are a full name if the first may be a first name and the second a
         surname, and at least ``least_share`` of the ``count`` occurrences had capitals: "will
         smith" has them, "will be" has not.
         """
@@ -101,7 +101,9 @@ class NameLists:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A token with its occurrences in the corpus, and how many documents have it."""
+    """A token with its number of occurrences in the corpus and the number of documents that contain
+    it.
+    """
 
     token: str
     count: int
@@ -109,9 +111,10 @@ class Candidate:
 
 
 def kept_within(candidates: Sequence[Candidate], max_tokens: int) -> list[Candidate]:
-    """At most ``max_tokens``, by falling count: words first, then the most frequent collocations.
+    """Select at most ``max_tokens`` candidates, words first, then the most frequent collocations;
+    return them by falling count.
 
-    Ties are decided by the token itself, so the order of the candidates has no part in it.
+    The token itself decides ties, so the order of the candidates does not matter.
     """
     ranked = sorted(candidates, key=lambda one: ("_" in one.token, -one.count, one.token))
     return sorted(ranked[:max_tokens], key=lambda one: (-one.count, one.token))

@@ -23,12 +23,12 @@ SEGMENTATIONS = ("word", "gst", "mst", "mst_exact")
 def segment(
     segmentation: str, pair_score: Floats, triple_score: Floats, sentence_offsets: Ids
 ) -> Lengths:
-    """Token lengths of a batch of sentences.
+    """Return the token lengths of a batch of sentences.
 
     Args:
         segmentation: one of SEGMENTATIONS.
         pair_score, triple_score: (n,) from ``Collocations.scores``.
-        sentence_offsets: (n_sentences + 1,) where each sentence starts; only mst_exact looks at
+        sentence_offsets: (n_sentences + 1,) the first word of each sentence; only mst_exact uses
             them.
 
     Returns:
@@ -42,8 +42,8 @@ def segment(
     if segmentation == "gst":
         return segments.gst(pair_score, triple_score)
     if segmentation == "mst":
-        # Max Score Tokenization (CLMLDP Algorithm 2): by falling score; of equal ones the longer,
-        # then the leftmost.
+        # Max Score Tokenization (CLMLDP Algorithm 2): by falling score; the longer candidate wins
+        # ties, then the leftmost.
         triples, pairs = (
             np.flatnonzero(triple_score > -np.inf),
             np.flatnonzero(pair_score > -np.inf),
@@ -63,16 +63,16 @@ def segment(
 def write_lines(
     words: pa.LargeStringArray, ids: WordIds, lengths: Lengths, sentence_offsets: Ids
 ) -> bytes:
-    """Sentences as lines of UTF-8: ``_`` joins the words of a token, a space tokens, a line feed
-    ends a sentence.
+    """Write sentences as lines of UTF-8: ``_`` joins the words of a token, a space separates
+    tokens, a line feed ends a sentence.
 
-    A sentence without words has no line. By Arrow, so that no Python string is made.
+    A sentence without words has no line. Arrow writes the lines, so that no Python string is made.
 
     Args:
-        words: those of all ids.
+        words: the word of each id.
         ids: (n,) int32 or int64, each in [0, len(words)).
         lengths: (n,) token lengths.
-        sentence_offsets: (n_sentences + 1,) where each sentence starts.
+        sentence_offsets: (n_sentences + 1,) the first word of each sentence.
     """
     check_offsets(sentence_offsets, len(ids))
     after = (np.append(lengths[1:], 1)[: len(ids)] == 0).astype(np.int8)

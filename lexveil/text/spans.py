@@ -1,10 +1,10 @@
-"""Spans of characters that a detector found, as arrays: which of them claims each word, and how
-tokens are cut for it.
+"""Spans of characters that a detector found, as arrays: the span that claims each word, and the
+token borders that follow.
 
-One rule decides everything, and by whole words: a span claims each word that it touches; where
-spans meet in a word, the longest has it, then the one that begins first, then the one whose type
-comes first in the alphabet; and a word that is allowed nobody has. What is left of a span, word
-beside word, is one piece, and no token crosses its border.
+Spans claim whole words: a span claims each word that it touches. Where spans meet in a word, the
+longest span has it, then the span that begins first, then the span whose type comes first in the
+alphabet. No span has an allowed word. The adjacent words that a span still has form one piece, and
+no token crosses the border of a piece.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOBODY = -1
 
 
 class Span(NamedTuple):
-    """Where something stands in a text, in characters, and what it is."""
+    """Character span of a detected entity in a text, and its type."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ class Words:
         forms: the distinct normal forms.
         word: (m,) the form of each word.
         spans: (m, 2) character span of each word in its text.
-        text_of: (m,) ascending, the text of each.
+        text_of: (m,) the text of each word, ascending.
     """
 
     forms: Sequence[str]
@@ -51,10 +51,10 @@ class Spans:
     """The s spans of a batch of texts, in any order.
 
     Attributes:
-        text: (s,) the text of each, from 0.
-        start, end: (s,) its characters.
-        type: (s,) its type, as a number in ``types``.
-        types: their names, in the order of the alphabet.
+        text: (s,) the text of each span, from 0.
+        start, end: (s,) first and end character of each span.
+        type: (s,) type of each span, as a number in ``types``.
+        types: the names of the types, in the order of the alphabet.
     """
 
     text: Ids
@@ -65,7 +65,7 @@ class Spans:
 
     @classmethod
     def of(cls, found: Iterable[tuple[int, Span]]) -> Spans:
-        """Arrays of spans, each with its text."""
+        """Build the arrays from pairs of a text number and a span."""
         rows = list(found)
         types = tuple(sorted({span.type for _, span in rows}))
         number = {name: i for i, name in enumerate(types)}
@@ -78,15 +78,15 @@ class Spans:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Claims:
-    """What spans claim of the m words of a batch.
+    """Claims of spans on the m words of a batch.
 
     Attributes:
-        type: (m,) int16, the type of the span that has the word, as a number in ``types``; -1 if
-            nobody has it.
-        begins: (m,) whether a piece, or a stretch of words that nobody has, begins with the word.
-        types: the names of types.
+        type: (m,) int16, the type of the span that has the word, as a number in ``types``; -1 if no
+            span has it.
+        begins: (m,) whether a piece, or a stretch of words that no span has, begins with the word.
+        types: the names of the types.
         whole: (n_types,) whether a piece of the type is one token; else its words are ordinary
-            ones.
+            words.
     """
 
     type: npt.NDArray[np.int16]
@@ -95,14 +95,14 @@ class Claims:
     whole: Flags
 
     def cut(self, offsets: Ids) -> Ids:
-        """The (s + 1,) offsets of sentences, and of pieces among them: no collocation crosses
-        either.
+        """Return the offsets of sentences together with the borders of pieces, ascending: no
+        collocation crosses either.
         """
         return np.union1d(offsets, np.flatnonzero(self.begins)).astype(np.int64)
 
     def joined(self, lengths: npt.NDArray[np.signedinteger[Any]]) -> Int32:
-        """The number of words of each token at its first word, 0 at others; with pieces that are
-        one token.
+        """Return the number of words of each token at its first word, 0 elsewhere, after joining
+        the pieces that are one token.
         """
         joined = lengths.astype(np.int32)
         is_whole = self.is_whole
@@ -125,12 +125,12 @@ Claim = Callable[[Words], Claims | None]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found:
-    """What was found of n tokens.
+    """Detected types of n tokens.
 
     Attributes:
-        type: (n,) int16, the type of each token, as a number in ``types``; -1 of those that nobody
-            found.
-        types: the names of types.
+        type: (n,) int16, the type of each token, as a number in ``types``; -1 for a token that no
+            detector found.
+        types: the names of the types.
     """
 
     type: npt.NDArray[np.int16]
@@ -138,18 +138,18 @@ class Found:
 
     @property
     def is_found(self) -> Flags:
-        """(n,) whether a token was found."""
+        """(n,) whether a detector found the token."""
         found: Flags = self.type >= 0
         return found
 
     def names(self) -> list[str | None]:
-        """The type of each token; None of those that nobody found."""
+        """Return the type of each token; None for a token that no detector found."""
         names: list[str | None] = np.array([*self.types, None], dtype=object)[self.type].tolist()
         return names
 
 
 def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
-    """Which span has each word, (m,), by its number; ``NOBODY`` where none has.
+    """Return the number of the span that has each word, (m,); ``NOBODY`` where no span has it.
 
     Args:
         allowed: (m,) words that no span may have; None if there are none.
@@ -157,7 +157,7 @@ def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
     first, last = _touched(spans, words)
     real = np.flatnonzero(first < last)  # a span that touches no word claims none
     first, last = first[real], last[real]
-    # Tokens of a span are whole: it is as long as its words are.
+    # A span claims whole words: its length is that of its words.
     start = words.spans[first, 0].astype(np.int64)
     length = words.spans[last - 1, 1] - start
     order = np.lexsort((spans.type[real], start, -length))
@@ -175,11 +175,11 @@ def owners(spans: Spans, words: Words, allowed: Flags | None = None) -> Ids:
 
 
 def _touched(spans: Spans, words: Words) -> tuple[Ids, Ids]:
-    """(s,) the first word that each span touches, and the one after the last; equal where it
-    touches none.
+    """Return (s,) the first word that each span touches, and (s,) the word after the last; equal
+    where a span touches none.
     """
     longest = int(max(words.spans[:, 1].max(initial=0), spans.end.max(initial=0))) + 2
-    # Words are in order and apart from each other, so one search finds both, over all texts.
+    # Words are in order and do not overlap, so one binary search over all texts finds each end.
     before = words.text_of.astype(np.int64) * longest
     starts, ends = before + words.spans[:, 0], before + words.spans[:, 1]
     first = np.searchsorted(ends, spans.text * longest + spans.start, side="right")
@@ -188,11 +188,11 @@ def _touched(spans: Spans, words: Words) -> tuple[Ids, Ids]:
 
 
 def claims_of(spans: Spans, words: Words, whole: Flags, allowed: Flags | None = None) -> Claims:
-    """What spans claim of the words of a batch.
+    """Return the claims of spans on the words of a batch.
 
     Args:
         whole: (n_types,) whether a piece of the type is one token.
-        allowed: as of ``owners``.
+        allowed: (m,) words that no span may have, as in ``owners``.
     """
     owner = owners(spans, words, allowed)
     begins = np.ones(len(owner), dtype=bool)

@@ -1,6 +1,4 @@
-"""Texts as Arrow has them: bytes one after the other, of which a string is made only for who asks
-for it.
-"""
+"""Texts as an Arrow array of bytes, from which Python strings are made only on access."""
 
 from __future__ import annotations
 
@@ -17,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Strings(Sequence[str]):
-    """Strings without nulls, in an Arrow array.
+    """Sequence of strings without nulls, backed by an Arrow array.
 
     Attributes:
-        array: large strings.
+        array: Arrow array of large strings.
     """
 
     def __init__(self, array: pa.LargeStringArray) -> None:
@@ -28,7 +26,9 @@ class Strings(Sequence[str]):
 
     @classmethod
     def of(cls, letters: Bytes, offsets: Int64) -> Strings:
-        """Strings that lie one after the other, (n + 1,) where each begins."""
+        """Build strings from consecutive UTF-8 bytes and the (n + 1,) byte offsets of
+        the strings.
+        """
         import pyarrow as pa
 
         buffers = (
@@ -39,7 +39,7 @@ class Strings(Sequence[str]):
 
     @cached_property
     def listed(self) -> list[str]:
-        """All of them as strings."""
+        """All strings, as a Python list."""
         listed: list[str] = self.array.to_pylist()
         return listed
 
@@ -61,7 +61,7 @@ class Strings(Sequence[str]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:  # no text
+    def __repr__(self) -> str:  # shows no text
         return f"Strings(n={len(self)})"
 
     def __reduce__(self) -> tuple[type[Strings], tuple[pa.LargeStringArray]]:
@@ -69,8 +69,8 @@ class Strings(Sequence[str]):
 
 
 def letters_of(array: pa.LargeStringArray) -> tuple[Bytes, Int64]:
-    """The UTF-8 bytes of an array of large strings, and the (n + 1,) places where each begins;
-    nulls are empty.
+    """Return the UTF-8 bytes of an array of large strings and the (n + 1,) byte offsets of the
+    strings; nulls are empty.
     """
     if not len(array):
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)

@@ -1,22 +1,22 @@
-"""The one tokenizer: used to count, to train and to privatize, so that the three cannot drift
+"""The tokenizer. Counting, training and privatizing all use it, so that the three cannot drift
 apart.
 
 It is lossless. Every token knows its character span, spans are in order and do not overlap, and
-between them stands nothing but white space: text = gaps and tokens interleaved. What is counted and
-looked up is the token's normal form (normal_forms.py).
+only white space stands between them: text = gaps and tokens interleaved. A token is counted and
+looked up by its normal form (normal_forms.py).
 
 Sentences end at a line break, or after ``.``, ``!``, ``?`` or ``…`` with its closing quotes when
 white space follows, unless the full stop belongs to an initial or a common abbreviation. No token
 crosses a sentence boundary.
 
-The language decides two things and no more: which full stops end no sentence, and at which
-apostrophes a word is cut (languages/base.py). A text is cut by the language of the model that it is
-looked up in, never by its own.
+The language decides two things and no more: the full stops that end no sentence, and the
+apostrophes at which a word is cut (languages/base.py). The language is that of the model, never
+that of the text.
 
 A compiled scanner (scanner.py) reads the UTF-8 bytes of Arrow buffers from left to right, so that
-no string is made per token, and Arrow numbers them. The class of every character is taken from the
-expressions in kernels/characters.py, as this interpreter understands them; normal forms that are
-more than lower-case ASCII come from ``normal_form``, once per distinct surface.
+no string is made per token, and Arrow numbers the tokens. The class of every character comes from
+the expressions in kernels/characters.py, as this interpreter understands them; normal forms that
+are more than lower-case ASCII come from ``normal_form``, once per distinct surface.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from lexveil.text.scanner import Rules, scan
 from lexveil.text.strings import letters_of
 from lexveil.types import Bytes, Int32, Int64
 
-MAX_BYTES = 2**31 - 1  # of text in one call: positions and word numbers are 32 bits wide
-# What in lower case is its own normal form: ASCII without ``_`` that is no run of one mark. What
-# begins with a letter or a digit, or is a single character, surely is none.
+MAX_BYTES = 2**31 - 1  # bytes of text in one call: positions and word numbers are 32 bits wide
+# Lower-case surfaces that are their own normal form: ASCII without ``_`` that is no run of one
+# mark. A surface that begins with a letter or a digit, or is a single character, is no such run.
 PLAIN = r"^(?s:[a-z0-9][\x00-\x5e\x60-\x7f]*|[\x00-\x5e\x60-\x7f])$"
 
 
@@ -64,7 +64,7 @@ class TokenizedTexts:
 
     @property
     def forms(self) -> list[str]:
-        """The same words as strings."""
+        """The words as Python strings."""
         forms: list[str] = self.words.to_pylist()
         return forms
 
@@ -72,12 +72,12 @@ class TokenizedTexts:
 def tokenize_texts(
     texts: pa.StringArray, language: str = DEFAULT, *, spans: bool = False
 ) -> TokenizedTexts:
-    """Tokens of a batch of texts, as numbers.
+    """Tokenize a batch of texts and number their words.
 
     Args:
         texts: string or large_string array without nulls, at most 2 GiB of UTF-8.
-        language: by whose rules they are cut.
-        spans: whether the place of each token is wanted.
+        language: code of the language whose rules apply.
+        spans: whether to return the character span of each token.
 
     Raises:
         RequestError: if the array is of another type, too large, not valid UTF-8, or holds nulls.
@@ -89,7 +89,7 @@ def tokenize_texts(
         n = scan(data, offsets, character_classes(), _rules(language), places, sizes, per_text)
         if n >= 0:
             break
-    # what was not used does not stay in memory
+    # a copy releases the unused part of the buffer
     places, sizes = places[:n], sizes[: per_text.sum()].copy()
     ids, words = _words(data, places)
     places = (
@@ -101,7 +101,9 @@ def tokenize_texts(
 
 
 def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
-    """Normal forms of one text, sentence by sentence; sentences without tokens are left out."""
+    """Return the normal forms of one text, sentence by sentence; sentences without tokens are left
+    out.
+    """
     tokens = tokenize_texts(pa.array([text], pa.large_string()), language)
     forms = tokens.words.take(pa.array(tokens.ids)).to_pylist()
     ends = np.cumsum(tokens.sentence_sizes).tolist()
@@ -109,8 +111,8 @@ def sentences(text: str, language: str = DEFAULT) -> list[list[str]]:
 
 
 def is_token(text: str, language: str = DEFAULT) -> bool:
-    """Whether a text of this language can hold this as one token; what is elided is one before a
-    word only.
+    """Whether a text is one token in this language. An elided word, which is a token only before
+    another word, is one.
     """
     if text.isalnum():  # most words, quickly
         return True
@@ -121,7 +123,9 @@ def is_token(text: str, language: str = DEFAULT) -> bool:
 
 
 def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
-    """The bytes of all texts, one after the other, and the (t + 1,) positions where each starts."""
+    """Return the bytes of all texts, one after the other, and the (t + 1,) first byte
+    of each text.
+    """
     if not isinstance(texts, pa.StringArray | pa.LargeStringArray):
         raise RequestError(
             f"texts to tokenize are a {type(texts).__name__} of "
@@ -146,13 +150,13 @@ def _buffers(texts: pa.StringArray) -> tuple[Bytes, Int64]:
             f"{len(data):,} bytes of text to tokenize at once; the limit is {MAX_BYTES:,}: "
             "pass slices of the array"
         )
-    # Arrow has buffers of both kinds, for each of which all kernels would be compiled
+    # Arrow has read-only and writable buffers; kernels would be compiled for each kind
     data.flags.writeable = False
     return data, offsets - offsets[0]
 
 
 def _words(data: Bytes, spans: Int32) -> tuple[Int32, pa.StringArray]:
-    """The form of each token, and the distinct forms in order of first appearance."""
+    """Return the form of each token, and the distinct forms in order of first appearance."""
     ends = np.zeros(len(spans) + 1, np.int32)
     np.cumsum(spans[:, 1] - spans[:, 0], out=ends[1:])
     letters = np.empty(int(ends[-1]), np.uint8)
@@ -173,7 +177,7 @@ def _words(data: Bytes, spans: Int32) -> tuple[Int32, pa.StringArray]:
 
 @functools.cache
 def _rules(language: str) -> Rules:
-    """What the scanner needs of a language: its words as numbers, a byte for each letter."""
+    """Return the scanner's rules of a language: its words as numbers, one byte for each letter."""
     known = language_of(language)
 
     def packed(words: frozenset[str]) -> Hashes:
@@ -206,7 +210,7 @@ def _lower(data: Bytes, spans: Int32, letters: Bytes) -> None:  # pragma: no cov
 def _in_characters(
     data: Bytes, offsets: Int64, sizes: Int32, per_text: Int32, spans: Int32
 ) -> Int32:
-    """Spans in characters of each text, of spans in bytes of all."""
+    """Convert spans in bytes of the buffer to spans in characters of each text."""
     starts = offsets[:-1].astype(np.int32)
     if data.max(initial=0) >= 128:
         before = np.zeros(len(data) + 1, np.int32)  # characters before each byte

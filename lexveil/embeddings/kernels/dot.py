@@ -1,9 +1,9 @@
 """Products of 8-bit numbers by the processor's own instructions, in registers, for the screen of an
 exact search.
 
-``products`` multiplies a tile of queries by a tile of words. The processor's instruction decides
-how it does it (see ``Kind``); NumPy's and numba's own loops would take several times as long, since
-LLVM does not find these instructions.
+``products`` multiplies a tile of queries by a tile of words with one of the processor's
+instructions (see ``Kind``). Loops of NumPy and numba would take several times as long, since LLVM
+does not find these instructions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils, registry
 from numba.extending import intrinsic
 
-# of a tile: 12 sums, 2 vectors of words, 1 of a query, 1 product are the 16 registers
+# size of a tile: 12 sums, 2 vectors of words, 1 of a query and 1 product fill the 16 registers
 QUERIES, VECTORS = 6, 2
 BYTES = 4  # coordinates that an instruction adds up to one 32-bit number, or two 16-bit ones
 
@@ -25,12 +25,12 @@ class Kind(NamedTuple):
     """An instruction that multiplies bytes.
 
     Attributes:
-        name: as ``lexveil --version -v`` shows it.
-        features: of the processor, one of the sets of which it must have.
+        name: name that ``lexveil --version -v`` shows.
+        features: alternative sets of processor features; the processor must have one whole set.
         lanes: 32-bit numbers in a register; a register holds as many words, four coordinates of
             each.
-        offset: added to the coordinates of a query, which the instruction takes as unsigned.
-        sums: what a 16-bit sum may come to, or 0 if sums are of 32 bits at once.
+        offset: number added to the coordinates of a query, which the instruction takes as unsigned.
+        sums: greatest value of a 16-bit sum, or 0 if the instruction adds up in 32 bits.
     """
 
     name: str
@@ -40,9 +40,9 @@ class Kind(NamedTuple):
     sums: int
 
 
-# The first one that the processor has is taken. With the offset 64 no pair of products leaves 16
-# bits: vpmaddubsw would cut it off. 16-bit sums wrap around, so only what a sum comes to in the end
-# has to fit.
+# The first instruction that the processor has is used. With the offset 64 every pair of products
+# fits into 16 bits; vpmaddubsw would saturate a larger one. 16-bit sums wrap around, so only the
+# final value of a sum has to fit.
 KINDS = (
     Kind("AVX-512 VNNI", (frozenset({"avx512vnni", "avx512f"}),), 16, 128, 0),
     Kind("AVX-VNNI", (frozenset({"avxvnni", "avx2"}),), 8, 128, 0),
@@ -51,7 +51,7 @@ KINDS = (
 
 
 def kind_of(features: frozenset[str]) -> int:
-    """The index in ``KINDS`` for a processor of these features, or -1."""
+    """Return the index in ``KINDS`` for a processor with these features, or -1."""
     fits = (
         i for i, kind in enumerate(KINDS) if any(needed <= features for needed in kind.features)
     )
@@ -59,13 +59,15 @@ def kind_of(features: frozenset[str]) -> int:
 
 
 def processor_kind() -> int:
-    """The same for what numba compiles for: this processor, unless its variables name another."""
+    """Return the index in ``KINDS`` for numba's target, or -1. The target is this processor, unless
+    numba's environment variables name another.
+    """
     described = registry.cpu_target.target_context.codegen().magic_tuple()
     return kind_of(frozenset(f[1:] for f in described[2].split(",") if f.startswith("+")))
 
 
 class _Tile:
-    """Writes the code of ``products`` with a builder.
+    """Emits the code of ``products`` with an LLVM builder.
 
     Sums are variables of the compiled function, which LLVM keeps in registers.
     """
@@ -79,30 +81,32 @@ class _Tile:
         self.sums = ir.VectorType(ir.IntType(16), 2 * kind.lanes) if kind.sums else self.whole
 
     def at(self, address: Any, offset: int, of: ir.Type) -> Any:
-        """A pointer to ``of`` so many bytes after an address."""
+        """Return a pointer to the type ``of``, ``offset`` bytes after an address."""
         return self.b.inttoptr(
             self.b.add(address, ir.Constant(address.type, offset)), of.as_pointer()
         )
 
     def load(self, address: Any, offset: int, of: ir.Type) -> Any:
-        """What stands there; nothing is said of its alignment."""
+        """Load a value of the type ``of``, ``offset`` bytes after an address; the alignment may be
+        any.
+        """
         return self.b.load(self.at(address, offset, of), align=1)
 
     def everywhere(self, value: Any) -> Any:
-        """A register with the value in all lanes."""
+        """Return a register with the value in all lanes."""
         empty = ir.Constant(ir.VectorType(value.type, self.kind.lanes), ir.Undefined)
         first = self.b.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
         mask = ir.Constant(ir.VectorType(ir.IntType(32), self.kind.lanes), [0] * self.kind.lanes)
         return self.b.shuffle_vector(first, empty, mask)
 
     def call(self, name: str, result: ir.Type, *given: Any) -> Any:
-        """What LLVM's function of a name, which is an instruction, gives."""
+        """Call LLVM's function of this name, which stands for one instruction."""
         insert: Any = cgutils.get_or_insert_function
         kind = ir.FunctionType(result, [value.type for value in given])
         return self.b.call(insert(self.b.module, kind, name), given)
 
     def dot(self, total: Any, query: Any, words: Any) -> Any:
-        """A sum with products added: of four coordinates of a query, and of as many words as there
+        """Add products to a sum: four coordinates of a query times those of as many words as there
         are lanes.
         """
         if self.kind.sums:
@@ -114,7 +118,7 @@ class _Tile:
         )
 
     def widened(self, total: Any) -> Any:
-        """A sum in 32 bits."""
+        """Widen a sum to 32 bits."""
         if not self.kind.sums:
             return total
         ones = ir.Constant(self.sums, [1] * (2 * self.kind.lanes))
@@ -123,8 +127,10 @@ class _Tile:
     def multiply(
         self, words: Any, start: Any, queries: Any, chunks: Any, depth: Any
     ) -> dict[tuple[int, int], Any]:
-        """The sum of each query and vector of words: over ``depth`` steps of four coordinates,
-        begun at ``start``; the chunks are added up in 32 bits.
+        """Return the sum of products of each query and vector of words.
+
+        A sum begins at ``start`` and runs over ``depth`` steps of four coordinates; the sums of the
+        chunks are added up in 32 bits.
         """
         b, size = self.b, self.size
         pairs = [(q, v) for q in range(QUERIES) for v in range(VECTORS)]
@@ -157,11 +163,12 @@ class _Tile:
         return {pair: b.load(totals[pair]) for pair in pairs}
 
     def score(self, totals: dict[tuple[int, int], Any], addresses: Sequence[Any]) -> Any:
-        """Scores from the sums, and whether one of them may reach what its query asks for.
+        """Compute scores from the sums; return whether any score may reach the score that its query
+        needs.
 
-        ``of_queries``: step, wanted score, and the two factors of the error for each query (4 x
-        QUERIES float32); ``errors``: what the factors are multiplied by, and what is added (3
-        float32).
+        ``of_queries`` holds for each query the step, the score that it needs, and the two factors
+        of its error (4 x QUERIES float32); ``errors`` holds the two numbers by which the factors
+        are multiplied, and a fixed error (3 float32).
         """
         b = self.b
         scales, halves, errors, of_queries, out = addresses
@@ -186,15 +193,16 @@ class _Tile:
 
 
 def _products(_context: Any, kind: Any, addresses: Any, chunks: Any, depth: Any) -> Any:
-    """Score a tile of words for a tile of queries; 0 if none may reach what its query asks for.
+    """Score a tile of words for a tile of queries; 0 if no score may reach the score that its query
+    needs.
 
     Args:
         kind: a literal, the index in ``KINDS``.
-        addresses: of words, as (chunks, depth, VECTORS, lanes, 4) int8; of ``start``, minus the
-            offset of the queries times the words' sums, as (chunks, VECTORS, 2·lanes) int16 or
-            (chunks, VECTORS, lanes) int32; of queries, as (chunks, depth, QUERIES, 4) uint8; of
-            scales, halves, errors and what queries ask for, as in ``_Tile.score``; of the scores
-            that are written, (QUERIES, VECTORS·lanes) float32.
+        addresses: addresses of the words, as (chunks, depth, VECTORS, lanes, 4) int8; of ``start``,
+            minus the offset of the queries times the words' sums, as (chunks, VECTORS, 2·lanes)
+            int16 or (chunks, VECTORS, lanes) int32; of the queries, as (chunks, depth, QUERIES, 4)
+            uint8; of scales, halves, errors and ``of_queries``, as in ``_Tile.score``; and of the
+            output scores, (QUERIES, VECTORS·lanes) float32.
     """
     if not isinstance(kind, types.IntegerLiteral):
         return None

@@ -1,5 +1,5 @@
-"""The loops of a screen by 8-bit products; what it computes and why it loses nothing:
-docs/proofs/screen.md.
+"""Compiled loops of the screen by 8-bit products. docs/proofs/screen.md defines what they compute
+and proves that they lose no nearest word.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lexveil.types import Floats, Rows, Vectors
 
 Bytes = npt.NDArray[Any]
 
-ROUNDING = 2.0**-21  # of what single precision adds up, eight roundings
-MORE = 1 + 2.0**-18  # of a bound, more than computing it in single precision may lose
-NOTHING = 1e-30  # above whatever is lost where numbers become too small
-SHORTEST = 1e-15  # vectors shorter than this are taken as 0, and all they have as error
-# Queries of other lengths are left to another search: single precision has no room for them.
+ROUNDING = 2.0**-21  # relative error of a single-precision sum, eight roundings
+MORE = 1 + 2.0**-18  # factor on a bound that covers its own rounding in single precision
+NOTHING = 1e-30  # bound on the loss where numbers underflow
+SHORTEST = 1e-15  # shorter vectors are taken as 0, and their whole length as error
+# Queries of other lengths do not fit into single precision; another search answers them.
 SHORTEST_QUERY, LONGEST = 1e-12, 1e12
 
 
@@ -31,13 +31,13 @@ class PackedWords(NamedTuple):
 
     Attributes:
         numbers: (tiles, chunks, depth, vectors, lanes, 4) int8.
-        start: (tiles, chunks, vectors, lanes or twice as many), what sums begin with.
+        start: (tiles, chunks, vectors, lanes or twice as many), the initial values of the sums.
         scales: (tiles, vectors, lanes) float32, the step of each word.
-        halves: (tiles, vectors, lanes) float32, half of the square of its length; infinite in place
-            of a word.
-        errors: (tiles, 3) float32, what the factors of a query's error are multiplied by, and what
-            is added.
-        ends: (tiles, 2), the longest and the shortest word.
+        halves: (tiles, vectors, lanes) float32, half of the square of its length; infinite in an
+            empty lane.
+        errors: (tiles, 3) float32, the two numbers by which the factors of a query's error are
+            multiplied, and a fixed error.
+        ends: (tiles, 2), lengths of the longest and the shortest word.
     """
 
     numbers: Bytes
@@ -53,10 +53,10 @@ class PackedQueries(NamedTuple):
 
     Attributes:
         numbers: (tiles, chunks, depth, QUERIES, 4) uint8.
-        factors: (tiles, 4, QUERIES) float32: steps, the scores that they ask for, and two factors
-            of the error.
-        lengths: (n,).
-        slacks: (n,), what may be lost where float64 decides.
+        factors: (tiles, 4, QUERIES) float32: steps, the scores that a candidate needs, and two
+            factors of the error.
+        lengths: (n,) length of each query.
+        slacks: (n,) bound on the loss of the final decision in float64.
     """
 
     numbers: Bytes
@@ -69,9 +69,10 @@ class CandidateLists(NamedTuple):
     """The words that may be among the k nearest of n queries.
 
     Attributes:
-        lows: (n, k) the k largest bounds of scores from below.
-        places: (n, room) the words, and ``highs``: bounds of their scores from above.
-        counts: (n,) how many; -1 where there is no room for them.
+        lows: (n, k) the k largest lower bounds of scores.
+        places: (n, room) the candidate words.
+        highs: (n, room) upper bounds of the candidates' scores.
+        counts: (n,) the number of candidates; -1 where they exceed the room.
     """
 
     lows: Floats
@@ -84,11 +85,12 @@ class CandidateLists(NamedTuple):
 def round_row(
     row: Floats, most: int, lane: float, depth: int, rounded: Bytes
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
-    """Whole numbers and a step whose product is near the row: the step, the product's length, and
-    what it lacks.
+    """Round a row to whole numbers times a step; return the step, the length of the rounded row,
+    and the length of the rounding error.
 
-    No number is above ``most``. Where ``lane`` is given, no 16-bit sum's share of them is longer:
-    of ``depth`` times four coordinates in sequence, the first and the last two of every four.
+    No number is above ``most``. If ``lane`` is above 0, the part of the row that one 16-bit sum
+    adds up is no longer than ``lane``: of ``depth`` times four coordinates in sequence, the first
+    or the last two of every four.
     """
     largest, longest = 0.0, 0.0
     for first in range(0, len(row), 4 * depth):
@@ -100,7 +102,7 @@ def round_row(
                     share += row[i] * row[i]
             longest = max(longest, share)
     step = largest / most
-    # rounding makes the share of 2·depth numbers longer by at most the root of depth / 2
+    # rounding lengthens the part of 2·depth numbers by at most the root of depth / 2
     if lane > 0:
         step = max(step, np.sqrt(longest) / (lane - np.sqrt(depth / 2)))
     step = float(np.float32(step * (1 + 1e-6)))
@@ -118,7 +120,7 @@ def round_row(
 def centred(
     values: Vectors | Floats, centre: Floats, row: Floats
 ) -> float:  # pragma: no cover - compiled
-    """Write a row less the centre to ``row``, in float64; the square of its length."""
+    """Write a row minus the centre to ``row``, in float64; return the square of its length."""
     square = 0.0
     for i in range(len(row)):
         row[i] = np.float64(values[i]) - centre[i]
@@ -136,8 +138,8 @@ def pack_words(
     words: PackedWords,
     bounds: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Round the words, in order; ``bounds`` (V, 2) are the lengths of what they became, and of what
-    that lacks.
+    """Round the words, in order, and write (V, 2) ``bounds``: the length of each rounded word, and
+    of its rounding error.
     """
     depth, n_vectors, lanes = words.numbers.shape[2:5]
     p = vectors.shape[1]
@@ -163,8 +165,8 @@ def pack_words(
 def pack_queries(
     queries: Floats, centre: Floats, lane: float, offset: int, packed: PackedQueries
 ) -> None:  # pragma: no cover - compiled
-    """Round queries, and write their lengths, their steps, what they ask for, and the factors of
-    their errors.
+    """Round queries, and write their lengths, their steps, the scores that they need, and the
+    factors of their errors.
     """
     depth, p = packed.numbers.shape[2], queries.shape[1]
     row, rounded = np.empty(p), np.zeros(p, dtype=np.int16)
@@ -197,8 +199,8 @@ def keep(
     highs: Floats,
     count: int,
 ) -> int:  # pragma: no cover - compiled
-    """Note a word that may be among the k nearest of a query; how many are noted now, or -1 if
-    there are too many.
+    """Enter a word that may be among the k nearest of a query; return the new number of candidates,
+    or -1 if there are too many.
     """
     low, k = score - error, len(lows)
     if low > lows[k - 1]:
@@ -222,23 +224,23 @@ def keep(
 
 @functools.cache
 def screen_by(kind: int) -> Callable[..., None]:
-    """``screen`` with an instruction, by its index in ``KINDS``, which has to be known when it is
-    compiled.
+    """Compile ``screen`` for an instruction, given by its index in ``KINDS``, which has to be a
+    constant of the compiled code.
     """
 
     @kernel(nogil=True)
     def screen(
         words: PackedWords, queries: PackedQueries, found: CandidateLists, n_words: int
     ) -> None:  # pragma: no cover - compiled
-        """Find the words that may be among the k nearest of each query, and bounds of their scores
-        from above.
+        """Find the words that may be among the k nearest of each query, and upper bounds of their
+        scores.
         """
         n_tiles, n_chunks, depth, n_vectors, lanes = words.numbers.shape[:5]
         factors, lengths, slacks = queries.factors, queries.lengths, queries.slacks
         lows, places, highs, counts = found.lows, found.places, found.highs, found.counts
         n_query_tiles, width = len(factors), n_vectors * lanes
         out = np.empty((QUERIES, width), dtype=np.float32)
-        # A word can be among the nearest only if its length lies between these.
+        # Least and greatest length of a word that can be among the nearest of each query.
         within = np.empty((len(lengths), 2))
         for query in range(len(lengths)):
             within[query, 0], within[query, 1] = (
@@ -350,8 +352,8 @@ def decide(
     ids: Rows,
     squares: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Measure the words found, the most promising first, until no other can be among the k
-    nearest.
+    """Measure the candidates in float64, the most promising first, until no other word can be among
+    the k nearest.
     """
     k = ids.shape[1]
     for query in range(len(queries)):

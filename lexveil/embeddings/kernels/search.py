@@ -1,4 +1,4 @@
-"""Distances in float64, and the nearest of the words that a float32 product left."""
+"""Compiled distances in float64, and the nearest among the candidates of a float32 product."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from lexveil.types import Floats, Rows, Vectors
 def squared_distance(
     first: Vectors, left: int, second: Vectors | Floats, right: int
 ) -> float:  # pragma: no cover - compiled
-    """|u - v|² in float64 of a row each; exactly 0 for equal rows. Only the order of additions is
-    left to the compiler.
+    """Return |u - v|² in float64 of one row each; exactly 0 for equal rows. Only the order of
+    additions is left to the compiler.
 
-    A row as an array of its own would cost more than the distance: its owners are counted.
+    Rows are given by index: passing a row as an array would cost more than the distance, since
+    numba counts references to arrays.
     """
     total = 0.0
     for i in range(first.shape[1]):
@@ -28,8 +29,8 @@ def squared_distance(
 def insert(
     row: int, square: float, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Enter a row into the nearest ones of a query, which are in order of distance and then of
-    their numbers.
+    """Insert a row into the nearest rows of a query, which are ordered by distance and then by row
+    number.
     """
     place = len(ids) - 1
     if square > squares[place] or (square == squares[place] and row > ids[place]):
@@ -46,7 +47,7 @@ def insert(
 def measure_groups(
     vectors: Vectors, queries: Floats, groups: Rows, of: Rows, size: int, ids: Rows, squares: Floats
 ) -> None:  # pragma: no cover - compiled
-    """Keep the k nearest of the words in the groups named for each query."""
+    """Measure the words of the candidate groups of each query and keep the k nearest."""
     for pair in range(len(groups)):
         query = of[pair]
         for row in range(groups[pair] * size, min((groups[pair] + 1) * size, len(vectors))):
@@ -57,7 +58,7 @@ def measure_groups(
 def measure_pairs(
     first: Vectors, second: Vectors | Floats, left: Rows, right: Rows
 ) -> Floats:  # pragma: no cover - compiled
-    """|u - v|² of rows ``left`` of the first vectors and rows ``right`` of the second."""
+    """Return |u - v|² of rows ``left`` of the first vectors and rows ``right`` of the second."""
     squares = np.empty(len(left))
     for i in range(len(left)):
         squares[i] = squared_distance(first, left[i], second, right[i])
@@ -68,7 +69,7 @@ def measure_pairs(
 def multiply_pairs(
     vectors: Vectors, left: Rows, right: Rows
 ) -> Floats:  # pragma: no cover - compiled
-    """<u, v> of pairs of rows, in float64: rows are read where they lie, since copies would take
+    """Return <u, v> of pairs of rows, in float64. Rows are read in place, since copies would take
     most of the time.
     """
     products = np.empty(len(left))

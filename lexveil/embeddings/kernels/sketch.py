@@ -1,4 +1,4 @@
-"""Bounds of a sketch, and how its memory is asked for."""
+"""Compiled bounds of distances from a sketch, and the prefetch of its memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lexveil.types import Steps
 
 @intrinsic
 def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - compiled
-    """Ask for the memory of a row of a two-dimensional array, without waiting for it."""
+    """Prefetch the memory of a row of a two-dimensional array, without waiting for it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -30,7 +30,7 @@ def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - c
         function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
             builder.module, kind, "llvm.prefetch.p0"
         )
-        # To read (0), to keep in all caches (3), as data (1).
+        # Read access (0), keep in all caches (3), data (1).
         builder.call(
             function, [builder.bitcast(place, cgutils.voidptr_t), *map(integer, (0, 3, 1))]
         )
@@ -43,14 +43,14 @@ def prefetch(_context: Any, rows: Any, row: Any) -> Any:  # pragma: no cover - c
 def sketch_bounds(
     rows: Steps, step: float, first: int, second: int
 ) -> tuple[float, float]:  # pragma: no cover
-    """A lower and an upper bound of the distance of the words at two places; the last digits may
-    differ by machine.
+    """Return a lower and an upper bound of the distance between the words at two places; the last
+    digits may differ by machine.
     """
     square = np.float32(0.0)
-    # a length that the compiler knows is unrolled, but not vectorised
+    # over a constant length, the compiler would unroll the loop, but not vectorise it
     for i in range(rows.shape[1]):
         difference = np.float32(np.int32(rows[first, i]) - np.int32(rows[second, i]))
         square += difference * difference
-    # (a + b)² = (a - b)² + 4 a b for the norms left out.
+    # (a + b)² = (a - b)² + 4 a b for the norms of the omitted parts.
     both = 4.0 * rows[first, COORDINATES] * rows[second, COORDINATES]
     return step * (math.sqrt(square) - SLACK), step * (math.sqrt(square + both) + SLACK)

@@ -1,7 +1,8 @@
-"""The metrics of the evaluation, in the order of the report. A new one is its file and its entry
+"""Metrics of the evaluation, in the order of the report. A new metric is one file and one entry
 here.
 
-The evaluation of a run, the check of its range and its place in the report follow from it.
+The evaluation of a run, the check of the metric's range and its place in the report follow from the
+entry.
 """
 
 from __future__ import annotations

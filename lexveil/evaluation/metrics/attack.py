@@ -1,5 +1,5 @@
-"""Empirical privacy: how well static and adaptive attackers predict the attribute of a document,
-the author say.
+"""Empirical privacy: how well static and adaptive attackers predict an attribute of a document,
+such as the author.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ GAIN = Score(
 
 
 class Attack(PredictionMetric):
-    """Trained on clean texts (static) or on rewritten ones (adaptive), scored on rewritten ones."""
+    """Attack metric: attackers trained on clean texts (static) or on rewritten ones (adaptive),
+    scored on rewritten texts.
+    """
 
     name, title, target = "attack", "attack", "attribute"
     settings = tuple(SETTINGS["attack"])
@@ -48,5 +50,5 @@ class Attack(PredictionMetric):
     )
 
     def max_classes(self, settings: EvaluationSettings) -> int | None:
-        """An attribute may have very many values."""
+        """Return the number of classes to keep, since an attribute may have very many values."""
         return settings.max_classes

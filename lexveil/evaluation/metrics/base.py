@@ -1,5 +1,5 @@
-"""What a metric of the evaluation is: how it is computed, what values it may take, and what the
-report shows of it.
+"""Base class of a metric of the evaluation: its computation, its range, and its
+display in the report.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from lexveil.types import Floats, Rows
 
 STREAM = "evaluate"  # the first name of the random streams of the evaluation
 
-# what is written of one data set, as JSON values; "left_out" is None, or says why it is all
+# record of one data set, as JSON values; "left_out" is None, or the reason why there is nothing
+# else
 Entry = dict[str, Any]
 
 
@@ -29,39 +30,39 @@ class EvaluationSettings(Protocol):
 
     @property
     def classifier(self) -> str:
-        """Its name in the registry."""
+        """Name of the classifier in the registry."""
 
     @property
     def shuffles(self) -> int:
-        """Trainings of each classifier."""
+        """Number of trainings of each classifier."""
 
     @property
     def train_share(self) -> float:
-        """Share of the train split that each is trained on."""
+        """Share of the train split in each training."""
 
     @property
     def max_classes(self) -> int:
-        """Classes of an attribute that are kept."""
+        """Number of classes of an attribute that are kept."""
 
     @property
     def max_texts(self) -> int | None:
-        """Texts of a data set that are compared; None for all."""
+        """Greatest number of compared texts of a data set; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A data set of which there is nothing to measure, and why."""
+    """Data set that a metric leaves out, with the reason."""
 
     reason: str
 
 
 def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generator) -> Rows:
-    """Documents drawn at random, as many as have at most ``max_texts`` texts together, at least
-    one; ascending.
+    """Draw documents at random, as many as have at most ``max_texts`` texts together, at least one;
+    return them ascending.
 
     Args:
-        n_texts: of each of n documents, 1 or 2.
-        max_texts: None takes all documents.
+        n_texts: number of texts of each of n documents, 1 or 2.
+        max_texts: greatest number of texts; None takes all documents.
     """
     if max_texts is None:
         return np.arange(len(n_texts))
@@ -71,18 +72,18 @@ def drawn(n_texts: Sequence[int], max_texts: int | None, rng: np.random.Generato
 
 
 class AttackModel(Protocol):
-    """A trained model of membership inference."""
+    """Trained model of membership inference."""
 
     def score(self, features: Floats) -> Floats:
-        """(n,) from the outputs (n, c) of a classifier: the higher, the surer that a text was
-        trained on.
+        """Return (n,) scores from the outputs (n, c) of a classifier; a higher score means that the
+        text is more likely a training text.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Models that are made before: of metrics that are not ``trained``, and attackers of those that
-    are.
+    """Models that are made before the metrics: encoder and language model, and the attackers of
+    membership inference.
     """
 
     encoder_of: Callable[[Sequence[str]], Encoder] | None = None
@@ -92,11 +93,15 @@ class Models:
 
 @dataclass(frozen=True)
 class DatasetTexts:
-    """One data set, as it was given and rewritten, and what it is measured with.
+    """One data set, clean and rewritten, with the settings and models that measure it.
 
     Attributes:
+        dataset: name of the data set.
         clean, private: its documents in the same order: split, label, attribute, text, text_b,
             context.
+        settings: section ``evaluation`` of params.yaml.
+        seed: seed of the random streams.
+        models: models that were made before.
     """
 
     dataset: str
@@ -107,20 +112,22 @@ class DatasetTexts:
     models: Models
 
     def column(self, name: str) -> list[Any]:
-        """What rewriting leaves as it is: split, label or attribute of each document."""
+        """Return a column that rewriting leaves unchanged: split, label or attribute
+        of each document.
+        """
         values: list[Any] = self.clean.column(name).to_pylist()
         return values
 
     def stream(self, *names: str) -> np.random.Generator:
-        """A generator of its own: the same for all runs, so that they differ by their texts
-        only.
+        """Return the generator of these names. All runs get the same one, so that they differ by
+        their texts only.
         """
         return stream(self.seed, *names)
 
     @cached_property
     def classified(self) -> tuple[CountedTexts, CountedTexts]:
-        """The clean and the rewritten texts as classifiers take them, their n-grams counted
-        once.
+        """The clean and the rewritten texts in the form for classifiers, with n-grams
+        counted once.
         """
         clean, private = CountedTexts.each(
             classified_texts(self.clean), classified_texts(self.private)
@@ -129,7 +136,7 @@ class DatasetTexts:
 
     @cached_property
     def compared(self) -> tuple[list[str], list[str]]:
-        """Some texts drawn at random, and their rewritings; each text of a pair is one."""
+        """Some texts drawn at random, and their rewritings; both texts of a pair count as texts."""
         n_texts = [1 + (second is not None) for second in self._texts(self.clean)[1]]
         rows = drawn(
             n_texts, self.settings.max_texts, self.stream(STREAM, self.dataset, "texts")
@@ -152,11 +159,11 @@ class Score:
     """One number of a metric, as the report shows it.
 
     Attributes:
-        name: unique among all metrics.
-        metric: the name of its metric.
-        words: what a row of a table calls it.
-        path: where its mean and deviation stand in the entry; None if the report computes it from
-            others.
+        name: unique name among all metrics.
+        metric: name of its metric.
+        words: label of the number in rows of tables.
+        path: path of its mean and deviation in the entry; None if the report computes it from other
+            scores.
         glance: key and heading of its column in the table of data sets at a glance; None for no
             column.
         decimals: 1 or 3.
@@ -172,15 +179,15 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table of the papers.
+    """A table of the report that corresponds to tables in the papers.
 
     Attributes:
-        name: for ids.
-        caption: what it shows; the data set comes before it and the back end after it.
-        scores: its rows, one of each per mechanism and strategy; the last is one of the metric that
-            has the table.
-        source: where the papers have it.
-        averaged: whether the papers print means over data sets, too.
+        name: name for HTML ids.
+        caption: caption; the report puts the data set before it and the back end after it.
+        scores: its rows, one of each per mechanism and strategy; the last score belongs to the
+            metric that has the table.
+        source: the table or figure in the papers.
+        averaged: whether the papers also print means over data sets.
     """
 
     name: str
@@ -195,10 +202,11 @@ class ScoreFigure:
     """A figure of one score over epsilon.
 
     Attributes:
-        name: for ids.
-        words: the score, in the title.
-        y_label: the score with its unit.
-        levels: whether clean texts and the majority baseline are drawn as lines across.
+        name: name for HTML ids.
+        score: the score.
+        words: name of the score in the title.
+        y_label: name of the score with its unit.
+        levels: whether clean texts and the majority baseline are drawn as horizontal lines.
     """
 
     name: str
@@ -212,22 +220,22 @@ class Metric(ABC):
     """A metric of the evaluation.
 
     Attributes:
-        name: of its entry in the record of a data set.
-        title: in sentences.
+        name: name of its entry in the record of a data set.
+        title: name of the metric in sentences.
         back_end: the parameter of section evaluation that names its model; empty if there is no
             choice.
         only_back_end: the model, if there is no choice.
         limits: smallest and largest value.
-        settings: what it is measured in, each with values of its own; None for one that has no
+        settings: names of its settings, each with values of its own; None for a setting without a
             name.
-        same: the parts of an entry that rewriting does not change, so that they are the same in all
+        same: the parts of an entry that rewriting does not change, so that they are equal in all
             runs.
-        means: of its entry, where these have no values by training.
-        trained: whether it trains models on the texts, and so may be computed in a process of its
+        means: keys of the means in its entry, where there are no values by training.
+        trained: whether the metric trains models on the texts, and so may run in a process of its
             own.
-        scores, tables, figures: what the report shows of it.
-        explanation: what it is, as HTML that goes on after "Beside that:"; empty where the page
-            says it itself.
+        scores, tables, figures: numbers, tables and figures in the report.
+        explanation: explanation of the metric, as HTML that continues "Beside that:"; empty where
+            the page explains it.
     """
 
     name: ClassVar[str]
@@ -246,25 +254,27 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(self, texts: DatasetTexts) -> Entry:
-        """What is written of one data set: numbers only, no class and no text."""
+        """Return the entry of one data set: numbers only, no class and no text."""
 
     def values(
         self,
         entry: Entry,
         setting: str | None,  # noqa: ARG002
     ) -> list[tuple[float | None, Sequence[float] | None]]:
-        """Every mean in one setting, and its values by training where it has some; empty if they
-        are not there.
+        """Return every mean in one setting, with its values by training where there are some; empty
+        if the entry lacks them.
         """
         return [(entry.get(name), None) for name in self.means]
 
     @abstractmethod
     def summary(self, entry: Entry) -> str:
-        """One line for the log of the stage."""
+        """Return one line for the log of the stage."""
 
     @abstractmethod
     def note(self, entry: Mapping[str, Any]) -> str:
-        """How many documents stand behind the numbers of a table, and what ± means."""
+        """Return the note of a table: the number of documents behind its numbers, and the meaning
+        of ±.
+        """
 
     def standard_error(
         self,
@@ -272,9 +282,9 @@ class Metric(ABC):
         mean: float,  # noqa: ARG002
         sd: float | None,  # noqa: ARG002
     ) -> float | None:
-        """Of a mean; None if it is not known."""
+        """Return the standard error of a mean; None if it is not known."""
         return None
 
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:  # noqa: ARG002
-        """The majority-class baseline of a score; None where there is none."""
+        """Return the majority-class baseline of a score; None where there is none."""
         return None

@@ -1,14 +1,15 @@
-"""Membership inference: can an attacker tell which texts a classifier was trained on, from its
-outputs alone?
+"""Membership inference: can an attacker tell from a classifier's outputs which texts it was trained
+on?
 
 Source: Carvalho et al. (2023, TEM), sections 5.1 and 5.3, after Shokri et al. (2017), with one
 shadow model. The target T is trained on the private texts (TR1 in the paper), the shadow S on texts
 of the attacker (TE2). The attack model A learns from the outputs of S which texts are in (TE2) and
-which are out (TE1), and is evaluated on the outputs of T, where TR1 is in and TR2 is out. Its AUC
-is the result: 0.5 is guessing. It sees the outputs only, not the labels.
+which are out (TE1), and is evaluated on the outputs of T, where TR1 is in and TR2 is out. The
+result is its AUC: 0.5 is guessing. The attack model sees the outputs only, not the labels.
 
 The paper's classifier is FastText; here it is ``TfidfLogistic``, whatever ``evaluation.classifier``
-is, for its outputs are probabilities and it is trained again for every data set, run and shuffle.
+is, because its outputs are probabilities and it is trained again for every data set, run and
+shuffle.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from lexveil.evaluation.metrics.base import (
 from lexveil.evaluation.scores import DIGITS, mean_sd
 from lexveil.types import Floats, Ids
 
-STREAM = "membership"  # of random numbers: training and attack cut the same parts by it
-EPOCHS = 20  # of the attack model
-MIN_PART = 8  # texts in each of the four parts: with fewer, an AUC says nothing
+STREAM = "membership"  # random stream by which training and attack draw the same parts
+EPOCHS = 20  # epochs of the attack model
+MIN_PART = 8  # texts in each of the four parts: with fewer, an AUC is meaningless
 
 MEMBERSHIP = Score(
     name="membership_auc",
@@ -51,15 +52,15 @@ MEMBERSHIP = Score(
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The result of one attack.
+    """Result of one attack.
 
     Attributes:
-        auc: probability that a text in the training set gets a higher score than one that is not;
-            ties count half.
-        standard_error: of the AUC over texts (Hanley and McNeil, 1982); the models are taken as
-            they are.
-        n_in: members that the attack was evaluated on.
-        n_out: others.
+        auc: probability that a text of the training set gets a higher score than another text; ties
+            count half.
+        standard_error: standard error of the AUC over texts (Hanley and McNeil, 1982), for fixed
+            models.
+        n_in: number of training texts in the evaluation of the attack.
+        n_out: number of other texts.
     """
 
     auc: float
@@ -69,10 +70,10 @@ class Membership:
 
 
 def quarters(labels: Ids, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]:
-    """Split n rows at random into four parts that share none; ascending each.
+    """Split n rows at random into four disjoint parts, each ascending.
 
-    They serve as members, others, shadow members and shadow others. Their sizes differ by one at
-    most, and so do their numbers of texts of each label.
+    The parts serve as members, others, shadow members and shadow others. Their sizes differ by at
+    most one, and so do their numbers of texts of each label.
 
     Args:
         labels: (n,) 0 to c - 1.
@@ -84,8 +85,8 @@ def quarters(labels: Ids, rng: np.random.Generator) -> tuple[Ids, Ids, Ids, Ids]
 
 
 def auc(scores_in: Floats, scores_out: Floats) -> Membership:
-    """Area under the ROC curve of ``scores_in`` (n_in,) against ``scores_out`` (n_out,), by
-    ranks.
+    """Return the area under the ROC curve of ``scores_in`` (n_in,) against ``scores_out`` (n_out,),
+    by ranks.
     """
     from scipy.stats import rankdata
 
@@ -101,22 +102,23 @@ class PaperAttacker:
     """The paper's attack model: two layers of 64 with ReLU, Adam, batches of 64, 20 epochs;
     scikit-learn's MLP.
 
-    Its weights and the order of its batches come from ``seed``.
+    The seed decides its weights and the order of its batches.
 
     Attributes:
-        layers: weights (inputs, outputs) and biases (outputs,) of each layer; empty before it is
-            trained. Kept apart from the library's model, so that they can be stored as arrays.
+        layers: weights (inputs, outputs) and biases (outputs,) of each layer; empty before
+            training. They are kept apart from the library's model, so that they can be stored as
+            arrays.
     """
 
     def __init__(self, seed: int, layers: Sequence[tuple[Floats, Floats]] = ()) -> None:
         self.seed, self.layers = seed, layers
 
     def fit(self, features: Floats, labels: Ids) -> None:
-        """Train EPOCHS epochs, on (n, c) outputs."""
+        """Train EPOCHS epochs on (n, c) outputs."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.neural_network import MLPClassifier
 
-        # No weight decay and no early end: the paper has neither.
+        # No weight decay and no early stopping: the paper has neither.
         model = MLPClassifier(
             (64, 64),
             alpha=0.0,
@@ -126,13 +128,13 @@ class PaperAttacker:
             random_state=self.seed,
         )
         with warnings.catch_warnings():
-            # as many epochs as the paper ran, and no more
+            # the warning is expected: training runs for exactly the paper's number of epochs
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(features, labels)
         self.layers = list(zip(model.coefs_, model.intercepts_, strict=True))
 
     def score(self, features: Floats) -> Floats:
-        """(n,) log odds of in."""
+        """Return (n,) log odds that a text is a training text."""
         for weights, biases in self.layers[:-1]:
             features = np.maximum(features @ weights + biases, 0.0)
         weights, biases = self.layers[-1]
@@ -142,10 +144,10 @@ class PaperAttacker:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which texts of a data set take part, and their labels.
+    """The texts of a data set that take part in an attack, and their labels.
 
     Attributes:
-        rows: (n,) of the texts that have a label.
+        rows: (n,) rows of the texts that have a label.
         labels: (n,) 0 to c - 1.
     """
 
@@ -154,29 +156,32 @@ class Parts:
 
     @property
     def n_classes(self) -> int:
-        """C."""
+        """Number of classes, c."""
         return int(self.labels.max()) + 1
 
     def cut(self, rng: np.random.Generator) -> tuple[tuple[Ids, Ids, Ids, Ids], int]:
-        """Four parts of ``quarters``, and a seed; the same from the same generator."""
+        """Return the four parts of ``quarters``, and a seed; equal generators give
+        equal results.
+        """
         return quarters(self.labels, rng), int(rng.integers(2**31))
 
     def classifier(self, counts: csr_array, part: Ids, seed: int) -> TfidfLogistic:
-        """One that is trained on one part, by the counts of all texts."""
+        """Train a classifier on one part, given the counts of all texts."""
         return TfidfLogistic(seed).fit(counts[self.rows[part]], self.labels[part])
 
     def outputs(
         self, classifier: TfidfLogistic, counts: csr_array, parts: Sequence[Ids]
     ) -> list[Floats]:
-        """The probabilities that a classifier gives the texts of each part, (n, c)."""
+        """Return the classifier's probabilities for the texts of each part, (n, c)."""
         return [classifier.predict_proba(counts[self.rows[part]]) for part in parts]
 
 
 def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
-    """All texts that have a class, whatever their split, or why there can be no attack.
+    """Return all texts that have a class, whatever their split, or the reason why no attack is
+    possible.
 
     Args:
-        classes: (n,) None where there is none.
+        classes: (n,) class of each text, None if it has none.
     """
     rows = np.array([row for row, name in enumerate(classes) if name is not None], dtype=np.int64)
     names, labels = np.unique([str(classes[row]) for row in rows.tolist()], return_inverse=True)
@@ -199,11 +204,11 @@ def parts_of(classes: Sequence[str | None]) -> Parts | LeftOut:
 def attackers(
     clean: csr_array, parts: Parts, rngs: Sequence[np.random.Generator]
 ) -> list[PaperAttacker]:
-    """Train one attack model for each generator; they learn from clean texts only, so that all runs
+    """Train one attack model for each generator; they learn from clean texts only, so all runs
     share them.
 
     Args:
-        clean: (n, m) counts of n-grams of n texts as they were given.
+        clean: (n, m) counts of n-grams of n clean texts.
     """
     trained = []
     for rng in rngs:
@@ -226,15 +231,15 @@ def attacked(
 ) -> list[Membership]:
     """Attack classifiers that were trained on rewritten texts, once for each generator.
 
-    The paper's four parts are from two files of one source; here they are drawn anew for each
-    generator. Members are evaluated unchanged: an attacker who suspects that a text was in has the
-    text, and not its rewriting.
+    The paper's four parts come from two files of one source; here they are drawn anew for each
+    generator. Members are evaluated in their clean form: an attacker who suspects that a text was
+    in the training set has the text, not its rewriting.
 
     Args:
-        clean: (n, m) counts of n-grams of n texts as they were given.
-        private: (n, m) of the same texts, rewritten; the same as ``clean`` for the baseline.
-        rngs: as ``attackers`` was given them, in the same state.
-        trained: what it gave.
+        clean: (n, m) counts of n-grams of n clean texts.
+        private: (n, m) counts of the same texts, rewritten; equal to ``clean`` for the baseline.
+        rngs: the generators that ``attackers`` got, in the same state.
+        trained: the attack models that ``attackers`` returned.
     """
     results = []
     for rng, attacker in zip(rngs, trained, strict=True):
@@ -245,8 +250,8 @@ def attacked(
 
 
 def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str, object]:
-    """What is written of the attacks on one data set, as JSON values; ``standard_error`` is the
-    mean of theirs.
+    """Return the entry of the attacks on one data set, as JSON values; ``standard_error`` is the
+    mean over the attacks.
     """
     return {
         "left_out": None,
@@ -260,7 +265,7 @@ def membership_entry(results: Sequence[Membership], n_classes: int) -> dict[str,
 
 
 class MembershipInference(Metric):
-    """AUC of the attack of TEM, section 5.1."""
+    """Membership inference metric: AUC of the attack of TEM, section 5.1."""
 
     name, title, only_back_end = "membership", "membership inference", "linear"
     limits = (0.0, 1.0)
@@ -277,7 +282,9 @@ class MembershipInference(Metric):
     )
 
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Train classifiers on rewritten texts, and let the attackers ask them about clean ones."""
+        """Train classifiers on rewritten texts, and run the attack models on their outputs for
+        clean texts.
+        """
         parts = parts_of(texts.column("label"))
         if isinstance(parts, LeftOut):
             return {"left_out": parts.reason}
@@ -295,16 +302,16 @@ class MembershipInference(Metric):
         entry: Entry,
         setting: str | None,  # noqa: ARG002
     ) -> list[tuple[float | None, Sequence[float] | None]]:
-        """The AUC."""
+        """Return the AUC."""
         return [(entry["auc"]["mean"], entry["auc"]["each"])]
 
     def summary(self, entry: Entry) -> str:
-        """The AUC and its standard error."""
+        """Return the AUC and its standard error as one line."""
         auc, error = entry["auc"]["mean"], entry["standard_error"]
         return f"AUC {auc:.3f} ± {error:.3f}, {entry['n_in']:,} in and {entry['n_out']:,} out"
 
     def note(self, entry: Mapping[str, Any]) -> str:
-        """How many texts."""
+        """Return the note of a table: numbers of texts, and the meaning of ±."""
         return (
             f"{entry['n_in']:,} texts that were learnt from and {entry['n_out']:,} that were "
             "not; 0.5 is guessing. "
@@ -317,5 +324,5 @@ class MembershipInference(Metric):
         mean: float,  # noqa: ARG002
         sd: float | None,
     ) -> float | None:
-        """Trainings and texts both make an AUC uncertain."""
+        """Return the standard error of an AUC, from the spread over trainings and over texts."""
         return math.hypot(sd or 0.0, entry.get("standard_error") or 0.0)

@@ -1,4 +1,4 @@
-"""Perplexity: how natural a rewritten text reads to a language model."""
+"""Perplexity: how natural a rewritten text is to a language model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ PERPLEXITY = Score(
 
 
 def perplexity_entry(scores: PerplexityScores) -> Entry:
-    """The mean over texts (CLMLDP Table 2), and that of all as one."""
+    """Return the entry of one data set: the mean perplexity over texts (CLMLDP Table 2), and that
+    of all texts taken as one.
+    """
     if not scores.n_tokens.any():
         return {"left_out": "no text has a token that the language model predicts"}
     return {
@@ -35,11 +37,11 @@ def perplexity_entry(scores: PerplexityScores) -> Entry:
 
 
 class Perplexity(Metric):
-    """Mean perplexity over texts."""
+    """Perplexity metric: mean perplexity over texts."""
 
     name, title, back_end = "perplexity", "perplexity", "language_model"
     limits = (1.0, float_info.max)
-    means = ("mean", "corpus")  # over texts, and of all as one
+    means = ("mean", "corpus")  # mean over texts, and perplexity of all texts as one
     same = ("n_texts",)  # a rewriting may leave nothing that a language model knows
     scores = (PERPLEXITY,)
     tables = (
@@ -56,14 +58,14 @@ class Perplexity(Metric):
         return perplexity_entry(texts.models.language_model.score(texts.compared[1]))
 
     def summary(self, entry: Entry) -> str:
-        """Both means."""
+        """Return both means as one line."""
         return (
             f"mean {entry['mean']:,.1f} of {entry['n_texts']:,} texts, "
             f"{entry['corpus']:,.1f} of all as one"
         )
 
     def note(self, entry: Mapping[str, Any]) -> str:
-        """How many texts, and unknown tokens."""
+        """Return the note of a table: numbers of texts and of unknown tokens."""
         return (
             f"Mean over {entry['n_texts']:,} texts; {entry['n_unknown']:,} of the "
             f"{entry['n_tokens']:,} tokens of the "

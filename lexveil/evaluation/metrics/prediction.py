@@ -36,11 +36,10 @@ from lexveil.evaluation.scores import (
 from lexveil.types import Flags, Rows
 
 TRAIN = "train"
-HELD_OUT = ("validation", "dev", "test")  # the first that a data set has is scored
+HELD_OUT = ("validation", "dev", "test")  # the first of these splits in a data set is scored
 
-# Which scores there are, by metric and setting: the texts that are trained on, and those that are
-# scored. Utility is scored on rewritten texts as CLMLDP and 1-Diffractor do, and on clean ones as
-# TEM.
+# Training texts and scored texts, by metric and setting. Utility is scored on rewritten texts, as
+# in CLMLDP and 1-Diffractor, and on clean texts, as in TEM.
 SETTINGS = {
     "utility": {"private": ("private", "private"), "clean": ("private", "clean")},
     "attack": {"static": ("clean", "private"), "adaptive": ("private", "private")},
@@ -48,7 +47,7 @@ SETTINGS = {
 
 
 class TrainingScores(NamedTuple):
-    """What one training scores, and (b,) whether each of the scored documents is right."""
+    """Scores of one training, and (b,) whether each of the scored documents is right."""
 
     scores: ClassificationScores
     right: Flags
@@ -59,11 +58,11 @@ Measured = dict[str, list[TrainingScores]]
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """One training.
+    """Order and seed of one training.
 
     Attributes:
         order: (m,) rows of ``Problem.train`` to train on, in this order.
-        seed: of the classifier.
+        seed: seed of the classifier.
     """
 
     order: Rows
@@ -72,14 +71,15 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Which documents a classifier is trained on, and which it is evaluated on.
+    """Documents on which a classifier is trained, and documents on which it is evaluated.
 
     Attributes:
         classes: (n,) class of every document of the data set, None where it has none.
         train: (a,) rows to train on, ascending; of at least two classes.
         test: (b,) rows to be scored, ascending; b > 0.
-        held_out: the split that ``test`` is from.
-        n_left_out: documents of both splits that have no class, or one that is not kept.
+        held_out: the split of ``test``.
+        n_left_out: number of documents of both splits without a class, or with a class that is not
+            kept.
     """
 
     classes: Sequence[str | None]
@@ -89,16 +89,17 @@ class Problem:
     n_left_out: int
 
     def of(self, rows: Rows) -> list[str]:
-        """The classes of ``rows``, each of which has one."""
+        """Return the classes of ``rows``, each of which has one."""
         return [str(self.classes[row]) for row in rows.tolist()]
 
     def shuffles(self, rngs: Sequence[np.random.Generator], share: float) -> list[Shuffle]:
-        """One training for each generator: an order of a part of the train split, and a seed.
+        """Return one training for each generator: an order of a part of the train split, and a
+        seed.
 
         Args:
-            share: of the documents of each class to train on, in (0, 1], rounded, at least one;
-                below 1 the trainings differ even where order and seed do not matter, so that their
-                spread tells what the documents do.
+            share: share of the documents of each class to train on, in (0, 1], rounded, at least
+                one document; below 1 the trainings differ even where order and seed do not matter,
+                so that their spread shows the influence of the documents.
         """
         codes = np.unique(self.of(self.train), return_inverse=True)[1]
         counts = np.bincount(codes)
@@ -106,7 +107,7 @@ class Problem:
         shuffles = []
         for rng in rngs:
             order = rng.permutation(len(codes))
-            # Place of each document among those of its class, in this order.
+            # Place of each document among the documents of its class, in this order.
             by_class = np.argsort(codes[order], kind="stable")
             place = np.empty(len(order), dtype=np.int64)
             place[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -124,8 +125,9 @@ class Problem:
         """Train on texts once for each shuffle, and score every setting of ``scored`` on its texts.
 
         Args:
-            learnt: (n,) texts by row of the problem.
-            scored: as many, by setting.
+            learnt: (n,) training texts, by row of the problem.
+            scored: (n,) scored texts, by setting.
+            shuffles: order and seed of each training.
             make: builds a classifier from a seed.
         """
         truth = self.of(self.test)
@@ -142,11 +144,12 @@ class Problem:
         return measured
 
     def entry(self, shuffles: Sequence[Shuffle], measured: Measured) -> Entry:
-        """What is written, as JSON values: numbers of documents and scores, no class and no text.
+        """Return the entry of one data set, as JSON values: numbers of documents and scores, no
+        class and no text.
 
-        ``right`` says of each scored document by how many trainings it is right, in order, so that
-        runs on the same documents can be compared document by document; one text of numbers,
-        because a list is a line for each.
+        ``right`` holds for each scored document, in order, the number of trainings that classify it
+        correctly, so that runs on the same documents can be compared document by document. It is
+        one string of numbers, because a JSON list takes a line for each.
         """
         base = majority(self.of(self.train), self.of(self.test))
         n_right = {
@@ -178,14 +181,14 @@ def problem_of(
     classes: Sequence[str | None],
     max_classes: int | None = None,
 ) -> Problem | LeftOut:
-    """The problem that a data set poses, or why there is none.
+    """Return the classification problem of a data set, or the reason why there is none.
 
     Args:
-        target: what ``classes`` are, for the reason: label or attribute.
+        target: name of the column of ``classes``, for the reason: label or attribute.
         splits: (n,) train, validation, ...
         classes: (n,) class of each document, or None.
-        max_classes: keep this many of the most frequent classes of the train split, of equally
-            frequent ones the first by name; None keeps all.
+        max_classes: number of the most frequent classes of the train split to keep, ties by name;
+            None keeps all.
     """
     rows = range(len(classes))
     if all(name is None for name in classes):
@@ -217,13 +220,13 @@ def problem_of(
 
 
 def classifier_score(metric: str, setting: str, measure: str, words: str, **shown: Any) -> Score:
-    """Accuracy or an F1 of a metric in one of its settings."""
+    """Return the score for accuracy or an F1 of a metric in one of its settings."""
     name, path = f"{metric}_{setting}_{measure}", ("scores", setting, measure)
     return Score(name=name, metric=metric, words=words, path=path, **shown)
 
 
 class PredictionMetric(Metric):
-    """How well classes of documents are predicted.
+    """Metric of how well classes of documents are predicted.
 
     Attributes:
         target: the column that is predicted.
@@ -246,7 +249,7 @@ class PredictionMetric(Metric):
     trained = True
 
     def max_classes(self, settings: EvaluationSettings) -> int | None:  # noqa: ARG002
-        """How many of the most frequent classes are kept; None for all."""
+        """Return the number of most frequent classes to keep; None for all."""
         return None
 
     def compute(self, texts: DatasetTexts) -> Entry:
@@ -280,12 +283,12 @@ class PredictionMetric(Metric):
     def values(
         self, entry: Entry, setting: str | None
     ) -> list[tuple[float | None, Sequence[float] | None]]:
-        """Accuracy and both F1."""
+        """Return accuracy and both F1."""
         by_name = entry["scores"].get(setting)
         return [(by_name[name]["mean"], by_name[name]["each"]) for name in NAMES] if by_name else []
 
     def summary(self, entry: Entry) -> str:
-        """Macro F1 in every setting."""
+        """Return macro F1 in every setting as one line."""
         scores = ", ".join(
             f"{setting} {score['macro_f1']['mean']:.3f}"
             for setting, score in entry["scores"].items()
@@ -293,7 +296,7 @@ class PredictionMetric(Metric):
         return f"macro F1 {scores}; majority {entry['majority']['macro_f1']:.3f}"
 
     def note(self, entry: Mapping[str, Any]) -> str:
-        """How many classes and documents."""
+        """Return the note of a table: numbers of classes and documents."""
         n_test, target = entry["n_test"], self.target.capitalize()
         note = (
             f"{target}: {entry['n_classes']:,} classes, learnt from {entry['n_learnt']:,} of "
@@ -310,10 +313,12 @@ class PredictionMetric(Metric):
     def standard_error(
         self, entry: Mapping[str, Any], mean: float, sd: float | None
     ) -> float | None:
-        """Trainings and the number of evaluated documents both make a score uncertain."""
+        """Return the standard error of a score, from the spread over trainings and the number of
+        evaluated documents.
+        """
         return math.hypot(sd or 0.0, math.sqrt(mean * (1 - mean) / entry["n_test"]))
 
     def majority(self, entry: Mapping[str, Any], score: Score) -> float | None:
-        """The score of always predicting the most frequent class."""
+        """Return the score of always predicting the most frequent class."""
         majority: Mapping[str, float] = entry["majority"]
         return majority.get(score.path[-1]) if score.path else None

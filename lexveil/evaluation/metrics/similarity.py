@@ -1,5 +1,5 @@
-"""Semantic similarity: the cosine of each text with its rewriting; of a pair each of the two is a
-text of its own.
+"""Semantic similarity: the cosine of each text with its rewriting; both texts of a pair count as
+texts.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ def cosines(
     """Compare each of n texts with its privatized form.
 
     Returns:
-        (n,) cosines in [-1, 1], NaN where one of the two has no vector; originals without any known
-            word; and privatized texts without any, those of such originals included.
+        (n,) cosines in [-1, 1], NaN where one of the two has no vector; the number of originals
+            without any known word; and the number of privatized texts without any, those of such
+            originals included.
     """
     found, unknown = np.empty(len(original)), np.zeros(2, dtype=np.int64)
     for start in range(0, len(original), BLOCK):
@@ -50,7 +51,9 @@ def cosines(
 
 
 def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown: int) -> Entry:
-    """Numbers of texts, mean and sample standard deviation over them."""
+    """Return the entry of one data set: numbers of texts, mean and sample standard deviation over
+    them.
+    """
     compared = cosine[~np.isnan(cosine)]
     if not len(compared):
         return {"left_out": "no text and its rewriting both have a word that the encoder knows"}
@@ -66,7 +69,7 @@ def similarity_entry(cosine: Floats, n_original_unknown: int, n_private_unknown:
 
 
 class CosineSimilarity(Metric):
-    """Mean cosine over texts."""
+    """Cosine similarity metric: mean cosine over texts."""
 
     name, title, back_end = "similarity", "cosine similarity", "encoder"
     limits = (-1.0, 1.0)
@@ -96,17 +99,17 @@ class CosineSimilarity(Metric):
     )
 
     def compute(self, texts: DatasetTexts) -> Entry:
-        """Compare some texts; the encoder is made from clean ones."""
+        """Compare some texts; the encoder is built from clean texts."""
         original, rewritten = texts.compared
         assert texts.models.encoder_of is not None
         return similarity_entry(*cosines(texts.models.encoder_of(original), original, rewritten))
 
     def summary(self, entry: Entry) -> str:
-        """The mean."""
+        """Return the mean as one line."""
         return f"mean cosine {entry['mean']:.3f} of {entry['n_compared']:,} texts"
 
     def note(self, entry: Mapping[str, Any]) -> str:
-        """How many texts."""
+        """Return the note of a table: numbers of texts, and the meaning of ±."""
         return (
             f"{entry['n_compared']:,} of {entry['n_texts']:,} texts could be compared; ± is "
             "the standard deviation "
@@ -119,7 +122,7 @@ class CosineSimilarity(Metric):
         mean: float,  # noqa: ARG002
         sd: float | None,
     ) -> float | None:
-        """Over texts."""
+        """Return the standard error of the mean over texts."""
         return (
             float(sd / math.sqrt(entry["n_compared"]))
             if sd is not None and entry["n_compared"]

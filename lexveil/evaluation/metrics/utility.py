@@ -19,7 +19,9 @@ LOSS = Score(name="utility_loss", metric="utility", words="utility loss", path=N
 
 
 class Utility(PredictionMetric):
-    """Trained on rewritten texts, scored on rewritten and on clean ones."""
+    """Utility metric: classifiers trained on rewritten texts, scored on rewritten and
+    on clean texts.
+    """
 
     name, title, target = "utility", "utility", "label"
     settings = tuple(SETTINGS["utility"])

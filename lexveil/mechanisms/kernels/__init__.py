@@ -1,3 +1,3 @@
-"""Compiled kernels of the mechanisms: the only modules of theirs that import numba, loaded on first
-use.
+"""Compiled kernels of the mechanisms, loaded on first use. Other modules of the mechanisms do not
+import numba.
 """

@@ -12,19 +12,19 @@ from lexveil.types import Flags, Floats, Ids, Words
 Moved = tuple[Ids, Flags]  # new indexes, and where rounding could have changed them
 
 ROUNDING = 2.0**-49  # eight units in the last place: more than the few operations below can lose
-SMALLEST = 1 << 20  # uniform numbers of fewer than 21 bits are left to exact arithmetic
+SMALLEST = 1 << 20  # exact arithmetic decides for uniform numbers of fewer than 21 bits
 
 
 @kernel(error_model="numpy")
 def geometric(
     index: Ids, epsilon: Floats, words: Words, limit: int
 ) -> Moved:  # pragma: no cover - compiled
-    """Add the noise, in float64; where its rounding could change the result, say so."""
+    """Add the noise in float64, and flag the tokens whose result rounding could change."""
     moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
     last, start = -1.0, 0.0
     for token in range(len(index)):
         e = epsilon[token]
-        if e != last:  # the tokens of a text have the same
+        if e != last:  # tokens of one text share their epsilon
             last = e
             start = math.log(2.0) - math.log1p(math.exp(-e))
         upper = words[token, 0] >> np.uint64(1)
@@ -51,15 +51,16 @@ def geometric(
 def truncated_exponential(
     index: Ids, epsilon: Floats, gamma: Floats, far: float, size: int, words: Words
 ) -> Moved:  # pragma: no cover - compiled
-    """Draw the new index, in float64; where its rounding could change the result, say so.
+    """Draw the new index in float64, and flag the tokens whose result rounding could change.
 
-    The weights in this order: the index itself, 1; to its right q + q² + … + q^right, q = e^{-ε/2};
-    the same to its left; then ``far`` for each index outside, from the lowest.
+    The weights come in this order: the index itself, 1; the indexes to its right, q + q² + … +
+    q^right, q = e^{-ε/2}; the indexes to its left, likewise; then ``far`` for each index outside,
+    from the lowest.
     """
     moved, doubt = np.empty_like(index), np.zeros(len(index), dtype=np.bool_)
     last, half, ratio, full, radius = -1.0, 0.0, 0.0, 0.0, 0
     for token in range(len(index)):
-        if epsilon[token] != last:  # the tokens of a text have the same
+        if epsilon[token] != last:  # tokens of one text share their epsilon
             last = epsilon[token]
             half = last / 2
             radius = int(min(gamma[token], np.float64(size)))
@@ -88,7 +89,7 @@ def truncated_exponential(
             rest = max(1.0 - side / ratio, 2.0**-60)
             level = -math.log1p(rest - 1.0) / half if side / ratio < 0.5 else -math.log(rest) / half
             spread = error / (ratio * half * rest) + ROUNDING * (level + 1 / half)
-            if 4 * error > ratio * rest:  # the logarithm is no straight line any more
+            if 4 * error > ratio * rest:  # the logarithm is not nearly linear here
                 spread = 1.0
             step = int(min(level, np.float64(size)))
             moved[token] = at + sign * (1 + step)

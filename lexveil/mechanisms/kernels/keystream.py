@@ -11,7 +11,7 @@ from lexveil.types import Words
 
 State = npt.NDArray[np.uint32]
 
-BLOCKS = 8  # made at a time
+BLOCKS = 8  # ChaCha20 blocks computed at a time
 WORDS = 8 * BLOCKS  # 64-bit words in them
 
 
@@ -19,7 +19,7 @@ WORDS = 8 * BLOCKS  # 64-bit words in them
 def _quarter(
     x: State, a: int, b: int, c: int, d: int, i: int
 ) -> None:  # pragma: no cover - compiled
-    """A quarter round of words a, b, c, d in block i."""
+    """Apply a quarter round to words a, b, c, d of block i."""
     at_a, at_b, at_c, at_d = a * BLOCKS + i, b * BLOCKS + i, c * BLOCKS + i, d * BLOCKS + i
     wa, wb, wc, wd = x[at_a], x[at_b], x[at_c], x[at_d]
     wa = np.uint32(wa + wb)
@@ -39,11 +39,11 @@ def _quarter(
 
 @kernel()
 def chacha20(start: State, out: State) -> None:  # pragma: no cover - compiled
-    """Eight blocks at once: 16 words of state in, 8 x 16 words of stream out (RFC 8439, section
-    2.3).
+    """Compute eight blocks at once: 16 words of state in, 8 x 16 words of stream out (RFC 8439,
+    section 2.3).
 
-    Word w of block i is ``out[w * BLOCKS + i]``, so that one instruction works on all blocks; they
-    have the counter of the state and the next seven, which must not pass 2^32.
+    Word w of block i is ``out[w * BLOCKS + i]``, so that one instruction works on all blocks; their
+    counters are that of the state and the next seven, which must not pass 2^32.
     """
     for word in range(16):
         for i in range(BLOCKS):
@@ -71,8 +71,8 @@ def chacha20(start: State, out: State) -> None:  # pragma: no cover - compiled
 def open_stream(
     state: State, keys: Words, row: int, nonce: int
 ) -> None:  # pragma: no cover - compiled
-    """Set ``state`` (16,) to the first block of the key in a row of ``keys`` (n, 4); each nonce is
-    another stream.
+    """Set ``state`` (16,) to the first block of the key in a row of ``keys`` (n, 4); each nonce
+    gives another stream.
     """
     state[0], state[1] = np.uint32(0x61707865), np.uint32(0x3320646E)
     state[2], state[3] = np.uint32(0x79622D32), np.uint32(0x6B206574)
@@ -86,8 +86,8 @@ def open_stream(
 def next_words(state: State, words: Words) -> None:  # pragma: no cover - compiled
     """Fill ``words`` (64,) with the stream's next 64-bit words.
 
-    All at once, because a call counts the owners of the arrays it is given, which takes longer than
-    one word does.
+    One call fills all words, because a call counts references to its arrays, which takes longer
+    than computing one word.
     """
     blocks = np.empty(16 * BLOCKS, dtype=np.uint32)
     chacha20(state, blocks)

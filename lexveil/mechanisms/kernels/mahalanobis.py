@@ -5,13 +5,13 @@ from __future__ import annotations
 from lexveil.compiled import kernel
 from lexveil.types import Floats
 
-ROWS = 8  # of noise that share a pass over the root
+ROWS = 8  # rows of noise that share a pass over the root
 
 
 @kernel()
 def multiply(left: Floats, right: Floats, out: Floats) -> None:  # pragma: no cover - compiled
-    """Add ``left @ right`` to ``out``, each sum in one order: a library's product depends on
-    threads and shapes.
+    """Add ``left @ right`` to ``out``, with a fixed order of each sum: a library's product depends
+    on threads and shapes.
     """
     for first in range(0, len(left), ROWS):
         last = min(first + ROWS, len(left))

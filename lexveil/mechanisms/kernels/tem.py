@@ -1,13 +1,12 @@
-"""Rejection samplers of TEM, exact: integers are drawn, and what rounding could decide is left to
-exact arithmetic.
+"""Exact rejection samplers of TEM: they draw integers and leave decisions that rounding could
+change to exact arithmetic.
 
 The weight of word u is μ(u)·exp(-half·s), half = ε/2, s = min(d, γ), d the distance in float64. In
 units of 1/S every group of words has an envelope, a whole number W >= S·exp(-half·s) for all of its
-words. A uniform real point on the length Σ size·W is a group, a word of it and a position q in [0,
-W); the word is accepted if q < S·exp(-half·s) and, where μ(u) = 2^-h, h further bits are all 0. So
-each word is drawn with exactly its weight, whatever the envelopes are. Of the point the whole part
-is drawn first; unless the acceptance is then decided beyond any rounding, the token is handed back
-as undecided.
+words. A uniform real point on the length Σ size·W gives a group, a word of it and a position q in
+[0, W); the word is accepted if q < S·exp(-half·s) and, where μ(u) = 2^-h, h further bits are all 0.
+So each word is drawn with exactly its weight, whatever the envelopes are. The whole part of the
+point is drawn first; if rounding could change the acceptance, the token is returned as undecided.
 """
 
 from __future__ import annotations
@@ -32,11 +31,13 @@ Pair = tuple[int, int]
 Interval = tuple[float, float]
 
 REFUSE, ACCEPT, UNSURE = 0, 1, 2
-AHEAD = 2  # tokens; so far ahead the memory of their lists is asked for
+AHEAD = 2  # tokens ahead for which the memory of lists is prefetched
 
 
 class Space(NamedTuple):
-    """The words: (V, p) vectors, -log2 μ of each, and a sketch of each, in steps."""
+    """Words of a mechanism: (V, p) vectors, -log2 μ of each word, and a sketch of
+    each word, in steps.
+    """
 
     vectors: Vectors
     halvings: Halvings
@@ -49,8 +50,8 @@ class Tokens(NamedTuple):
 
     Attributes:
         ids, epsilon, gamma: (n,).
-        keys: (n, 4) of their streams.
-        refused: (n,) proposals of each that are refused already.
+        keys: (n, 4) keys of their streams.
+        refused: (n,) number of proposals already refused.
         doubts: (n, 3) written for an undecided token: the proposed word, its position q, the number
             of the proposal.
     """
@@ -67,13 +68,14 @@ class Tokens(NamedTuple):
 def draw_uniformly(
     space: Space, tokens: Tokens, attempts: int, bits: int
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw by uniform proposals.
+    """Draw words by uniform proposals.
 
     Args:
-        bits: S is 2 to this power.
+        attempts: greatest number of proposals per token.
+        bits: log2 of S.
 
     Returns:
-        (n,) words; PENDING where attempts ran out; UNDECIDED.
+        (n,) words; PENDING where attempts ran out; UNDECIDED where exact arithmetic must decide.
     """
     vectors, halvings, sketches, step = space
     ids, epsilon, gamma, keys, refused, doubts = tokens
@@ -90,7 +92,7 @@ def draw_uniformly(
             point, at = next_point(state, stream, at, total, mask)
             proposed, q = point >> bits, point & (scale - 1)
             is_thinned, at = _is_thinned(state, stream, at, halvings[proposed])
-            # Decide on the proposal before this one, while the memory of this one is on its way.
+            # Decide on the previous proposal while the memory of this one is being fetched.
             prefetch(sketches, proposed)  # type: ignore[call-arg]
             if before >= 0 and attempt > refused[token]:
                 bounds = sketch_bounds(sketches, step, word, before)
@@ -117,12 +119,12 @@ def draw_from_lists(
     places: Ids,
     bits: int,
 ) -> Ids:  # pragma: no cover - compiled
-    """Draw by shells of the nearest words, and all others; as ``draw_uniformly``, but never
-    PENDING.
+    """Draw words from shells of the nearest words and from all others; returns as
+    ``draw_uniformly``, but never PENDING.
 
     Args:
         near_ids, near_distances: (m, K) lists of near words.
-        shells: where in a list each shell begins, and K.
+        shells: the first place of each shell in a list, and K.
         places: (n,) the row of each token's list.
     """
     vectors, halvings, sketches, step = space
@@ -132,7 +134,7 @@ def draw_from_lists(
     state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
     envelope, size = np.empty(n_shells + 1, dtype=np.int64), np.empty(n_shells + 1, dtype=np.int64)
     size[:n_shells] = shells[1:] - shells[:-1]
-    # Proposed among all words, so the near ones are proposed again there, and refused.
+    # The last group proposes all words; near words proposed there are refused.
     size[n_shells] = n_words if n_words > n_near else 0
     out = np.full(len(ids), PENDING)
     for token in range(len(ids)):
@@ -143,9 +145,9 @@ def draw_from_lists(
         at = WORDS
         total = np.int64(0)
         for shell in range(n_shells + 1):
-            # Of each shell the smallest distance, and of all words that are not listed the largest
-            # one listed. A hair less, because another order of additions may measure a word a hair
-            # nearer.
+            # The smallest distance of the shell; for unlisted words, the largest listed distance.
+            # It is reduced by a margin, because another order of additions may give a slightly
+            # smaller distance.
             bound = near_distances[place, min(shells[shell], n_near - 1)] * (1 - ROUNDING)
             weight = math.exp(-half * min(bound, radius))
             envelope[shell] = min(scale, np.int64(weight * (1 + MARGIN) * scale) + 1)
@@ -182,9 +184,7 @@ def draw_from_lists(
 def next_point(
     state: State, stream: Words, at: int, total: np.int64, mask: np.uint64
 ) -> tuple[np.int64, int]:  # pragma: no cover - compiled
-    """The next uniform whole number below ``total``, and where in ``stream`` the one after it
-    begins.
-    """
+    """Return the next uniform whole number below ``total``, and the next position in ``stream``."""
     point = total
     while point >= total:
         if at == WORDS:
@@ -199,8 +199,8 @@ def next_point(
 def _is_thinned(
     state: State, stream: Words, at: int, halvings: int
 ) -> tuple[bool, int]:  # pragma: no cover - compiled
-    """Whether a proposal is refused by its base measure 2^-halvings, and where in ``stream`` the
-    next word begins.
+    """Return whether a proposal is refused by its base measure 2^-halvings, and the next position
+    in ``stream``.
     """
     if halvings == 0:
         return False, at
@@ -212,7 +212,7 @@ def _is_thinned(
 
 @kernel()
 def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
-    """The least 2^k - 1 that is not below ``total`` - 1: a masked word below ``total`` is
+    """Return the least 2^k - 1 that is at least ``total`` - 1: a masked word below ``total`` is
     uniform.
     """
     mask = np.uint64(total - 1)
@@ -225,12 +225,12 @@ def least_mask(total: np.int64) -> np.uint64:  # pragma: no cover - compiled
 def decide(
     vectors: Vectors, pair: Pair, half: float, radius: float, q: int, bits: int, bounds: Interval
 ) -> int:  # pragma: no cover - compiled
-    """Whether a proposal at a real position in [q, q + 1) is accepted: below S·exp(-half·min(d,
-    radius)), or UNSURE.
+    """Decide whether a proposal at a real position in [q, q + 1) is accepted: below
+    S·exp(-half·min(d, radius)); UNSURE if rounding could change it.
 
-    That is min(d, radius) < -ln(position / S) / half, d the distance of a pair of words. Most often
-    ``bounds`` of d, up to rounding, decide it, and no vector need be fetched; with the margin left
-    to them, they decide as d would.
+    The condition is min(d, radius) < -ln(position / S) / half, where d is the distance between the
+    pair of words. Most often the ``bounds`` of d decide it, and no vector is fetched; with their
+    margin, they decide as d would.
     """
     scale = np.int64(1) << bits
     near, far = bounds
@@ -254,7 +254,7 @@ def decide(
 def score(
     vectors: Vectors, word: int, proposed: int, radius: float
 ) -> float:  # pragma: no cover - compiled
-    """min(d, radius) in float64: the number that the mechanism's weights are defined by."""
+    """Return min(d, radius) in float64, the number that defines the mechanism's weights."""
     return min(math.sqrt(squared_distance(vectors, word, vectors, proposed)), radius)
 
 

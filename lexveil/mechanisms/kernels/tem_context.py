@@ -1,10 +1,10 @@
-"""The rejection sampler of ``tem_context``, token after token: what is proposed depends on the word
-written before.
+"""The rejection sampler of ``tem_context``, token after token: proposals depend on the word written
+before.
 
-The weight of word u after c is m(u|c)·exp(-half·s), half = ε/2, s = min(d, γ), m a whole number. Of
-the near words each has an envelope W >= 2^30·exp(-half·s) of its own, and all words have one
-together, at the largest distance of the list. A uniform whole number below Σ m·W is a word and a
-position in [0, W), which 22 further bits refine; the word is accepted as in ``kernels.tem``, at
+The weight of word u after c is m(u|c)·exp(-half·s), half = ε/2, s = min(d, γ), m a whole number.
+Each near word has an envelope W >= 2^30·exp(-half·s) of its own; all words share another one, at
+the largest distance of the list. A uniform whole number below Σ m·W gives a word and a position in
+[0, W), which 22 further bits refine; the word is accepted as in ``kernels.tem``, at
 2^52·exp(-half·s). Each word is drawn with exactly its weight, whatever the envelopes are.
 """
 
@@ -39,9 +39,7 @@ Near = tuple[Members, Floats, Ids]
 
 
 class Mass(NamedTuple):
-    """The base measure, and its sums up to each word: (V,), (V + 1,), (V + 1,), (E,), (E,), (E +
-    1,).
-    """
+    """The base measure with its cumulative sums: (V,), (V + 1,), (R + 1,), (E,), (E,), (E + 1,)."""
 
     single: Ids
     singles: Ids
@@ -55,12 +53,12 @@ class Walk(NamedTuple):
     """n tokens of texts, in order.
 
     Attributes:
-        is_first: whether a text begins.
+        is_first: whether the token begins a text.
         kind: DRAWN, FOLLOWS, KEPT or SKIPPED (``rejection``).
-        about: of one that is drawn its number among the drawn; that follows the place of the one it
-            follows; that is kept its row among the tokens that bigrams know, or -1.
-        before: written: the row of the token that each stands after, or -1.
-        drawn: written: the word that is drawn for each; one that is there is taken.
+        about: number of a drawn token among the drawn; place of the token that a following token
+            copies; row of a kept token among the tokens that bigrams know, or -1.
+        before: written: the row of the token before each, or -1.
+        drawn: written: the word drawn for each token; a word that is already there is taken.
     """
 
     is_first: Flags
@@ -74,9 +72,11 @@ class Drawn(NamedTuple):
     """The m tokens that are drawn.
 
     Attributes:
-        ids: (m,) their words; -1: drawn by the base measure alone.
-        epsilon, gamma, keys, places, refused: ε, γ, key (m, 4), row of the list, and how many
-            proposals are refused.
+        ids: (m,) their words; -1 for a token that the base measure alone draws.
+        epsilon, gamma: (m,) ε and γ.
+        keys: (m, 4) keys of their streams.
+        places: (m,) row of each token's list of near words.
+        refused: (m,) number of proposals already refused.
     """
 
     ids: Ids
@@ -91,15 +91,16 @@ class Drawn(NamedTuple):
 def walk_on(
     space: Space, mass: Mass, walk: Walk, drawn: Drawn, near: Near, start: int, doubt: Ids
 ) -> int:  # pragma: no cover - compiled
-    """Draw from the token ``start`` on.
+    """Draw tokens from the token ``start`` on.
 
     Args:
-        near: lists of near words, their distances, and (V,) the row of what is written for each.
+        near: lists of near words, their distances, and (V,) the row of the written token for each
+            word.
         doubt: (3,) written for an undecided token: the proposed word, its position, the number of
             the proposal.
 
     Returns:
-        The place of the first token that is undecided; n if all are drawn.
+        The place of the first undecided token; n if all are drawn.
     """
     written = near[2]
     before = walk.before[start] if start < len(walk.kind) else np.int64(-1)
@@ -134,7 +135,9 @@ def _draw(
     near: Near,
     doubt: Ids,
 ) -> np.int64:  # pragma: no cover - compiled
-    """The word that one token becomes; -1 if rounding could decide, with the doubt."""
+    """Return the replacement of one token; -1 if rounding could change it, with the
+    doubt written.
+    """
     near_ids, near_distances, _ = near
     state, stream = np.empty(16, dtype=np.uint32), np.empty(WORDS, dtype=np.uint64)
     open_stream(state, drawn.keys, int(token), 0)
@@ -156,7 +159,7 @@ def _draw(
         total += envelope[i] * (mass.single[member] + _after(mass, member, first, last))
         ends[i] = total
     near_total = total
-    # Proposed among all words, so the near ones are proposed again there, and refused.
+    # The last group proposes all words; near words proposed there are refused.
     far = (
         _envelope(half, near_distances[place, n_near - 1], radius)
         if len(mass.single) > n_near
@@ -208,8 +211,8 @@ def _draw(
 def _envelope(
     half: float, distance: float, radius: float
 ) -> np.int64:  # pragma: no cover - compiled
-    """A whole number >= 2^30·exp(-half·min(d, radius)) for a d that is a hair less: another order
-    of additions.
+    """Return a whole number >= 2^30·exp(-half·min(d, radius)), even if another order of additions
+    gives a slightly smaller d.
     """
     weight = math.exp(-half * min(distance * (1 - ROUNDING), radius))
     scale = np.int64(1) << ENVELOPE_BITS
@@ -220,8 +223,8 @@ def _envelope(
 def _after(
     mass: Mass, word: np.int64, first: np.int64, last: np.int64
 ) -> np.int64:  # pragma: no cover - compiled
-    """What a word has beside its own mass, after the one whose row of bigrams is from ``first`` to
-    before ``last``.
+    """Return the mass that a word has beyond its own after a token, whose bigrams are the rows from
+    ``first`` to before ``last``.
     """
     end = last
     while first < last:
@@ -237,7 +240,9 @@ def _after(
 def _word_at(
     mass: Mass, point: np.int64, first: np.int64, last: np.int64
 ) -> np.int64:  # pragma: no cover - compiled
-    """The word at a point of the masses of all words, which those of the row follow."""
+    """Return the word at a point of the cumulative masses: first those of all words, then those of
+    the row.
+    """
     if point < mass.singles[-1]:
         return np.int64(np.searchsorted(mass.singles, point, side="right") - 1)
     inside = point - mass.singles[-1] + mass.afters[first]

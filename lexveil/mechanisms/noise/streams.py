@@ -14,8 +14,8 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     """Return the generator that belongs to ``names``, e.g. ("madlib", "S3", "10.0", doc_id,
     "text").
 
-    Streams have names, so order, batches and workers change no result. Whoever knows the seed can
-    replay the noise: what is drawn from here is an experiment, never a release.
+    Streams have names, so order, batches and workers change no result. Anybody who knows the seed
+    can replay the noise, so a run with these streams is an experiment, never a release.
     """
     key = b"".join(len(name.encode()).to_bytes(8, "big") + name.encode() for name in names)
     digest = blake2b(key, digest_size=16).digest()
@@ -23,8 +23,8 @@ def stream(seed: int, *names: str) -> np.random.Generator:
 
 
 def release_generator() -> np.random.Generator:
-    """Return a ChaCha20 generator keyed with 256 bits from the operating system. The key is kept
-    nowhere.
+    """Return a ChaCha20 generator keyed with 256 bits from the operating system. The key is not
+    stored.
     """
     from randomgen import ChaCha
 

@@ -1,3 +1,3 @@
-"""Compiled loops of the readers. Nothing here is imported before it is needed: numba takes a second
-to load.
+"""Compiled loops of the adversaries, imported on first use, because numba takes a
+second to load.
 """

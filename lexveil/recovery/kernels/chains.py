@@ -1,5 +1,5 @@
-"""Forward-backward over chains of positions, each with candidates of its own (Rabiner 1989, section
-III.A).
+"""Compiled forward-backward over chains of positions with candidates (Rabiner 1989,
+section III.A).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class ChainCandidates(NamedTuple):
     Attributes:
         first, last: (m,) symbols of their first and last words.
         inner: (m,) probability of the words after the first.
-        alone: (m,) of a candidate after an unknown symbol.
-        likelihood: (m,) of what is seen at the position, up to a factor of the position; the
-            largest is 1.
+        alone: (m,) probability of a candidate after an unknown symbol.
+        likelihood: (m,) likelihood of the output at the position, scaled so that the largest of a
+            position is 1.
     """
 
     first: Ids
@@ -41,11 +41,11 @@ def fill_transitions(
     model: BigramModel,
     out: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """How likely the candidates from ``start`` to before ``end`` are after each of j symbols, into
-    ``out`` (j, k).
+    """Write the probabilities of the candidates from ``start`` to before ``end`` after each of j
+    symbols into ``out`` (j, k).
 
-    ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone; after an unknown symbol, below
-    0, only ``alone``.
+    The probability is ``weight``·p₂(first | previous)·inner + (1 - ``weight``)·alone; after an
+    unknown symbol, which is below 0, only ``alone``.
     """
     first, inner, alone = (
         candidates.first[start:end],
@@ -83,17 +83,16 @@ def marginals(
     weight: float,
     model: BigramModel,
 ) -> tuple[Floats, Floats]:  # pragma: no cover - compiled
-    """The posterior probability of every candidate of n positions, given all that is known of its
-    chain.
+    """Return the posterior probability of every candidate of n positions, given the whole chain.
 
     Args:
-        chains: (c + 1,) where each chain of positions starts.
+        chains: (c + 1,) the first position of each chain.
         before: (c,) the symbol before each chain; -1 where it is unknown.
-        offsets: (n + 1,) where the candidates of each position start; each has at least one.
+        offsets: (n + 1,) the first candidate of each position, which has at least one.
 
     Returns:
-        (m,), adding up to 1 at each position; and (m,) how likely what comes after it is after each
-            candidate, the largest of a position 1.
+        (m,) posteriors, adding up to 1 at each position; and (m,) likelihood of the rest of the
+            chain after each candidate, scaled so that the largest of a position is 1.
     """
     n, likelihood = len(offsets) - 1, candidates.likelihood
     width = 1

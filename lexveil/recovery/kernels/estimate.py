@@ -1,4 +1,4 @@
-"""The likeliest words behind outputs, by an estimated channel."""
+"""Compiled decoding with an estimated channel: the most probable words behind outputs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lexveil.recovery.adversary import Block, Candidates, EstimatedChannel, Inte
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Vectors
 
-STEPS = 1024  # distances at which what depends on them alone is tabled
-CHUNK = 512  # scores whose largest is compared before each of them is
+STEPS = 1024  # distances in the table of the terms that depend on the distance alone
+CHUNK = 512  # scores that are skipped together if their largest is too small
 
 
 @kernel(nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
@@ -23,14 +23,14 @@ def decode(
     interpolation: Interpolation,
     found: Candidates,
 ) -> None:  # pragma: no cover - compiled
-    """The k likeliest words behind the outputs of a block; what rungs hold is interpolated for each
-    token.
+    """Find the k most probable words behind the outputs of a block; values at the rungs are
+    interpolated for each token.
 
-    What depends on a word through its distance alone is tabled at ``STEPS`` distances.
+    Terms that depend on a word through its distance alone come from a table of ``STEPS`` distances.
 
     Args:
         products: (m, V) inner products of the outputs with all words.
-        found: (n, k) written, likeliest first; ids are -1 before.
+        found: (n, k) written, most probable first; the ids must be -1 before.
     """
     squares, others, near, slopes = channel.squares, channel.others, channel.near, channel.slopes
     closest, farthest, weights = channel.closest, channel.farthest, interpolation.weights

@@ -1,4 +1,4 @@
-"""The k best of scored words."""
+"""Compiled insertion into the k best of scored words."""
 
 from __future__ import annotations
 

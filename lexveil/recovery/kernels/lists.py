@@ -1,4 +1,4 @@
-"""The likeliest words behind outputs of noise on positions in lists."""
+"""Compiled decoding of noise on positions in lists: the most probable words behind outputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lexveil.compiled import kernel
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Floats, Ids, Orders
 
-MARGIN = 1e-9  # of a bound, far more than rounding
+MARGIN = 1e-9  # margin of a bound, far more than rounding
 
 
 @kernel(nogil=True)
@@ -24,13 +24,15 @@ def decode(
     ids: Ids,
     scores: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Decode n outputs of noise on the places of a list: see ``lists.ListsAdversary``.
+    """Decode n outputs of noise on the places of a list; ``lists.ListsAdversary`` explains the
+    method.
 
     Args:
-        limit: ε·γ/2 of the truncated exponential mechanism, the same for all ε; infinite of
+        limit: ε·γ/2 of the truncated exponential mechanism, the same for all ε; infinite for
             geometric noise, which is clipped to the list.
-        rates: (n,) what a place costs, in nats: ε/2 of the former, ε of the latter.
-        ids, scores: (n, k) written, likeliest first; ids are -1 before.
+        rates: (n,) loss per place, in nats: ε/2 for the truncated exponential mechanism, ε for
+            geometric noise.
+        ids, scores: (n, k) written, most probable first; the ids must be -1 before.
     """
     n_words = orders.shape[1]
     seen, terms = np.full(n_words, -1, dtype=np.int64), np.empty(len(orders))
@@ -42,7 +44,7 @@ def decode(
             at_end = -math.log1p(math.exp(-rate))
             inside = at_end + math.log(-math.expm1(-rate))
             bound = most_frequent + at_end
-        # the weights of a list add up to the most in its middle, and to the least at its ends
+        # the sum of the weights is largest around the middle of a list, and smallest at its ends
         else:
             bound = most_frequent - _log_total(0, n_words, rate, limit)
         for radius in range(n_words):
@@ -69,8 +71,8 @@ def decode(
 def _log_total(
     place: int, n_words: int, rate: float, limit: float
 ) -> float:  # pragma: no cover - compiled
-    """Ln Σ_j exp(-min(rate·|place-j|, limit)) over a list: two geometric series, and all places
-    beyond.
+    """Return ln Σ_j exp(-min(rate·|place-j|, limit)) over a list: two geometric series, and all
+    places beyond.
     """
     reach = min(limit / rate, float(n_words))
     left, right = min(place, int(reach)), min(n_words - 1 - place, int(reach))
@@ -81,7 +83,7 @@ def _log_total(
 
 @kernel(nogil=True)
 def _log_mean(terms: Floats) -> float:  # pragma: no cover - compiled
-    """Ln of the mean of e^term."""
+    """Return the logarithm of the mean of e^term."""
     largest, total = -np.inf, 0.0
     for term in terms:
         largest = max(largest, term)

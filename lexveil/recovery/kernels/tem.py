@@ -1,4 +1,4 @@
-"""The likeliest words behind outputs of TEM."""
+"""Compiled decoding of TEM: the most probable words behind outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lexveil.recovery.adversary import Block, Candidates, Interpolation, TemChan
 from lexveil.recovery.kernels.insert import insert
 from lexveil.types import Floats, Ids, Vectors
 
-CHUNK = 512  # scores whose largest is compared before each of them is
+CHUNK = 512  # scores that are skipped together if their largest is too small
 
 
 @kernel(nogil=True, fastmath={"reassoc", "contract", "nsz", "nnan"})
@@ -23,14 +23,14 @@ def decode(
     interpolation: Interpolation,
     found: Candidates,
 ) -> None:  # pragma: no cover - compiled
-    """The k likeliest words behind the outputs of a block, by their scores.
+    """Find the k most probable words behind the outputs of a block, by their scores.
 
     A float32 product bounds each score from above; words that could be among the k are scored in
     float64.
 
     Args:
         products: (m, V) inner products of the outputs with all words.
-        found: (n, k) written, likeliest first; ids are -1 before.
+        found: (n, k) written, most probable first; the ids must be -1 before.
     """
     squares, screen, limit = channel.squares, channel.screen, channel.limit
     n_words, k = len(squares), found.ids.shape[1]
@@ -52,8 +52,7 @@ def decode(
             epsilon = interpolation.epsilon[token]
             half = np.float32(epsilon / 2)
             rung = interpolation.first[token]
-            # A little more than float32 can lose of the terms, none of which is above a few
-            # hundred.
+            # A bound on the float32 error of the terms, none of which is above a few hundred.
             error = np.float32(1e-4)
             weight = np.float32(weights[0])
             for word in range(n_words):
@@ -88,9 +87,7 @@ def _keep(
     ids: Ids,
     scores: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Score a word in float64, and insert it where it belongs; of equal scores the lowest word
-    comes first.
-    """
+    """Score a word in float64, and insert it into the best; the lowest word wins ties."""
     distance = math.sqrt(squared_distance(channel.vectors, output, channel.vectors, word))
     score = -min(epsilon * distance / 2, channel.limit)
     for step in range(len(weights)):

@@ -1,1 +1,1 @@
-"""Compiled kernels of texts, loaded on first use."""
+"""Compiled kernels of text processing, loaded on first use."""

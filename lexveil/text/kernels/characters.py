@@ -1,4 +1,4 @@
-"""Classes of characters, one bit each, and how compiled code steps over the characters of UTF-8."""
+"""Character classes, one bit each, and compiled functions that step through UTF-8."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARKS_AFTER = (
     r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0903\u093a-\u094f"
     r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d\u20d0-\u20ff\ufe00-\ufe0f"
 )
-# The expression of each class; capitals are told by Python itself.
+# The expression of each class; CAPITAL follows ``str.isupper``.
 PATTERNS = {
     WORD: r"\w",
     ALPHA: r"[^\W\d_]",
@@ -44,12 +44,12 @@ PATTERNS = {
 
 @functools.cache
 def character_classes() -> Classes:
-    """(1114112,) the classes of every code point, in the Unicode version of this interpreter's
-    ``re``.
+    """(1114112,) classes of every code point, in the Unicode version of this
+    interpreter's ``re``.
     """
     points = np.arange(0x110000, dtype=np.uint32)
-    # Beyond the first plane only letters and digits have a class; of the million other code points
-    # there, none is read.
+    # Beyond the first plane only letters and digits have a class; the million other code points are
+    # skipped.
     beyond = re.finditer(r"\w+", _text(points[0x10000:]))
     points = np.concatenate(
         [points[:0x10000], *(points[0x10000 + m.start() : 0x10000 + m.end()] for m in beyond)]
@@ -72,14 +72,17 @@ def _text(points: npt.NDArray[np.uint32]) -> str:
     return points.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
-# For functions that make no array: numba counts every array in and out of use at every call, which
-# would more than double the time of the scanner. Its own string routines are compiled like this.
+# Decorator for functions that create no array: without it, numba counts references to every array
+# at every call, which would more than double the time of the scanner. Numba compiles its own string
+# routines like this.
 uncounted = kernel(_nrt=False)
 
 
 @uncounted
 def decode(data: Bytes, at: int) -> tuple[np.int64, int]:  # pragma: no cover - compiled
-    """Code point of the character at a byte, and its size in bytes. The text is valid UTF-8."""
+    """Return the code point of the character at a byte, and its size in bytes. The text is valid
+    UTF-8.
+    """
     first = np.int64(data[at])
     if first < 0x80:
         return first, 1
@@ -94,7 +97,7 @@ def decode(data: Bytes, at: int) -> tuple[np.int64, int]:  # pragma: no cover - 
 
 @uncounted
 def before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
-    """First byte of the character that ends before ``at``."""
+    """Return the first byte of the character that ends before ``at``."""
     at -= 1
     while data[at] & 0xC0 == 0x80:
         at -= 1
@@ -105,8 +108,8 @@ def before(data: Bytes, at: int) -> int:  # pragma: no cover - compiled
 def run(
     data: Bytes, at: int, end: int, classes: Classes, wanted: int
 ) -> int:  # pragma: no cover - compiled
-    """Where the run of characters of the wanted class that starts at ``at`` ends; ``at`` if there
-    is none.
+    """Return the end of the run of characters of the wanted class that starts at ``at``; ``at`` if
+    the run is empty.
     """
     while at < end:
         code, width = decode(data, at)

@@ -1,4 +1,4 @@
-"""Tokens to UTF-8, spaced as in ordinary English."""
+"""Compiled rendering: tokens to UTF-8, spaced as in ordinary English."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def write(
 
     Args:
         token: (n,) number of each output token among the pieces.
-        bounds: (n_texts + 1,) where each text's tokens start.
-        place: (P,) how each piece stands beside its neighbours.
-        letters, starts: what each piece is, as in ``Pieces``.
-        out: room for all pieces and a space before each.
-        ends: (n_texts + 1,) 0, and where each text ends in ``out``; written.
+        bounds: (n_texts + 1,) the first token of each text.
+        place: (P,) spacing rule of each piece, as in ``Pieces``.
+        letters, starts: the written pieces, as in ``Pieces``.
+        out: output buffer with room for all pieces and a space before each.
+        ends: (n_texts + 1,) 0, and the end of each text in ``out``; written.
     """
     at = np.int64(0)
     for text in range(len(bounds) - 1):
@@ -37,7 +37,7 @@ def write(
             piece = token[number]
             kind = place[piece]
             opens, closes = kind == OPENING, kind == CLOSING
-            if kind == QUOTE:  # it opens and closes in turn
+            if kind == QUOTE:  # quotation marks open and close in turn
                 is_open = not is_open
                 opens, closes = is_open, not is_open
             if not (is_first or is_tight or closes or kind == TIGHT):

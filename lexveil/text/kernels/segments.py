@@ -1,4 +1,4 @@
-"""The segmentations of many words."""
+"""Compiled segmentation of batches of sentences."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lexveil.types import Floats, Ids, Lengths
 
 @kernel()
 def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cover - compiled
-    """Greedy Sequential Tokenization (CLMLDP Algorithm 1): left to right, the longest collocation
-    first.
+    """Greedy Sequential Tokenization (CLMLDP Algorithm 1): from left to right, the longest
+    collocation first.
     """
     n = len(pair_score)
     lengths = np.zeros(n, dtype=np.int8)
@@ -25,8 +25,8 @@ def gst(pair_score: Floats, triple_score: Floats) -> Lengths:  # pragma: no cove
 
 @kernel()
 def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover - compiled
-    """Take candidates in their order, each if all its positions are free, which they are while
-    their length is 1.
+    """Take candidates in their order, each if all its positions are free. A position is free while
+    its length is 1.
     """
     for c in range(len(starts)):
         first, size = starts[c], sizes[c]
@@ -40,8 +40,8 @@ def take(starts: Ids, sizes: Ids, lengths: Lengths) -> None:  # pragma: no cover
 def mst_exact(
     pair_score: Floats, triple_score: Floats, sentence_offsets: Ids
 ) -> Lengths:  # pragma: no cover
-    """The segmentation of largest total PMI, by dynamic programming from the right; ties: the
-    longer token.
+    """Segmentation with the largest total PMI, by dynamic programming from the right; the longer
+    token wins ties.
     """
     lengths = np.ones(len(pair_score), dtype=np.int8)
     for s in range(len(sentence_offsets) - 1):

@@ -1,7 +1,7 @@
-"""The languages whose function words, abbreviations and apostrophes are known; one module each.
+"""Languages with known function words, abbreviations and apostrophes; one module each.
 
-Texts of another language are cut by what all of them share, and have no function words: all of
-their words are perturbed.
+Texts of another language are cut by the rules that all languages share. They have no function
+words, so all of their words are perturbed.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ LANGUAGES = {
 }
 DEFAULT = ENGLISH.code
 
-# As a text is written again: after these there is no space, whichever language the output's model
-# is of.
+# Elided words: an output text has no space after them, whatever the language of its model.
 ELIDED = frozenset(f"{word}'" for one in LANGUAGES.values() for word in one.elisions)
 
 
 @functools.cache
 def language_of(code: str) -> Language:
-    """The language of a code such as ``de`` or ``de-AT``; of another language than ``LANGUAGES``,
-    one without words.
+    """Return the language of a code such as ``de`` or ``de-AT``. A code that ``LANGUAGES`` lacks
+    gets a language without word lists.
     """
     primary = code.lower().replace("_", "-").partition("-")[0]
     return LANGUAGES.get(primary) or Language(primary, primary)

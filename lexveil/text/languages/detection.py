@@ -1,4 +1,4 @@
-"""Language detection by function words: fast, with two shares as its result."""
+"""Language detection by the share of function words."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Mapping
 
 from lexveil.text.languages import LANGUAGES, language_of
 
-LEAST_WORDS = 20  # of which anything is said
-LEAST_SHARE = 0.15  # of the words; texts of every language known here have a third and more
-LEAST_RATIO = 1.5  # to the share of the language that was expected: related languages share many
+LEAST_WORDS = 20  # words below which no language is reported
+LEAST_SHARE = 0.15  # share of function words; texts of every known language have at least a third
+LEAST_RATIO = 1.5  # times the expected language's share: related languages share many words
 
 
 def function_word_shares(counts: Mapping[str, int]) -> dict[str, float]:
-    """The share of words that are function words, by language; ``counts`` are of normal forms,
-    without punctuation.
+    """Return the share of words that are function words, by language.
+
+    Args:
+        counts: count by normal form, without punctuation.
     """
     total = sum(counts.values())
     known = {
@@ -24,8 +26,8 @@ def function_word_shares(counts: Mapping[str, int]) -> dict[str, float]:
 
 
 def other_language(counts: Mapping[str, int], expected: str) -> tuple[str, dict[str, float]] | None:
-    """The language that texts look like if it is not the expected one, and the share of both; else
-    None.
+    """Return the language that texts seem to have, and its share and the expected language's share
+    of function words; None if it is the expected language.
     """
     if sum(counts.values()) < LEAST_WORDS:
         return None

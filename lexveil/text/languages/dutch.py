@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# Further words of closed classes, and
-# the stop words of Snowball (3-clause BSD, see NOTICE).
+# The stop words of Snowball (3-clause BSD, see NOTICE) and further words of closed classes.
 _FUNCTION_WORDS = """
 'k 'm 'n 'r 's 't aan achter al alles als altijd andere ben bij bijna binnen buiten d'r daar daarbij
 daarin daarmee daarna daarom daarop daarvan daarvoor dan dat de der deze dezelfde die dit doch doen

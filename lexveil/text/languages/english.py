@@ -1,18 +1,17 @@
-"""Closed word classes of English: stop words, which a strategy may leave unperturbed, connectors,
-and abbreviations.
+"""English: closed word classes, which are stop words, connectors and abbreviations.
 
-The stop words are function words only (articles, pronouns, auxiliaries, prepositions, conjunctions,
-and their contracted forms). Longer lists in common libraries hold words with content ("bill",
-"fire", "computer"), which would stay as they are. The abbreviations are those that the model that
-ships was cut with.
+A strategy may leave stop words unperturbed. They are function words only (articles, pronouns,
+auxiliaries, prepositions, conjunctions, and their contracted forms): longer lists in common
+libraries hold words with content ("bill", "fire", "computer"), which would stay in the output. The
+abbreviations are those with which the packaged model was cut.
 """
 
 from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# The set that gensim ships as ENGLISH_CONNECTOR_WORDS (a test holds the two equal); stages that
-# need it need not import gensim. No collocation contains one (CLMLDP section 4.1).
+# The set that gensim ships as ENGLISH_CONNECTOR_WORDS (a test compares the two), so that stages
+# need not import gensim. No collocation contains a connector (CLMLDP section 4.1).
 CONNECTORS = frozenset("a an the for of with without at from to in on by and or".split())
 
 _PLAIN = """

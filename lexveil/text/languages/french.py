@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# Further words of closed classes, and
-# the stop words of Snowball (3-clause BSD, see NOTICE) but for avions, été, étée, étées, étés;
-# those elided have their apostrophe below.
+# The stop words of Snowball (3-clause BSD, see NOTICE) except avions, été, étée, étées, étés, and
+# further words of closed classes. Elided words get their apostrophe below.
 _FUNCTION_WORDS = """
 afin ai aie aient aies ainsi ait alors après as assez au aucun aucune aujourd'hui auquel aura aurai
 auraient aurais aurait auras aurez auriez aurions aurons auront aussi autre autres aux auxquels
@@ -34,7 +33,7 @@ ex exp fasc fig fém fév févr gal gouv gén hab ibid id inf intro jan janv jui
 mgr min mlle mlles mm mme mmes mr mrs ms nb no nos nov oct op orig p ph pl pp pr prof préf rel réd
 réf rév sec sect sept sing sq sqq st ste sts suiv sup suppl t tit trad tél univ v var vol vs vx éd
 """
-# As they are written before a vowel.
+# Elided words as they are written before a vowel.
 _ELISIONS = """
 c d j l m n s t ç qu jusqu lorsqu puisqu quoiqu
 """

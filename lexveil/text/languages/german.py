@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# Further words of closed classes, and
-# the stop words of Snowball (3-clause BSD, see NOTICE) but for anderr, machen, unse, unsem, unsen,
-# unses, weg.
+# The stop words of Snowball (3-clause BSD, see NOTICE) except anderr, machen, unse, unsem, unsen,
+# unses, weg, and further words of closed classes.
 _FUNCTION_WORDS = """
 aber alle allem allen aller alles als also am an ander andere anderem anderen anderer anderes anderm
 andern anders auch auf aus außer außerdem bei beim bereits bevor bin bis bist bzw da dabei dadurch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# Further words of closed classes, and
-# the stop words of Snowball (3-clause BSD, see NOTICE) but for fecero, stemmo, steste, stette,
-# stettero, stetti, stia; those elided have their apostrophe below.
+# The stop words of Snowball (3-clause BSD, see NOTICE) except fecero, stemmo, steste, stette,
+# stettero, stetti, stia, and further words of closed classes. Elided words get their apostrophe
+# below.
 _FUNCTION_WORDS = """
 a abbia abbiamo abbiano abbiate ad agli ai al alla alle allo allora altra altre altri altro anche
 ancora appena attraverso avemmo avendo avere avesse avessero avessi avessimo aveste avesti avete
@@ -45,12 +45,12 @@ mart mass max mer min mons mr mrs ms mss mus n nn nov ns num obb ogg on op ott p
 pref pres prof profssa prov ps rag rec red ref reg rev rif rist s sab sec secc seg segg sen sett sez
 sig sigg signa sigra soc sost spett ss sta str suppl t tab tel tip tit tr trad univ v vd vol voll vs
 """
-# As they are written before a vowel.
+# Elided words as they are written before a vowel.
 _ELISIONS = """
 l un d c m t s v n gl dell all dall nell sull coll dagl degl agl negl sugl quest quell anch tutt com
 dov cos quand senz nessun ciascun qualcun alcun quant
 """
-# elided too, and no function words
+# elided words that are no function words
 _OF_CONTENT = "bell sant mezz grand buon brav trent vent pover".split()
 
 ITALIAN = Language(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# Further words of closed classes, and
-# the stop words of Snowball (3-clause BSD, see NOTICE) but for fôramos, fôssemos; those elided have
-# their apostrophe below.
+# The stop words of Snowball (3-clause BSD, see NOTICE) except fôramos, fôssemos, and further words
+# of closed classes. Elided words get their apostrophe below.
 _FUNCTION_WORDS = """
 a agora ainda algo algum alguma algumas alguns ali ambas ambos ante antes ao aos após aquela aquelas
 aquele aqueles aqui aquilo as assim através atrás até aí cada com comigo como consigo contigo contra
@@ -44,7 +43,7 @@ org orgs out p par pe pg pgs pp pref pres proc prof profa profas profs prov pte 
 qdo ref reg rem rep res rev s sec seg sen set sgt sr sra sras sres srta srtas sta sto sub séc sécs
 tel trad trav téc tít univ v vol vols vs vv
 """
-# As they are written before a vowel.
+# Elided words as they are written before a vowel.
 _ELISIONS = """
 d
 """

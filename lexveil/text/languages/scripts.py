@@ -1,12 +1,11 @@
-"""Scripts that put no space between words, in which the tokenizer finds clauses and no words."""
+"""Detection of scripts without spaces between words; the tokenizer finds only clauses in them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# By name: the characters, and how many of them an unbroken run has on average at least where words
-# are not separated.
+# By name: the characters, and the least mean length of an unbroken run in text without spaces.
 _SCRIPTS = {
     "Japanese": (r"\u3005\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f", 4),
     "Chinese": (r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af", 4),
@@ -16,17 +15,17 @@ _SCRIPTS = {
     "Myanmar": (r"\u1000-\u109f\ua9e0-\ua9fe\uaa60-\uaa7f", 10),
 }
 _RUNS = {name: re.compile(f"[{characters}]+") for name, (characters, _) in _SCRIPTS.items()}
-# Kana stand among Chinese characters, and a text with some is Japanese.
+# Japanese mixes kana with Chinese characters; a text with kana is Japanese.
 _RUNS["Chinese"] = re.compile(
     f"[{''.join(_SCRIPTS[name][0] for name in ('Japanese', 'Chinese'))}]+"
 )
 _ANY = re.compile(f"[{''.join(characters for characters, _ in _SCRIPTS.values())}]")
 
-LEAST = 8  # characters: a name or a word in another script is no text in it
+LEAST = 8  # characters of the script; a single name or word in it does not count as a text
 
 
 def script_without_spaces(text: str) -> str | None:
-    """The script of a text of which at least half is in a script without spaces and not cut into
+    """Return the script without spaces that makes up at least half of a text that is not cut into
     words; else None.
     """
     if text.isascii() or not _ANY.search(text):
@@ -50,11 +49,11 @@ def emptied(texts: Sequence[str | None]) -> tuple[list[str | None], int]:
 
 
 def first_without_spaces(texts: Sequence[str], forms: Sequence[str]) -> tuple[int, str] | None:
-    """The first of these texts that is in a script without spaces, and which; None if there is
-    none.
+    """Return the number and the script of the first text in a script without spaces; None if there
+    is none.
 
     Args:
-        forms: their distinct tokens, which are quicker to look through.
+        forms: the distinct tokens of the texts, which are quicker to search than the texts.
     """
     together = "".join(forms)
     if together.isascii() or not _ANY.search(together):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lexveil.text.languages.base import Language
 
-# Further words of closed classes, and
-# the stop words of Snowball (3-clause BSD, see NOTICE) but for estad, estada, estadas, estado,
-# estados, habida, habidas, habido, habidos, tened, tenida, tenidas, tenido, tenidos.
+# The stop words of Snowball (3-clause BSD, see NOTICE) except estad, estada, estadas, estado,
+# estados, habida, habidas, habido, habidos, tened, tenida, tenidas, tenido, tenidos, and further
+# words of closed classes.
 _FUNCTION_WORDS = """
 a ahí al algo algunas algunos allí ante antes aquel aquella aquellas aquello aquellos aquí así
 aunque aún bajo cada casi como con contra cual cuales cualquier cualquiera cuando cuanto cuya cuyas
