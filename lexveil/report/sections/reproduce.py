@@ -1,4 +1,4 @@
-"""Results of the checks, parameters, versions of libraries, and where the artifacts are."""
+"""Section "reproduce": results of the checks, parameters, and versions of libraries."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ LIBRARIES = (
 
 
 def checks_table(checks: Mapping[str, Record]) -> Table:
-    """One row per suite; the plans of a strategy share one.
+    """Return a table with one row per suite; the plans of a strategy share a row.
 
     Args:
-        checks: records by the name of their file.
+        checks: records by file name.
 
     Raises:
-        CheckFailed: if a record does not say that all held.
+        CheckFailed: if a record does not say that all expectations hold.
     """
     rows: dict[str, dict[str, Any]] = {}
     for file, record in checks.items():
@@ -88,7 +88,7 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
 
 
 def view(report: ReportData) -> Mapping[str, Any]:
-    """What the section shows."""
+    """Return the values that the template of the section uses."""
     settings = report.params.model_dump(
         # addresses
         exclude={"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}
