@@ -1,4 +1,4 @@
-"""The cap that a ledger has by itself, for releases whose params.yaml names none."""
+"""The ledger's own cap, for releases whose params.yaml has no cap."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lexveil.ledger import chain
 from lexveil.ledger.amounts import MOST, budget_nano
 from lexveil.ledger.connection import Connection
 
-TIMES = 10  # times what an ordinary document of the first release without a cap may spend
+TIMES = 10  # times the budget of an ordinary document in the first release without a cap
 
 
 class OwnCap(NamedTuple):
-    """The ledger's own cap in nano-epsilon, None for no limit, and whether this release fixed
-    it.
+    """The ledger's own cap in nano-epsilon (None for no limit), and whether this release
+    fixed it.
     """
 
     nano: int | None
@@ -23,7 +23,7 @@ class OwnCap(NamedTuple):
 
 
 def own_cap(con: Connection) -> OwnCap | None:
-    """The ledger's own cap, by the newest entry that says one; None if there is none.
+    """Return the ledger's own cap from the newest entry about it; None if there is none.
 
     Raises:
         RequestError: if that entry was changed.
@@ -40,8 +40,8 @@ def own_cap(con: Connection) -> OwnCap | None:
 
 
 def fix_cap(con: Connection, budget: float) -> OwnCap:
-    """The ledger's own cap, which is fixed now if there is none: ``TIMES`` what an ordinary
-    document may spend.
+    """Return the ledger's own cap. If there is none, fix it now at ``TIMES`` the budget of an
+    ordinary document.
     """
     if (cap := own_cap(con)) is not None:
         return cap
