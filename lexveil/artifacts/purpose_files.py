@@ -1,9 +1,9 @@
-"""Public scales of words by their names: those that ship with the library, those of the user's data
+"""Public scales of words by name: those that ship with the library, those in the user's data
 folder, and files.
 
-A scale is a text file: lines that begin with ``#`` say what it is, the others hold a word (words of
-a collocation with spaces between them), a tab and a score from -1 to 1. Words that are not in it
-have the score 0.
+A scale is a text file. Lines that begin with ``#`` describe it; the other lines hold a word (the
+words of a collocation with spaces between them), a tab and a score from -1 to 1. Words that are not
+in the file have the score 0.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from lexveil.parameters import MODEL_NAME
 from lexveil.runtime.hashes import sha256
 from lexveil.runtime.tables import atomic_file
 
-PUBLIC = "# public"  # a line that says that no private text has a part in it
+PUBLIC = "# public"  # line in a scale that was made without private texts
 HEAVIEST = 10.0
 KEY = "params.yaml: embeddings.purposes"
 SUFFIX = ".tsv"
 
 
 def folders() -> tuple[Path, ...]:
-    """Where scales lie, in the order in which they are looked for."""
+    """Return the folders with scales, in search order."""
     return paths.MODELS / "purposes", paths.user_data() / "purposes"
 
 
 def installed() -> dict[str, Path]:
-    """All scales by name, a shipped one before one of the user with its name."""
+    """Return all scales by name; a scale that ships takes precedence over one of the user."""
     files: dict[str, Path] = {}
     for folder in folders():
         for file in sorted(folder.glob(f"*{SUFFIX}")):
@@ -42,11 +42,11 @@ def installed() -> dict[str, Path]:
 
 
 def find_purpose(written: str) -> Purpose:
-    """The purpose that NAME, NAME=WEIGHT or FILE.tsv=WEIGHT names.
+    """Return the purpose for NAME, NAME=WEIGHT or FILE.tsv=WEIGHT.
 
     Raises:
-        RequestError: if there is none, its weight is no number above 0 and up to ``HEAVIEST``, or
-            the file is no scale.
+        RequestError: if there is no such purpose, its weight is not a number above 0 and up to
+            ``HEAVIEST``, or the file is not a scale.
     """
     name, _, weight = written.partition("=")
     try:
@@ -75,13 +75,13 @@ def find_purpose(written: str) -> Purpose:
 
 
 def purposes_of(named: Mapping[str, float]) -> tuple[Purpose, ...]:
-    """The purposes of params.yaml: those that ship, and files as FILE.tsv@HASH, so that DVC sees
-    when they change.
+    """Return the purposes of params.yaml: those that ship by name, and files as FILE.tsv@HASH, so
+    that DVC notices their changes.
 
     Raises:
-        RequestError: as ``find_purpose``.
-        ParameterError: if a file is not there, has another content than HASH says, or one is named
-            without it.
+        RequestError: see ``find_purpose``.
+        ParameterError: if a file does not exist, its content does not match HASH, or a file is
+            named without HASH.
     """
     shipped = folders()[0]
     for name in named:
@@ -99,8 +99,8 @@ def read(file: Path, weight: float = 1.0) -> Purpose:
     """Read a scale.
 
     Raises:
-        RequestError: naming the line, if there is no such file, a line is no word and score, a word
-            stands there twice, or all scores are 0.
+        RequestError: with the line, if there is no such file, a line is not a word and a score, a
+            word is repeated, or all scores are 0.
     """
     lines = read_lines(file, "purpose", "a word, a tab and a score a line")
     rows = (
@@ -117,7 +117,7 @@ def read(file: Path, weight: float = 1.0) -> Purpose:
 
 
 def write(scores: Mapping[str, float], about: str, is_public: bool, file: Path) -> None:
-    """Write a scale; ``about`` says in one line what it is and of what."""
+    """Write a scale; ``about`` describes it and its source in one line."""
     lines = [f"# {about}", *([PUBLIC] if is_public else [])]
     lines += [f"{word.replace('_', ' ')}\t{score:g}" for word, score in sorted(scores.items())]
     file.parent.mkdir(parents=True, exist_ok=True)
