@@ -1,5 +1,5 @@
-"""The plan of a run: what is stale in the graph. Prefect is not imported, and not needed where
-nothing is.
+"""The plan of a run: the graph with its stale stages. Prefect is not imported, and is not needed if
+no stage is stale.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REPORT = paths.REPORT / "index.html"
 
 
 def plan(say: Callable[[str], None]) -> StageGraph:
-    """Repair what earlier runs left, then ask DVC for the graph and for what is stale in it."""
+    """Repair the remains of earlier runs, then ask DVC for the graph and its stale stages."""
     from dvc.repo import lock_repo
 
     with open_repo() as repo:
@@ -49,13 +49,13 @@ def plan(say: Callable[[str], None]) -> StageGraph:
 
 
 def _is_new_code() -> bool:
-    """Whether dvc.lock has another code.json than the one that is there."""
+    """Return whether dvc.lock has the hash of another code.json than the existing one."""
     outs = own_entries().get(CODE_STAGE, {}).get("outs", [])
     return [out["md5"] for out in outs] != [file_md5(CODE)]
 
 
 def repro(stage: str) -> list[str]:
-    """The command that brings one stage up to date.
+    """Return the command that brings one stage up to date.
 
     Without --wait-for-lock (before the subcommand) parallel stages fail, some after their command
     has run.
@@ -64,7 +64,7 @@ def repro(stage: str) -> list[str]:
 
 
 def say_done(say: Callable[[str], None], headline: str, seconds: float) -> None:
-    """Say that a run has ended well, and where the report is."""
+    """Report the successful end of a run, and the path of the report."""
     say(f"done in {duration(seconds)}: {headline}")
     if REPORT.exists():
         say(f"report: {REPORT}")
