@@ -143,8 +143,8 @@ class Model:
 
     @property
     def kept_purposes(self) -> tuple[Purpose, ...]:
-        """Purposes of this model; for a project's own model, together with the purposes that its
-        embedding was trained with.
+        """Purposes of this model; for a project's own model, together with the purposes whose axes
+        its embedding already has.
         """
         return (
             () if self.packaged else purposes_of(self.params.embeddings.purposes)

@@ -59,8 +59,8 @@ BATCH = 2_000  # rows of texts in memory at once
 
 
 def document_hash(hasher: Hasher, document: str) -> bytes:
-    """Return the keyed hash of a document's id, which is normalized like a subject key. It never
-    collides with the hash of a subject.
+    """Return the keyed hash of a document's id, which is normalized like a subject key. Hashes of
+    documents are never compared with hashes of subjects.
     """
     return hasher.one(f"document:{subject_key(document)}")
 

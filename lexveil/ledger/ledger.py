@@ -171,7 +171,7 @@ class Ledger:
         Balances are recomputed as sums of the charges of all releases.
 
         Returns:
-            Number of balances that changed.
+            Number of balances that were wrong.
         """
         anchor, self.database.guard = self.anchor, None
         assert anchor is not None
