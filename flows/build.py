@@ -173,8 +173,8 @@ def _schedule(build: Build) -> None:
         ready = sorted([*ready, *sorter.get_ready()], key=order.index)
         if not ready or n_running == build.workers:
             name = build.await_end()
-            # A task that broke before it could report (a bug, or Prefect's server went away) must
-            # not hang the flow.
+            # The flow must not hang on a task that failed before it could report (a bug, or
+            # Prefect's server went away).
             build.results.setdefault(
                 name, StageResult(name, "failed", message="Prefect could not run it; see its log")
             )

@@ -40,7 +40,7 @@ def plan(say: Callable[[str], None]) -> StageGraph:
         )
         if done.returncode:
             raise LexveilError(f"{CODE_STAGE}: {' '.join(done.stderr.split())[-300:]}")
-    with open_repo() as repo, lock_repo(repo):  # one lock around all: DVC then reads its files once
+    with open_repo() as repo, lock_repo(repo):  # lock once: DVC then reads its files once
         graph = read_graph(repo)
         prune(graph, say)
         for name in settle_lock(repo, graph):

@@ -35,16 +35,16 @@ class Build:
     watcher: RunObserver = field(default_factory=RunObserver)
     keep_going: bool = False
     graph: StageGraph = field(default_factory=lambda: StageGraph({}))
-    until: str | None = None  # the stage that is wanted; None for all
-    time_is_up: float = math.inf  # on the monotonic clock
+    until: str | None = None  # last stage to run; None for all stages
+    time_is_up: float = math.inf  # time limit on the monotonic clock
     workers: int = 1  # largest number of parallel stages
     results: dict[str, StageResult] = field(default_factory=dict)
     commands: dict[str, Command] = field(default_factory=dict)
     ended: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)  # task runs
     n_task_runs: int = 0
-    stopped_by: int | None = None  # the signal
+    stopped_by: int | None = None  # number of the signal
     lock: threading.Lock = field(default_factory=threading.Lock)
-    flow_run: UUID | None = None  # Prefect's id
+    flow_run: UUID | None = None  # id of the flow run in Prefect
     origin: provenance.Origin | None = None
     events: Events | None = None
 

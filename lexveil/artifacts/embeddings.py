@@ -80,5 +80,5 @@ def write_words(tokens: Iterable[str], file: Path) -> None:
 
 def read_words(file: Path) -> list[str]:
     """Read tokens that ``write_words`` wrote."""
-    # Not splitlines and no translation of line ends: a token may hold any other separator.
+    # Do not use splitlines or translate line ends: a token may contain any other separator.
     return file.read_bytes().decode("utf-8").split("\n")[:-1]

@@ -34,7 +34,7 @@ from lexveil.runtime.stage import Progress
 from lexveil.runtime.tables import atomic_file, write_json
 
 STAGED = Path(".lexveil/stream")  # finished shards of a running or interrupted call
-ORIGIN = "origin.json"  # beside the shards: where they came from
+ORIGIN = "origin.json"  # file beside the shards with their origin
 
 PROBE = 8 * 2**20  # bytes of the first shard for the estimate of documents per byte
 MARGIN = 1.1  # reserve of documents, because their number is an estimate

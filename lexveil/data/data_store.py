@@ -179,7 +179,7 @@ def use(
     if model is not None and set_base(root, base := _base(model)):
         notes.append(f"params.yaml: embeddings.base is now {base}")
     with tracked_replacement(root) as partial:
-        # Documents first: they are few, and a fault in them should not wait for a large corpus.
+        # Write documents first: they are few, and a fault should not wait for a large corpus.
         if documents:
             sets = write_documents(document_files, partial / "documents", text_column, pairs=pairs)
         for name in sources:

@@ -130,7 +130,7 @@ def write_small_documents(folder: Path) -> None:
         RequestError: see ``write_default_corpus``.
     """
     folder.mkdir(parents=True)
-    # Not compressed, for the reason given at stored_gzip: 70 kB are not worth a dependence on a
+    # Do not compress, for the reason at stored_gzip: 70 kB are not worth a dependence on a
     # compressor.
     seen, sentences = {"0": 0, "1": 0}, []
     for number, (label, text) in enumerate(polarity(), 1):

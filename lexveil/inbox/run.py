@@ -158,7 +158,7 @@ def _release(
         os.umask(mask)
         for folder in (gate.release, gate.memory):
             with suppress(OSError):
-                folder.rmdir()  # if nothing appeared
+                folder.rmdir()  # if nothing was published
     report.release, report.withheld = name, gate.n_withheld
     report.released = selection.ids.num_rows - gate.n_withheld
     (report.budget,) = done.record.document_budget.values()

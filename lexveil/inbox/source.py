@@ -28,7 +28,7 @@ from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import PARQUET
 
 WITHDRAWN = "withdrawn"  # column that marks withdrawn rows
-WITHDRAWN_IDS = "withdrawn.txt"  # the file of an inbox that lists ids
+WITHDRAWN_IDS = "withdrawn.txt"  # file in an inbox with withdrawn ids
 # types of this column: SQLite has only 0 and 1, and no type for a column of nulls
 FLAGS = ("BOOLEAN", "INTEGER", "BIGINT", "VARCHAR")
 BATCH = 2_000  # rows in memory at once

@@ -195,8 +195,8 @@ class Ledger:
         return n_wrong
 
     def cap(self) -> float | None:
-        """Return the ledger's own cap, which applies if params.yaml has none; None if there is
-        none, or for no limit.
+        """Return the ledger's own cap, which applies if params.yaml has none; None if the ledger
+        has none either, or has no limit.
         """
         with self.database.snapshot() as con:
             cap = own_cap(con)
@@ -356,7 +356,7 @@ def _make(folder: Path, store: Store, keys: str) -> None:
                 if not partial.exists():
                     raise _unsalted(folder)
             else:
-                # wherever the folder is
+                # git ignores the folder anywhere
                 (folder / ".gitignore").write_text("*\n", encoding="utf-8")
                 descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 with os.fdopen(descriptor, "wb") as file:

@@ -24,7 +24,7 @@ Known = MeanSd | Interval | float  # value of a run on a chart
 WIDTH, HEIGHT = 430, 262  # size of a chart in pixels; two stand side by side on a wide page
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 46  # margins around the plot, in pixels
 DODGE = 4.0  # pixels between points of several series at one value of a logarithmic axis
-LABEL = 26.0  # pixels between the labels of two ticks, at least
+LABEL = 26.0  # smallest distance between two tick labels, in pixels
 MARGIN = 1.25  # factor of free space at both ends of a logarithmic axis
 INTERVALS = 5  # largest number of intervals between the ticks of a linear axis
 
@@ -382,11 +382,11 @@ def tradeoff(
     clean: Ends,
     majority: tuple[float | None, float],
 ) -> Chart:
-    """Draw a leak against a utility, each line from the smallest epsilon to the largest; up and
-    left is better.
+    """Draw utility over leakage, each line from the smallest epsilon to the largest; up and left is
+    better.
 
     Args:
-        axes, known: the x axis and values, then the y axis and values.
+        axes, known: the x axis and values (leakage), then the y axis and values (utility).
         label: returns the name of the line of a run.
         clean: x and y of the clean texts.
         majority: x and y of the baseline that reads no text; x is None if there is no such value.

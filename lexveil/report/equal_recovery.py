@@ -105,7 +105,7 @@ def at_level(own: Sequence[Rung], level: float) -> AtLevel:
 def made_at_levels(
     of: Values, runs: Sequence[RunRecovery], dataset: str, names: Sequence[str], band: str = CONTENT
 ) -> list[AtLevel]:
-    """Return the runs at levels of recovery that have at least one of some scores.
+    """Return the runs at levels of recovery that have at least one of the scores ``names``.
 
     Args:
         of: means of this data set.

@@ -20,8 +20,8 @@ from lexveil.report.records import Key
 
 DIGITS = 9  # rounding of computed values: the last bits of a float are no result
 
-# Means of one data set, by score and run; the clean baseline is the run CLEAN, and MAJORITY looks
-# at no text.
+# Means of one data set, by score and run. The clean baseline is the run CLEAN; MAJORITY is the
+# baseline that reads no text.
 Values = Mapping[tuple[str, Key], MeanSd]
 MAJORITY: Key = ("majority", "none", 0.0)
 

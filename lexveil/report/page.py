@@ -34,7 +34,7 @@ def render(report: ReportData, sections: Sequence[PageSection]) -> str:
     ]
     page = templates.get_template("page.html.j2").render(
         sections=list(zip(sections, bodies, strict=True)),
-        # Both files are ours and hold no closing tag of their own.
+        # Both files belong to the library and contain no closing tag.
         style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
         script=Markup((FOLDER / "page.js").read_text(encoding="utf-8")),
         version=report.runs[0].record["lexveil"],

@@ -361,7 +361,7 @@ def is_harder(point: Point, clean: Point) -> bool:
     """Return whether the attack on a run is below the attack on clean texts by more than chance
     explains.
     """
-    # The same utility in both, so that the attack alone can tell them apart.
+    # Give both the same utility, so that only the attack can distinguish them.
     same = [replace(one, utility=clean.utility, paired_utility=None) for one in (point, clean)]
     return point.attack.mean < clean.attack.mean and not indistinguishable(same)[0, 1]
 

@@ -15,7 +15,7 @@ from lexveil.report.data import ReportData
 
 # columns: means over the data sets that have them
 SCORES = {"cosine": COSINE, "utility": UTILITY, "attack": ADAPTIVE}
-BANDS = {"named": CONTENT, "rare": "rare"}  # columns: shares of these words that a reader names
+BANDS = {"named": CONTENT, "rare": "rare"}  # columns: shares of these words that an adversary names
 DIGITS = 4
 
 

@@ -25,7 +25,7 @@ from lexveil.runtime import duckdb_session
 from lexveil.runtime.tables import require
 from lexveil.text.encode import Encoded, Lexicon, encode
 
-N_EMBEDDED = 3  # texts shown of the embedded documents, where params.yaml says nothing
+N_EMBEDDED = 3  # number of embedded documents to show, if params.yaml has no number
 
 # Hashes of the embedded documents by sql/report/document_hashes.sql. A data set that differs from
 # them in one character is not public.

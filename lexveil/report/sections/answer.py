@@ -20,10 +20,10 @@ from lexveil.report.formatting import Interval, MeanSd
 from lexveil.report.records import Key, RunRecovery
 from lexveil.report.sections.samples import ShownText, start
 
-LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that a reader may name
+LEVELS = (0.05, 0.2, 0.5)  # shares of the content words that an adversary may name
 # Smallest share of the gain of clean texts over the majority that the recommended run must keep.
 ENOUGH = 0.5
-TEXTS = 3  # to read
+TEXTS = 3  # number of texts to show
 NAMED = share_axis("named by a reader (% of content words)")
 KEPT = score_axis("utility on rewritten texts (macro F1)")
 
@@ -53,7 +53,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer for one data set: utility and leak of the runs, and which run to take.
+    """The answer for one data set: utility and recovery of the runs, and which run to take.
 
     Attributes:
         utility: scores of the task.

@@ -14,7 +14,7 @@ from lexveil.report.data import Record, ReportData
 from lexveil.report.table import Column, Table
 
 QUARTILES = {"mean": "Mean", "q25": "25%", "median": "Median", "q75": "75%"}
-# Statistic -> what is expected of it, in words, the caption of its figure.
+# Statistic -> (key of its expected value, heading of that column, caption of the figure).
 STATISTICS = {
     "n_w": ("n_w_exact", "Exact", "N_w: how often a word stays"),
     "s_w": ("s_w_expected", "Expected", "S_w: how many words come out of one"),

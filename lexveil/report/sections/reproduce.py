@@ -90,7 +90,7 @@ def checks_table(checks: Mapping[str, Record]) -> Table:
 def view(report: ReportData) -> Mapping[str, Any]:
     """Return the values that the template of the section uses."""
     settings = report.params.model_dump(
-        # addresses
+        # these sections contain addresses
         exclude={"machine": True, "operation": True, "ledger": {"database"}, "inbox": {"attach"}}
     )
     return {
@@ -98,6 +98,6 @@ def view(report: ReportData) -> Mapping[str, Any]:
         "params_text": yaml.safe_dump(
             settings, sort_keys=False, default_flow_style=None, width=46
         ).strip(),
-        # Not Python's own: its patch level changes no result.
+        # Leave out Python's version: its patch level changes no result.
         "versions": {name: metadata.version(name) for name in LIBRARIES},
     }

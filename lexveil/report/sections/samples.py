@@ -11,7 +11,7 @@ from lexveil.report.data import ReportData
 from lexveil.report.records import Key
 from lexveil.report.samples import SampleText
 
-LONGEST = 80  # tokens of a text that are shown
+LONGEST = 80  # largest number of tokens shown of a text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
