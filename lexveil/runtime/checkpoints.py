@@ -81,7 +81,7 @@ def expect_file(file: Path, who: str) -> None:
 
     Args:
         file: the file.
-        who: this process, for the message.
+        who: name of this process in the message, for example "this worker".
 
     Raises:
         RequestError: if the file is not visible within ``SHOWN`` seconds.
